@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
@@ -214,6 +215,15 @@ class Client:
             if len(answer["rows"]) < PAGE:
                 return Result(tuple(rows), answer["meta"])
 
+    def note(self, at: str, text: str, **about: str) -> dict[str, Any]:
+        """Keep a note, such as a release, and return it as it was kept.
+
+        Args:   at: the day, such as 2026-11-20.  about: metric, app or url, if any.
+        Raises: AnswerError: the collector refused; its text says why.  UnreachableError.
+        """
+        note: dict[str, Any] = self._ask("POST", "/v1/notes", {"at": at, "text": text, **about})
+        return note
+
     def recent(self, after: int = 0) -> list[dict[str, Any]]:
         """Return the last reports in words that a development collector accepted, oldest first.
 
@@ -247,7 +257,7 @@ class Client:
         except requests.RequestException as error:
             rule = f"did not answer: {type(error).__name__}"
             raise UnreachableError(f"url={self._url}: {rule}") from error
-        if response.status_code != 200:
+        if response.status_code not in (HTTPStatus.OK, HTTPStatus.CREATED):
             raise AnswerError(response.status_code, answer if isinstance(answer, dict) else {})
         return answer
 

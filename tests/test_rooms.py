@@ -53,19 +53,19 @@ collector.rendering: core privacy | core analytics
 collector.client: privacy | core analytics rendering
 collector.query.release: core mechanisms registry root | core storage estimation analytics query
     rendering
+collector.workspace: core | core storage query
+collector.workspace.watch: core registry privacy | core storage estimation analytics query rendering
 collector.worker: core registry privacy | core storage estimation analytics analytics.poisoning
 collector.operations: | core storage intake operations.telemetry worker
 collector.demo: core registry privacy upload root | core storage analytics rendering worker
     operations
 collector.web: core mechanisms registry privacy root | core storage estimation analytics
     analytics.verbs intake operations.telemetry planning operations.doctor query rendering
-    operations
-collector.workspace:
-collector.workspace.watch: core registry privacy | core storage estimation analytics query rendering
+    workspace operations
 collector.worker.archive: core registry | core storage estimation
 collector.cli: core mechanisms registry privacy root | core storage estimation audit
-    operations.telemetry planning operations.doctor query rendering client query.release worker
-    operations demo worker.archive workspace.watch
+    operations.telemetry planning operations.doctor query rendering workspace client
+    query.release worker operations demo worker.archive workspace.watch
 collector: | cli
 """
 

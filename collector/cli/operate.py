@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -49,11 +49,36 @@ def check_config(strict: bool, as_json: bool) -> None:
     from ..operations.doctor.checkup import check_settings, shown
 
     config = Config.from_env()
-    findings = check_settings(config)
+    findings = [*check_settings(config), *_of_boards(config)]
     if not as_json:
         for line in shown(config):
             click.echo(line)
     _tell(findings, strict, as_json)
+
+
+def _of_boards(config: Config) -> Iterator[Finding]:
+    """Yield what is found of the file of boards: one that is wrong is raised, as at the start."""
+    from ..core.catalog import Catalog
+    from ..operations.doctor.findings import GOOD, WARNING, Finding
+    from ..workspace.documents import read_file
+    from ..workspace.shelf import knows
+
+    if not config.boards:
+        return
+    file, catalog = read_file(config.boards), Catalog.from_files(config.registry_paths)
+    counts = len(file.boards), len(file.questions), len(file.notes)
+    words = map(counted, counts, ("board", "saved question", "note"))
+    yield Finding(GOOD, "boards", ", ".join(words))
+    names = dict.fromkeys(
+        name
+        for kind in (file.boards.values(), file.questions.values(), file.notes)
+        for content in kind
+        for name in content.metrics
+    )
+    if unknown := [name for name in names if not knows(catalog, name)]:
+        what = f"{config.boards} names metrics that no registry has: {', '.join(unknown)}"
+        why = "their panels have no answer"
+        yield Finding(WARNING, "boards", what, why, "correct the names, or remove the panels")
 
 
 def _tell(findings: Sequence[Finding], strict: bool, as_json: bool) -> None:

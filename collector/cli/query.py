@@ -7,6 +7,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from http import HTTPStatus
 from importlib import import_module
 from pathlib import Path
@@ -112,6 +113,30 @@ def tail(once: bool, url: str | None, token_file: str | None) -> None:
             if once:
                 return
             time.sleep(_ROUND_S)
+
+
+@main.command()
+@click.argument("text")
+@click.option("--at", help="Day, such as 2026-11-20; today in UTC if left out.")
+@click.option("--metric", default="", help="Only on charts of this metric.")
+@click.option("--app", default="", help="Only on charts of metrics of this app.")
+@click.option("--link", default="", help="Address of where more is said.")
+@click.option("--url", help=f"The collector; {_URL}, or {_HERE}.")
+@click.option(
+    "--token-file", type=click.Path(exists=True, dir_okay=False),
+    help=f"File with a read token of an analyst; {_TOKEN} if left out.",
+)  # fmt: skip
+@explained
+def note(text: str, at: str | None, metric: str, app: str, link: str, url: str | None,
+         token_file: str | None) -> None:  # fmt: skip
+    """Mark a day with TEXT, such as "2.4 out", on every chart over time."""
+    from ..client import Client
+
+    day = at or datetime.now(UTC).date().isoformat()
+    with Client(url or os.environ.get(_URL) or _HERE, _token(token_file)) as client:
+        kept = client.note(day, text, metric=metric, app=app, url=link)
+    planned = "; charts show it from that day on" if kept["planned"] else ""
+    click.echo(f"noted: {kept['at']} {kept['text']}{planned}")
 
 
 def _recent(client: Client, seen: int) -> list[dict[str, Any]]:

@@ -53,6 +53,8 @@ KNOWN: Final = frozenset(
         "USER_HEADER",
         "GROUPS_HEADER",
         "GROUPS",
+        "BOARDS",
+        "EMBED_ORIGINS",
         "URL",
         *(
             f"{name}{end}"
@@ -66,7 +68,7 @@ _NAME: Final = re.compile(r"[a-z0-9.:-]+", re.ASCII)  # of a host, as browsers w
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*", re.ASCII)  # https, or that of an application
 _DEFAULT_PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}  # browsers leave them out
 _EVERYBODY: Final[Mapping[str, str]] = {
-    "*": "would let every site report from its visitors' browsers; list the origins of yours",
+    "*": "would let every site do so, from its visitors' browsers; list the origins of yours",
     "null": "is the origin of files and of any page in a sandbox; serve yours from an origin",
 }
 _MAX_DIGITS: Final = 9  # of an integer setting
@@ -109,6 +111,8 @@ class Config:
     retired: str = ""  # file of the list of retired metrics; "" for none
     watches: str = ""  # file of what hearsay watch asks; "" for none
     proxy: ProxyLogin | None = None  # that names the people who come through it
+    boards: str = ""  # file of boards, saved questions and notes; "" for none
+    embed_origins: tuple[str, ...] = ()  # whose pages may show a shared link in a frame
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> Config:
@@ -148,12 +152,14 @@ class Config:
             archive=env.get("HEARSAY_ARCHIVE", ""),
             archive_days=_integer(env, "HEARSAY_ARCHIVE_DAYS", cls.archive_days, 1, 3_650),
             origin=_origin(env.get("HEARSAY_ORIGIN", "")),
-            origins=_origins(env.get("HEARSAY_ORIGINS", "")),
+            origins=_origins(env, "HEARSAY_ORIGINS"),
             keep_days=_keep_days(env),
             development=development,
             retired=env.get("HEARSAY_RETIRED", ""),
             watches=env.get("HEARSAY_WATCHES", ""),
             proxy=proxy_login(env),
+            boards=env.get("HEARSAY_BOARDS", ""),
+            embed_origins=_origins(env, "HEARSAY_EMBED_ORIGINS"),
         )
 
 
@@ -202,12 +208,13 @@ def _origin(text: str) -> str:
     return text
 
 
-def _origins(text: str) -> tuple[str, ...]:
-    """Return the origins in *text*, separated by commas, each once.  Raises ConfigError."""
-    origins = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+def _origins(env: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """Return the origins in variable *name*, by commas, each once.  Raises ConfigError."""
+    parts = (part.strip() for part in env.get(name, "").split(","))
+    origins = tuple(dict.fromkeys(part for part in parts if part))
     for origin in origins:
         if origin in _EVERYBODY:
-            raise ConfigError("HEARSAY_ORIGINS", origin, _EVERYBODY[origin])
+            raise ConfigError(name, origin, _EVERYBODY[origin])
         scheme, host, written = _parts_of(origin)
         is_plain = scheme == "http" and not is_loopback(host)
         if not _SCHEME.fullmatch(scheme) or is_plain or origin != written:
@@ -215,7 +222,7 @@ def _origins(text: str) -> tuple[str, ...]:
                 "must be an origin as browsers send it, such as https://app.example.org or"
                 " https://app.example.org:8443: no path, no default port; http for this machine"
             )
-            raise ConfigError("HEARSAY_ORIGINS", origin, rule)
+            raise ConfigError(name, origin, rule)
     return origins
 
 

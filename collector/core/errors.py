@@ -21,6 +21,9 @@ CollectorError
 │   ├── FutureUploadError                 sealed on a day to come
 │   ├── BodyTooLargeError                 longer than the key allows, as sent or inflated
 │   ├── UnsupportedTypeError              a type or encoding that is not read
+│   ├── UnknownDocumentError              there is no such board, question, note or link
+│   ├── ChangedDocumentError              somebody else has changed it meanwhile
+│   ├── ExpiredLinkError                  a shared link opens nothing any more
 │   └── QueryError                        a parameter cannot be used
 │       ├── AmbiguousMetricError          several apps have a metric of this name
 │       └── PrunedError                   all that a question is about was deleted
@@ -160,6 +163,27 @@ class BodyTooLargeError(RequestError):
 
 class UnsupportedTypeError(RequestError):
     """The body has a type or an encoding that is not read."""
+
+
+class UnknownDocumentError(RequestError):
+    """There is no such document, or it is not for whoever asks.  Its name is not repeated."""
+
+    def __init__(self, kind: str) -> None:
+        """Say of which *kind*, and where those are that there are."""
+        super().__init__(f"{kind}: there is none of this address; Boards lists those there are")
+
+
+class ChangedDocumentError(RequestError):
+    """Somebody else has changed a document since it was read.  Nothing was changed."""
+
+    def __init__(self, kind: str) -> None:
+        """Say of which *kind*, and how to go on."""
+        rule = "was changed or deleted by somebody else meanwhile; open it again and repeat"
+        super().__init__(f"{kind}: {rule}")
+
+
+class ExpiredLinkError(RequestError):
+    """A shared link that was good opens nothing any more."""
 
 
 class QueryError(RequestError):

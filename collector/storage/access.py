@@ -59,6 +59,9 @@ _RULES: Final[Mapping[str, str]] = {
         " (+hgetall %R~{p}:credentials) (+hgetall %R~{p}:suspicions)"
         " (+hget +hgetall %R~{p}:watch)"
         " (+hgetall +hset +expireat ~{p}:usage:* ~{p}:uploads:* ~{p}:activity:*)"
+        # Boards, questions, notes and links, which people write in the pages.
+        " (+fcall|hearsay_replace_checked +hget +hset +hsetnx +hgetall +hlen +hdel +unlink"
+        " ~{p}:documents:*)"
         " (+fcall_ro|hearsay_counted +hgetall +xlen"
         " %R~{p}:{*}:stream %R~{p}:{*}:quarantine %R~{p}:{*}:counters)"
         " (+xlen %R~{p}:{*}:archive) (+sismember %R~{p}:{*}:cells:*)"

@@ -35,18 +35,23 @@ from ..operations.telemetry.snapshot import Sources, take
 from ..query.cache import Cache
 from ..query.reading import Gate
 from ..storage.connect import connect, connect_reader
+from ..storage.documents import DocumentStore, MemoryDocuments, RedisDocuments
 from ..storage.protocols import Intake, TallyStore
 from ..storage.records import CredentialStore, RedisCredentials
+from ..workspace.documents import File, read_file
+from ..workspace.links import Links
+from ..workspace.shelf import Workspace
 from . import auth, problems
-from .api import openapi, query
+from .api import openapi, query, workspace
 from .cors import ASKED_METHOD, PREFLIGHT, Cors
 from .ingest import recent, route
 from .ingest.front import Front
 from .ingest.recent import RecentReports
 from .ingest.upload import HotRoute
 from .pages import BLUEPRINTS
-from .pages.layout import page_of
-from .services import CACHE, EVERY_ANSWER, NO_STORE, Services, services
+from .pages.layout import page_of, utc
+from .pages.shared import OPENED
+from .services import CACHE, EVERY_ANSWER, FRAMES, NO_FRAMES, NO_STORE, Services, services
 
 UNREAD_S: Final = 10  # seconds without progress after which an answer is given up
 SEND_BUFFER: Final = 32 * 1024  # bytes of answers; the system doubles it, and never lets it grow
@@ -75,6 +80,7 @@ def create_app(
     credentials: CredentialStore | None = None,
     monotonic: Callable[[], float] = time.monotonic,
     sources: Sources | None = None,
+    documents: DocumentStore | None = None,
 ) -> Flask:
     """Return the collector's Flask application.
 
@@ -82,7 +88,8 @@ def create_app(
             storage: a prepared store; connected as *config* says if left out.
             credentials: keys and tokens beside those of *config*; in its store if left out.
             sources: of /metrics; its store, or with a *storage* this process alone, if left out.
-    Raises: ConfigError, RegistryError: the settings or a registry file are wrong.
+            documents: boards and notes; in its store, or with a *storage* in memory, if left out.
+    Raises: ConfigError, RegistryError: the settings, a registry or the file of boards are wrong.
     """
     config = config or Config.from_env()
     catalog = Catalog.from_files(config.registry_paths)
@@ -99,6 +106,9 @@ def create_app(
     for opened in (REPORT, OPERATE):
         held = config.credentials.values()
         activity.grant(opened, sum(opened in credential.scopes for credential in held))
+    documents = documents or (MemoryDocuments() if storage else RedisDocuments.of(config))
+    file = read_file(config.boards) if config.boards else File(schema=1)
+    kept_by_people = Workspace(documents, clock, file)
     tallies = Gate(storage or connect_reader(config))
     storage = storage or connect(config)
     pressure = Pressure(storage, config.max_backlog, config.key_rate, monotonic, clock)
@@ -134,11 +144,14 @@ def create_app(
         snapshot=snapshot,
         watches=sources.watches,
         answers=Cache(),
+        workspace=kept_by_people,
+        links=Links(kept_by_people.links, documents, clock, monotonic),
         incidents=Incidents(monotonic),
         recent=kept,
     ).attach(app)
+    app.jinja_env.filters["utc"] = utc
     app.json.sort_keys = False  # type: ignore[attr-defined]  # the default provider has it
-    for module in (route, query, openapi):
+    for module in (route, query, workspace, openapi):
         app.register_blueprint(module.blueprint)
     if config.development:
         app.register_blueprint(recent.blueprint)
@@ -156,6 +169,11 @@ def _harden(response: Response) -> Response:
     """Set the headers that every answer carries."""
     for name, value in EVERY_ANSWER:
         response.headers[name] = value
+    origins = services().config.embed_origins
+    if origins and request.endpoint == OPENED:
+        policy = response.headers[FRAMES]
+        framed = NO_FRAMES.replace("'none'", " ".join(origins))
+        response.headers[FRAMES] = policy.replace(NO_FRAMES, framed)
     response.headers.setdefault(CACHE, NO_STORE)
     for name, value in services().cors.headers(request.path, request.headers.getlist("Origin")):
         response.headers.setdefault(name, value)

@@ -41,6 +41,7 @@ from .services import services
 _PLAIN: Final = "hearsay"  # on this machine, where there may be no TLS
 _HIDDEN: Final = "null"  # an origin that the page's Referrer-Policy, or its sandbox, hides
 _SECURE: Final = "__Host-hearsay"  # the browser then keeps it from other hosts, and sends it by TLS
+_READING: Final = ("GET", "HEAD", "OPTIONS")
 _MARK: Final = "hearsay_scope"  # the attribute of a view that names its scope
 _PAGE: Final = "hearsay_page"  # the attribute of a view that is for browsers
 PEER: Final = "hearsay.peer"  # of the environment: the address of the socket, for proxies alone
@@ -95,6 +96,20 @@ def is_from_another_site() -> bool:
     return _HIDDEN in _origins() or is_misplaced()
 
 
+def require_this_site() -> None:
+    """Raise ForbiddenError if another site may have sent this form through a visitor's browser."""
+    if is_from_another_site():
+        raise ForbiddenError(
+            "this form can only be sent from a page of this collector; behind a proxy, set"
+            " HEARSAY_ORIGIN to the address that people type, or let the proxy pass Host on"
+        )
+    if is_misplaced():
+        raise ForbiddenError(
+            f"this collector takes its address for {origin()}, and the browser sees another:"
+            " set HEARSAY_ORIGIN to the address that people type, or let the proxy pass Host on"
+        )
+
+
 def is_misplaced() -> bool:
     """Return whether the browser sees this collector elsewhere than at ``origin``.
 
@@ -122,7 +137,8 @@ V = TypeVar("V", bound=Callable[..., Any])
 def scope(name: str, *, page: bool = False) -> Callable[[V], V]:
     """Declare that a view needs a credential with scope *name*.
 
-    Args: page: it changes nothing, so that a cookie may present the credential.
+    Args: page: a browser shows it, so that a cookie may present the credential; what changes
+          something is then taken from a page of this collector only.
     """
     if name not in SCOPES:
         raise ValueError(f"scope={name}: must be one of {', '.join(SCOPES)}")
@@ -166,6 +182,12 @@ def visitor() -> Credential | None:
         return known or services().keyring.find(presented()) or _named_by_proxy()
     except CollectorError:  # the page says what else is wrong
         return None
+
+
+def author() -> str:
+    """Return who writes: as the proxy names them, or the label of the token, or its role."""
+    who = reader()
+    return person() or who.label or who.role or who.kind
 
 
 def visible() -> Catalog:
@@ -229,6 +251,8 @@ def _enforce() -> None:
         services().keyring.grant(header)
     elif is_page(view):
         g.credential, g.scope = _of_page(needed), needed
+        if request.method not in _READING:
+            require_this_site()
     else:
         g.credential, g.scope = require(services().keyring, needed, header), needed
 

@@ -22,6 +22,8 @@ from ..operations.telemetry.snapshot import Snapshot
 from ..query.cache import Cache
 from ..storage.protocols import Intake, TallyStore
 from ..storage.records import WatchState
+from ..workspace.links import Links
+from ..workspace.shelf import Workspace
 from .cors import Cors
 from .ingest.upload import HotRoute
 
@@ -39,6 +41,8 @@ EVERY_ANSWER: Final = (
     ("Referrer-Policy", "no-referrer"),
     ("Cross-Origin-Opener-Policy", "same-origin"),
 )
+FRAMES: Final = "Content-Security-Policy"
+NO_FRAMES: Final = "frame-ancestors 'none'"
 CACHE: Final = "Cache-Control"
 REVALIDATE: Final = "private, no-cache"  # kept, but not used before the collector was asked
 FOR_EVERYBODY: Final = "public, max-age=3600"  # an hour later a device knows all the same
@@ -64,6 +68,8 @@ class Services:
     snapshot: Callable[[], Snapshot]  # the state of the deployment
     watches: Callable[[], WatchState]  # what they said
     answers: Cache  # those that cannot change any more
+    workspace: Workspace  # what people keep beside the answers
+    links: Links  # to share it
     incidents: Incidents  # failures that the log knows
     recent: RecentReports | None  # of a development collector only
 

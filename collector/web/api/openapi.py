@@ -56,6 +56,7 @@ class Operation:
     parameters: tuple[Parameter, ...] = ()
     # The form of the body by media type; it has exactly one of several.
     takes: Mapping[str, type | Sequence[type]] | None = None
+    most_bytes: int = 0  # of the body; 0 for as many as its media type usually has
     # Schemas of the answer in other forms, by media type.
     alternatives: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     is_kept: bool = False  # a browser that has the answer may be told so: 304

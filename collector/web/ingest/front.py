@@ -30,9 +30,10 @@ from ...core.errors import MalformedHeadError, OverloadedError, SlowBodyError, T
 from ...intake.backpressure import Watch
 from ...operations.telemetry.activity import REFUSED, SharingThread
 from ..api.openapi import operation_of
-from ..auth import PEER, require, scope_of
+from ..auth import PEER, is_page, require, scope_of
 from ..cors import ASKED_METHOD, PREFLIGHT, Headers
-from ..pages.session import FORM, MOST_BYTES, log_in
+from ..forms import FORM, MOST_BYTES
+from ..pages.session import log_in
 from ..problems import document_of
 from ..services import CACHE, EVERY_ANSWER, NO_STORE, services_of
 from .groups import Groups, Readiness
@@ -350,10 +351,11 @@ class Front:
             return b""
         said = scope.headers.get
         needed = scope_of(view)
-        if needed not in (None, OPEN):
-            await self._require(str(needed), said("authorization") or "")
+        header = said("authorization") or ""
+        if needed not in (None, OPEN) and (header or not is_page(view)):  # or else a cookie says
+            await self._require(str(needed), header)
         is_form = FORM in operation.takes
-        limit = MOST_BYTES if is_form else MAX_DEVICE_BODY
+        limit = operation.most_bytes or (MOST_BYTES if is_form else MAX_DEVICE_BODY)
         length = said("content-length")
         require_size(int(length or 0), limit)
         return await self._read(protocol, None, limit, self._form_s if is_form else self._body_s)

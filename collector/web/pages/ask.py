@@ -86,7 +86,7 @@ def ask_page() -> ResponseReturnValue:
             hint = in_words(query.filters)
             wish = PanelRequest("answer", title_of(query, answers.catalog), query, hint, wide=True)
             csv = url_for("ask.ask_file", kind="csv", q=as_json(query))
-            panel = dressed(wish, answers.reply(query), csv)
+            panel = dressed(wish, answers.reply(query), csv, answers.marks(query))
     except (QueryError, UnknownMetricError) as error:
         fault = str(error)
     return shown(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
@@ -63,6 +64,7 @@ class Link(NamedTuple):
 
 LINKS: Final = (
     Link("Overview", "overview.overview", VIEW),
+    Link("Boards", "boards.boards_page", VIEW),
     Link("Compare", "compare.compare", ASK),
     Link("Ask", "ask.ask_page", ASK),
     Link("Watches", "watches.watches", VIEW),
@@ -120,6 +122,11 @@ def _apps_of(credential: Credential | None) -> list[dict[str, Any]]:
             for app in catalog.apps
         ),
     ]
+
+
+def utc(moment: int) -> str:
+    """Return a Unix time as a moment of UTC, as templates write it."""
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%MZ")
 
 
 def links_of(credential: Credential | None) -> list[Link]:

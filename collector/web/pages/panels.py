@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, Final
 
 from markupsafe import Markup
@@ -18,17 +19,21 @@ from ...analytics.rows import AGAINST, ALL, ITEM, LOWER_END, MEASURE, TIME, UPPE
 from ...analytics.verbs.actives import DEVICES
 from ...core.catalog import Catalog
 from ...core.cells import Cell
+from ...core.credentials import ASK
 from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
 from ...query import Answer, Plan, Query, options, plan, run
 from ...query.run import IN_PROGRESS
 from ...query.window import days_of, epochs_of
-from ...rendering.charts import Face, chart_of
+from ...rendering.charts import Face, Mark, chart_of
 from ...rendering.charts.frame import measure_words, varying
 from ...rendering.tables import table_of
+from ...storage.connection import allowed
 from ...storage.protocols import TallyStore
 from ...storage.values import Index
+from ...workspace.documents import MAX_TITLE, Document, Note
+from ...workspace.notes import notes_on, readable
 from .. import auth
-from ..auth import visible
+from ..auth import reader, visible
 from ..services import services
 from .files import files_of
 
@@ -72,6 +77,7 @@ class Panel:
     python: str = ""
     json: str = ""
     csv: str = ""  # the address of the file
+    title: str = ""  # by which it is pinned and shared; "" if it is not to be
     warnings: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
 
@@ -91,10 +97,13 @@ class Panel:
 class Answers:
     """Answers of one request: what several questions read is read from the store once."""
 
-    def __init__(self) -> None:
-        """Answer for whoever asks now."""
+    def __init__(self, granted: Catalog | None = None) -> None:
+        """Answer for whoever asks now, or about what a shared link has *granted*."""
         shared = services()
-        self._catalog, self._now = visible(), shared.clock()
+        self._catalog = visible() if granted is None else granted
+        self._now = shared.clock()
+        self.is_shared = granted is not None
+        self.may_ask = granted is None and ASK in reader().scopes
         self._pressure = shared.pressure
         self._storage = _Once(shared.tallies)
 
@@ -135,6 +144,20 @@ class Answers:
                 return words
         return ranges[-1]
 
+    def marks(self, query: Query) -> list[Mark]:
+        """Return the notes that charts of *query* show; a shared link opens none."""
+        if self.is_shared:
+            return []
+        notes = notes_on(self._notes, query.metrics, self._catalog)
+        return [Mark(note.at, note.text, note.url) for note in notes]
+
+    @cached_property
+    def _notes(self) -> list[Document[Note]]:
+        """The notes that the visitor may see: none where the store's user may not read them."""
+        shared = services()
+        notes = allowed(shared.workspace.notes.documents, [])
+        return readable(notes, self._catalog, shared.catalog)
+
     def panel(self, wish: PanelRequest, csv: str = "") -> Panel:
         """Return *wish* with its answer; a fault of it costs the page no more than this panel."""
         try:
@@ -144,7 +167,10 @@ class Answers:
         except (DamagedTallyError, RefusedByStoreError) as error:
             _log.error("panel=%s: cannot be answered: %s", wish.id, error)
             return Panel(wish, None, _DAMAGED)
-        return dressed(wish, reply, csv)
+        panel = dressed(wish, reply, csv, self.marks(wish.query))
+        if self.is_shared:  # what it would be asked by opens nothing to who has but the link
+            return replace(panel, title="", curl="", python="", json="", csv="")
+        return panel if self.may_ask else replace(panel, title="")
 
 
 class _Once:
@@ -183,8 +209,8 @@ def in_columns(panels: Iterable[Panel]) -> tuple[list[Panel], list[Panel]]:
     return columns
 
 
-def dressed(wish: PanelRequest, reply: Answer, csv: str = "") -> Panel:
-    """Return the panel of a *reply*."""
+def dressed(wish: PanelRequest, reply: Answer, csv: str = "", marks: Sequence[Mark] = ()) -> Panel:
+    """Return the panel of a *reply*, with *marks* on its time axes."""
     query, origin, facts = wish.query, auth.origin(), reply.meta.facts
     rows, note = _without_common_note(reply.rows)
     # Beside the numbers, but for what the head of the page tells.
@@ -192,15 +218,23 @@ def dressed(wish: PanelRequest, reply: Answer, csv: str = "") -> Panel:
     return Panel(
         wish,
         reply,
-        charts=tuple(_charts(wish, rows, facts)),
+        charts=tuple(_charts(wish, rows, facts, marks)),
         table=Markup(table_of(rows, wish.title, most=MOST_ROWS, facts=facts)),  # noqa: S704  # escapes
         curl=options.curl(query, origin),
         python=options.python(query, origin),
         json=options.as_json(query),
         csv=csv,
+        title=_whole_title(wish, reply),
         warnings=(*filter(None, (note,)), *warnings),
         facts=facts,
     )
+
+
+def _whole_title(wish: PanelRequest, reply: Answer) -> str:
+    """Return the title of a panel where nothing beside it names its metric."""
+    of_what = " and ".join(metric.title for metric in reply.meta.metrics)
+    named = wish.title if of_what in wish.title else f"{of_what}: {wish.title}"
+    return named[:MAX_TITLE]
 
 
 def _without_common_note(rows: Sequence[Row]) -> tuple[Sequence[Row], str]:
@@ -216,7 +250,7 @@ def _without_common_note(rows: Sequence[Row]) -> tuple[Sequence[Row], str]:
 
 
 def _charts(
-    wish: PanelRequest, rows: Iterable[Row], facts: Mapping[str, Any]
+    wish: PanelRequest, rows: Iterable[Row], facts: Mapping[str, Any], marks: Sequence[Mark]
 ) -> Iterator[tuple[str, Markup]]:
     """Yield a chart, or one a measure where shares of different groups stand in one answer."""
     drawn: dict[str, list[Row]] = {}
@@ -226,9 +260,10 @@ def _charts(
     for number, (measure, some) in enumerate(drawn.items()):
         face = Face(f"{identifier(wish.id)}-{number}", heading=False, width=WIDTH)
         plain = _labelled([_plain(row) for row in some])
-        title = f"{wish.title} {measure_words(measure)}".strip()
-        chart = chart_of(wish.query.verb, plain, title, face, facts=facts)
-        yield measure_words(measure) if len(drawn) > 1 else "", Markup(chart)  # noqa: S704  # it escapes
+        words = measure_words(measure)
+        title = f"{wish.title} {words}".strip()
+        chart = chart_of(wish.query.verb, plain, title, face, facts=facts, marks=marks)
+        yield words if len(drawn) > 1 else "", Markup(chart)  # noqa: S704  # it escapes
 
 
 def _plain(row: Row) -> Row:

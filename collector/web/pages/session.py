@@ -7,21 +7,20 @@ from typing import Final
 
 from flask import Blueprint, redirect, request, url_for
 from flask.typing import ResponseReturnValue
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from ...core.credentials import ADMIN, OPEN, READ, Credential
-from ...core.errors import ForbiddenError, QueryError, UnauthorizedError
+from ...core.errors import UnauthorizedError
 from .. import auth
 from ..api.openapi import Operation, in_query
-from ..auth import scope
+from ..auth import require_this_site, scope
+from ..forms import FORM, form_of
 from ..services import services
 from .layout import CONTENT_TYPE, links_of, shown, wants_page
 
 blueprint = Blueprint("session", __name__)
 
 LOG_IN: Final = "/login"
-FORM: Final = "application/x-www-form-urlencoded"
-MOST_BYTES: Final = 4_096  # of a form: a cookie holds no longer token
 # A path of this collector.  "//" and "/\" begin an address elsewhere, and browsers drop controls.
 _LOCAL: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*", re.ASCII)
 _NEXT: Final = in_query("next", {"type": "string"}, "The page to show after the log-in.")
@@ -57,8 +56,8 @@ def login_page() -> ResponseReturnValue:
 )
 def log_in() -> ResponseReturnValue:
     """Let the browser keep a good read token, and show the page that was asked for."""
-    _require_this_site()
-    _require_form(LogIn)
+    require_this_site()
+    form_of(LogIn)
     token = request.form.get("token", "").strip()
     address = local(request.form.get("next", ""))
     credential = services().keyring.find(f"Bearer {token}")
@@ -78,8 +77,8 @@ def log_in() -> ResponseReturnValue:
 )
 def log_out() -> ResponseReturnValue:
     """Let the browser forget the token."""
-    _require_this_site()
-    _require_form(LogOut)
+    require_this_site()
+    form_of(LogOut)
     response = redirect(url_for("session.login_page"), _SEE_OTHER)
     if auth.presented():
         auth.forget(response)
@@ -95,28 +94,3 @@ def home_of(credential: Credential) -> str:
     """Return the first page that *credential* opens."""
     links = links_of(credential)
     return url_for(links[0].endpoint) if links else "/"
-
-
-def _require_form(form: type[Struct]) -> None:
-    """Raise QueryError if what was sent has other fields than *form*, or one twice."""
-    request.max_content_length = MOST_BYTES
-    fields = structs.fields(form)
-    names = [field.name for field in fields]
-    sent = dict(request.form.lists())
-    missing = [field.name for field in fields if field.required and field.name not in sent]
-    if missing or set(sent) - set(names) or any(len(values) > 1 for values in sent.values()):
-        raise QueryError(f"form: must hold {', '.join(names) or 'nothing'}, each once")
-
-
-def _require_this_site() -> None:
-    """Raise ForbiddenError if another site may have sent this form through a visitor's browser."""
-    if auth.is_from_another_site():
-        raise ForbiddenError(
-            "this form can only be sent from a page of this collector; behind a proxy, set"
-            " HEARSAY_ORIGIN to the address that people type, or let the proxy pass Host on"
-        )
-    if auth.is_misplaced():
-        raise ForbiddenError(
-            f"this collector takes its address for {auth.origin()}, and the browser sees another:"
-            " set HEARSAY_ORIGIN to the address that people type, or let the proxy pass Host on"
-        )

@@ -1,0 +1,1 @@
+"""What people keep: documents, their history, notes on axes, signed links."""

@@ -1,0 +1,170 @@
+"""Documents of people in the store: boards, saved questions, notes, shared links, with history.
+
+A hash of each kind holds every document as it is now, by name; a hash of each document holds what
+it was before, by version.  What a document says is for whoever reads it: here it is bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Protocol, Self
+
+from ..core.config import Config
+from .connect import open_connection
+from .connection import Connection
+from .keys import Keys
+
+KEPT: Final = 20  # versions of a document before the one of now
+_SECRETS: Final = "secrets"
+
+
+class DocumentStore(Protocol):
+    """Records by kind and name, each replaced only by who has read it.
+
+    Laws: a record is in the history of its document before another takes its place.  Every method
+    may be repeated: a record that is there already was put.
+
+    Raises, all methods: StorageUnavailableError, StorageFullError.
+    """
+
+    def records(self, kind: str) -> Mapping[str, bytes]:
+        """Return every document of *kind* as it is now, by name."""
+
+    def count(self, kind: str) -> int:
+        """Return how many documents of *kind* there are."""
+
+    def record(self, kind: str, name: str) -> bytes | None:
+        """Return a document as it is now; None if there is none."""
+
+    def put(
+        self, kind: str, name: str, record: bytes, *, version: int = 1, read: bytes | None = None
+    ) -> bool:
+        """Store *record* as *version* in place of what was *read*; None for a new document.
+
+        Returns: False if another record is there; nothing was changed.
+        """
+
+    def history(self, kind: str, name: str) -> Mapping[int, bytes]:
+        """Return the last KEPT versions of a document before the one of now, the oldest first."""
+
+    def remove(self, kind: str, name: str) -> None:
+        """Delete a document with its history, for good."""
+
+    def secret(self, purpose: str, fresh: bytes) -> bytes:
+        """Return the secret for *purpose*: *fresh* if there was none."""
+
+
+class RedisDocuments:
+    """The DocumentStore protocol on Redis or Valkey."""
+
+    def __init__(self, connection: Connection, prefix: str) -> None:
+        """Use *connection* for the documents under *prefix*.  Raises ConfigError."""
+        self._call = connection.call
+        self._prefix = f"{Keys(prefix, 1).prefix}:documents"
+
+    @classmethod
+    def of(cls, config: Config) -> Self:
+        """Return those of *config*'s store.  Nothing is sent before their first use."""
+        return cls(open_connection(config.redis_url), config.prefix)
+
+    def records(self, kind: str) -> dict[str, bytes]:
+        """Read the whole hash; a name that is not ours is passed over."""
+        flat = self._call("HGETALL", self._key(kind))
+        pairs = zip(flat[::2], flat[1::2], strict=True)
+        return {name.decode(): record for name, record in pairs if name.isascii()}
+
+    def count(self, kind: str) -> int:
+        """Return the length of the hash."""
+        return int(self._call("HLEN", self._key(kind)))
+
+    def record(self, kind: str, name: str) -> bytes | None:
+        """Read one field."""
+        record: bytes | None = self._call("HGET", self._key(kind), name)
+        return record
+
+    def put(
+        self, kind: str, name: str, record: bytes, *, version: int = 1, read: bytes | None = None
+    ) -> bool:
+        """Write history first: a death between leaves a copy there of what is still the newest."""
+        if read is None:
+            is_ours = self._call("HSETNX", self._key(kind), name, record)
+        else:
+            before = self._key(kind, name)
+            self._call("HSET", before, version - 1, read)
+            function = "FCALL", "hearsay_replace_checked", 1, self._key(kind)
+            is_ours = self._call(*function, name, read, record)
+            if is_ours and version > KEPT + 1:
+                self._call("HDEL", before, version - 1 - KEPT)
+        return bool(is_ours) or self.record(kind, name) == record  # a command may be repeated
+
+    def history(self, kind: str, name: str) -> dict[int, bytes]:
+        """Read the hash of one document."""
+        flat = self._call("HGETALL", self._key(kind, name))
+        pairs = zip(flat[::2], flat[1::2], strict=True)
+        versions = {int(version): record for version, record in pairs if version.isdigit()}
+        return dict(sorted(versions.items())[-KEPT:])
+
+    def remove(self, kind: str, name: str) -> None:
+        """Delete the document first: what is left of a history belongs to nothing."""
+        self._call("HDEL", self._key(kind), name)
+        self._call("UNLINK", self._key(kind, name))
+
+    def secret(self, purpose: str, fresh: bytes) -> bytes:
+        """Write a field that is not there, and read it: all processes get the same."""
+        secret: bytes | None = self._call("HGET", self._key(_SECRETS), purpose)
+        if secret is None:
+            self._call("HSETNX", self._key(_SECRETS), purpose, fresh)
+            secret = self._call("HGET", self._key(_SECRETS), purpose)
+        return secret or fresh
+
+    def _key(self, *parts: str) -> str:
+        return ":".join((self._prefix, *parts))
+
+
+class MemoryDocuments:
+    """The same protocol in memory: of an application that is given a store of its own."""
+
+    def __init__(self) -> None:
+        """Hold nothing."""
+        self._records: dict[str, dict[str, bytes]] = {}
+        self._histories: dict[tuple[str, str], dict[int, bytes]] = {}
+        self._secrets: dict[str, bytes] = {}
+
+    def records(self, kind: str) -> dict[str, bytes]:
+        """Return a copy."""
+        return dict(self._records.get(kind, {}))
+
+    def count(self, kind: str) -> int:
+        """Count them."""
+        return len(self._records.get(kind, {}))
+
+    def record(self, kind: str, name: str) -> bytes | None:
+        """Look it up."""
+        return self._records.get(kind, {}).get(name)
+
+    def put(
+        self, kind: str, name: str, record: bytes, *, version: int = 1, read: bytes | None = None
+    ) -> bool:
+        """Compare and replace."""
+        there = self.record(kind, name)
+        if there != read:
+            return there == record
+        if read is not None:
+            history = self._histories.setdefault((kind, name), {})
+            history[version - 1] = read
+            history.pop(version - 1 - KEPT, None)
+        self._records.setdefault(kind, {})[name] = record
+        return True
+
+    def history(self, kind: str, name: str) -> dict[int, bytes]:
+        """Return a copy."""
+        return dict(self._histories.get((kind, name), {}))
+
+    def remove(self, kind: str, name: str) -> None:
+        """Forget it."""
+        self._records.get(kind, {}).pop(name, None)
+        self._histories.pop((kind, name), None)
+
+    def secret(self, purpose: str, fresh: bytes) -> bytes:
+        """Keep the first."""
+        return self._secrets.setdefault(purpose, fresh)

@@ -1,0 +1,228 @@
+"""Change a board: its texts, the order of its panels, what it was before; delete and restore."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+from flask import Blueprint, redirect, request, url_for
+from flask.typing import ResponseReturnValue
+from msgspec import Struct, field
+
+from ...core.credentials import ASK
+from ...core.errors import QueryError, UnknownDocumentError
+from ...query.options import as_json
+from ...workspace.documents import Board, Panel, SavedQuestion
+from ...workspace.shelf import Shelf, app_of
+from ..api.openapi import Operation
+from ..auth import author, scope, visible
+from ..forms import FORM, LARGE_FORM, form_of, number_of
+from ..services import services
+from .boards import HERE, NAME, SEE_OTHER, board_of, is_readable, may_write
+from .choices import require_known
+from .layout import CONTENT_TYPE, shown
+
+blueprint = Blueprint("board_edit", __name__)
+
+_PROBLEMS: Final = (400, 404, 408, 409, 413, 415)
+_EDIT: Final = "board_edit.edit_page"
+
+
+class NewForm(Struct, forbid_unknown_fields=True):
+    """What the form of a new board sends."""
+
+    title: str
+
+
+class EditForm(Struct, forbid_unknown_fields=True):
+    """What the form of a board sends: of each panel a title and a place, in the order shown."""
+
+    version: str
+    title: str
+    group: str = ""
+    about: str = ""
+    panel: list[str] = field(default_factory=list)  # titles
+    place: list[str] = field(default_factory=list)
+    wide: list[str] = field(default_factory=list)  # numbers of panels, from 1
+    remove: list[str] = field(default_factory=list)  # the same
+
+
+class VersionForm(Struct, forbid_unknown_fields=True):
+    """What a button sends that acts on the version that was shown."""
+
+    version: str
+
+
+class RestoreForm(Struct, forbid_unknown_fields=True):
+    """What the button of an older version sends."""
+
+    version: str
+    wanted: str
+
+
+@blueprint.post("/boards")
+@scope(ASK, page=True)
+@Operation(status=SEE_OTHER, media_type=CONTENT_TYPE, takes={FORM: NewForm}, problems=_PROBLEMS)
+def new_board() -> ResponseReturnValue:
+    """Begin a board without panels."""
+    form = form_of(NewForm)
+    board = Board(form.title, app=app_of((), visible(), services().catalog))
+    document = services().workspace.boards.add(board, author())
+    return redirect(url_for(_EDIT, key=document.name), SEE_OTHER)
+
+
+@blueprint.get("/board/<key>/edit")
+@scope(ASK, page=True)
+@Operation(media_type=CONTENT_TYPE, parameters=(NAME,), problems=(400, 404))
+def edit_page(key: str) -> ResponseReturnValue:
+    """Show the form of a board, and what it was before."""
+    require_known(request.args)
+    document = board_of(key)
+    history = services().workspace.boards.history(key)
+    return shown(
+        "board_edit.html",
+        here=HERE,
+        board=document,
+        panels=[
+            (panel, url_for("ask.ask_page", q=as_json(panel.query)))
+            for panel in document.content.panels
+        ],
+        history=[before for before in history if is_readable(before.content)],
+    )
+
+
+@blueprint.post("/board/<key>/edit")
+@scope(ASK, page=True)
+@Operation(
+    status=SEE_OTHER,
+    media_type=CONTENT_TYPE,
+    parameters=(NAME,),
+    takes={FORM: EditForm},
+    most_bytes=LARGE_FORM,
+    problems=_PROBLEMS,
+)
+def edit(key: str) -> ResponseReturnValue:
+    """Keep what the form of a board says."""
+    form = form_of(EditForm, LARGE_FORM)
+    document = board_of(key)
+    board = msgspec.structs.replace(
+        document.content,
+        title=form.title,
+        group=form.group,
+        about=form.about,
+        panels=list(_panels(document.content.panels, form)),
+    )
+    version = number_of(form.version, "version")
+    services().workspace.boards.replace(key, version, board, author())
+    return redirect(url_for("boards.board_page", key=key), SEE_OTHER)
+
+
+@blueprint.post("/board/<key>/delete")
+@scope(ASK, page=True)
+@Operation(
+    status=SEE_OTHER,
+    media_type=CONTENT_TYPE,
+    parameters=(NAME,),
+    takes={FORM: VersionForm},
+    problems=_PROBLEMS,
+)
+def delete(key: str) -> ResponseReturnValue:
+    """Delete a board; it can be restored."""
+    version = number_of(form_of(VersionForm).version, "version")
+    board_of(key)
+    services().workspace.boards.delete(key, version, author())
+    return redirect(url_for("board_edit.deleted_page"), SEE_OTHER)
+
+
+@blueprint.post("/board/<key>/restore")
+@scope(ASK, page=True)
+@Operation(
+    status=SEE_OTHER,
+    media_type=CONTENT_TYPE,
+    parameters=(NAME,),
+    takes={FORM: RestoreForm},
+    problems=_PROBLEMS,
+)
+def restore(key: str) -> ResponseReturnValue:
+    """Let a board be again what it was in an earlier version."""
+    form, boards = form_of(RestoreForm), services().workspace.boards
+    version, wanted = number_of(form.version, "version"), number_of(form.wanted, "wanted")
+    for before in (boards.document(key), *boards.history(key)):
+        if before.version == wanted and not is_readable(before.content):
+            raise UnknownDocumentError("board")
+    boards.restore(key, version, wanted, author())
+    return redirect(url_for("boards.board_page", key=key), SEE_OTHER)
+
+
+@blueprint.post("/question/<key>/delete")
+@scope(ASK, page=True)
+@Operation(
+    status=SEE_OTHER,
+    media_type=CONTENT_TYPE,
+    parameters=(NAME,),
+    takes={FORM: VersionForm},
+    problems=_PROBLEMS,
+)
+def delete_question(key: str) -> ResponseReturnValue:
+    """Delete a saved question; it can be restored."""
+    version, questions = number_of(form_of(VersionForm).version, "version"), _questions()
+    if not is_readable(questions.document(key).content):
+        raise UnknownDocumentError("question")
+    questions.delete(key, version, author())
+    return redirect(url_for("board_edit.deleted_page"), SEE_OTHER)
+
+
+@blueprint.post("/question/<key>/restore")
+@scope(ASK, page=True)
+@Operation(
+    status=SEE_OTHER,
+    media_type=CONTENT_TYPE,
+    parameters=(NAME,),
+    takes={FORM: VersionForm},
+    problems=_PROBLEMS,
+)
+def restore_question(key: str) -> ResponseReturnValue:
+    """Let a deleted question be in the list again."""
+    version, questions = number_of(form_of(VersionForm).version, "version"), _questions()
+    if not is_readable(questions.document(key).content):
+        raise UnknownDocumentError("question")
+    questions.restore(key, version, version, author())
+    return redirect(url_for(HERE), SEE_OTHER)
+
+
+@blueprint.get("/boards/deleted")
+@scope(ASK, page=True)
+@Operation(media_type=CONTENT_TYPE, problems=(400,))
+def deleted_page() -> ResponseReturnValue:
+    """List the boards and questions that were deleted, to be restored."""
+    require_known(request.args)
+    workspace = services().workspace
+    return shown(
+        "deleted.html",
+        here=HERE,
+        boards=[board for board in workspace.boards.deleted() if is_readable(board.content)],
+        questions=[q for q in workspace.questions.deleted() if is_readable(q.content)],
+        may_write=may_write(),
+    )
+
+
+def _questions() -> Shelf[SavedQuestion]:
+    return services().workspace.questions
+
+
+def _panels(panels: Sequence[Panel], form: EditForm) -> Iterator[Panel]:
+    """Yield the panels that stay, with the titles of *form*, by their places."""
+    if not len(panels) == len(form.panel) == len(form.place):
+        raise QueryError("panel: must have a title and a place for each panel of the board")
+    gone, wide = set(form.remove), set(form.wide)
+    changed = []
+    for number, panel in enumerate(panels, 1):
+        place = number_of(form.place[number - 1], "place")
+        title, is_wide = form.panel[number - 1], str(number) in wide
+        renewed = msgspec.structs.replace(panel, title=title, wide=is_wide)
+        if str(number) not in gone:
+            # One moved up to a place comes before what is there, and one moved down after it.
+            moved = (place > number) - (place < number)
+            changed.append(((place, moved, number), renewed))
+    yield from (panel for _, panel in sorted(changed, key=lambda entry: entry[0]))

@@ -1,0 +1,236 @@
+"""Boards: questions that are looked at together; the list of them, one of them, and pinning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any, Final
+
+import msgspec
+from flask import Blueprint, redirect, request, url_for
+from flask.typing import ResponseReturnValue
+from msgspec import Struct
+
+from ...core.credentials import ASK, VIEW
+from ...core.errors import QueryError, UnknownDocumentError
+from ...query import Query, read
+from ...query.options import as_json
+from ...workspace.documents import MAX_PANELS, Board, Document, SavedQuestion
+from ...workspace.documents import Panel as BoardPanel
+from ...workspace.shelf import app_of, is_visible, knows, place_of
+from ..api.openapi import Operation, in_path, in_query
+from ..auth import author, reader, scope, visible
+from ..forms import FORM, LARGE_FORM, form_of
+from ..services import services
+from .choices import WORDS, Choices, choices_of, require_known
+from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
+from .panels import Answers, Panel, PanelRequest
+
+blueprint = Blueprint("boards", __name__)
+
+HERE: Final = "boards.boards_page"  # what the navigation marks
+NEW: Final = "new"  # the choice of a board that is not there yet
+QUESTIONS: Final = "questions"  # the choice of no board: the list of saved questions
+MOST_SHOWN: Final = 200  # boards of the list; the search finds the others
+SEE_OTHER: Final = 303
+NAME: Final = in_path("key", "^[a-z0-9][a-z0-9-]{0,63}$", "The name in a board's address.")
+_TEXT: Final = {"type": "string"}
+_SEARCH: Final = in_query("q", _TEXT, "Words of a title, a group or an author.")
+_PIN: Final = (
+    in_query("q", _TEXT, "The question, in JSON."),
+    in_query("title", _TEXT, "How its panel is called."),
+)
+
+
+class PinForm(Struct, forbid_unknown_fields=True):
+    """What the form sends that pins a question."""
+
+    q: str
+    title: str
+    board: str  # a name, NEW or QUESTIONS
+    new: str = ""  # the title of a new board
+
+
+@blueprint.get("/boards")
+@scope(VIEW, page=True)
+@Operation(media_type=CONTENT_TYPE, parameters=(_SEARCH,), problems=(400,))
+def boards_page() -> ResponseReturnValue:
+    """List boards by group, and saved questions."""
+    require_known(request.args, (_SEARCH,))
+    words = request.args.get("q", "").casefold().split()
+    boards = sorted(
+        _matching(readable_boards(), words),
+        key=lambda board: (board.content.group.casefold(), board.content.title.casefold()),
+    )
+    questions = _matching(readable_questions(), words)
+    return shown(
+        "boards.html",
+        here=HERE,
+        q=request.args.get("q", ""),
+        total=len(boards),
+        most=MOST_SHOWN,
+        groups=[
+            (name, list(of_group))
+            for name, of_group in groupby(boards[:MOST_SHOWN], key=lambda b: b.content.group)
+        ],
+        questions=[
+            (question, url_for("ask.ask_page", q=as_json(question.content.query)))
+            for question in questions[:MOST_SHOWN]
+        ],
+        may_write=may_write(),
+    )
+
+
+@blueprint.get("/board/<key>")
+@scope(VIEW, page=True)
+@Operation(media_type=CONTENT_TYPE, parameters=(NAME, *RANGE_PARAMETERS), problems=(400, 404))
+def board_page(key: str) -> ResponseReturnValue:
+    """Show the answers to the questions of a board, for their own time or another."""
+    require_known(request.args, RANGE_PARAMETERS)
+    document, choices = board_of(key), choices_of(request.args)
+    return shown(
+        "board.html",
+        here=HERE,
+        board=document,
+        panels=answered(document.content.panels, Answers(), choices),
+        chosen=choices,
+        ranges={"": "as saved", **WORDS},
+        may_write=may_write(),
+        share=url_for("shared.share_page", board=key),
+    )
+
+
+@blueprint.get("/pin")
+@scope(ASK, page=True)
+@Operation(media_type=CONTENT_TYPE, parameters=_PIN, problems=(400, 404))
+def pin_page() -> ResponseReturnValue:
+    """Ask on which board a question is to be pinned, and how its panel is called."""
+    require_known(request.args, _PIN)
+    query = known_question(request.args.get("q", ""))
+    boards = [board for board in readable_boards() if not board.is_from_file]
+    return shown(
+        "pin.html",
+        here=HERE,
+        question=as_json(query),
+        title=request.args.get("title", "")[:120] or "Untitled",
+        boards=sorted(boards, key=lambda board: board.content.title.casefold())[:MOST_SHOWN],
+        new=NEW,
+        questions=QUESTIONS,
+    )
+
+
+@blueprint.post("/pin")
+@scope(ASK, page=True)
+@Operation(
+    status=SEE_OTHER,
+    media_type=CONTENT_TYPE,
+    takes={FORM: PinForm},
+    most_bytes=LARGE_FORM,
+    problems=(400, 404, 408, 409, 413, 415),
+)
+def pin() -> ResponseReturnValue:
+    """Add a question to a board, to a new one, or to the saved questions."""
+    form = form_of(PinForm, LARGE_FORM)
+    query = known_question(form.q)
+    workspace, names = services().workspace, tuple(query.metrics)
+    app = app_of(names, visible(), services().catalog)
+    if form.board == QUESTIONS:
+        workspace.questions.add(SavedQuestion(form.title, query, app), author())
+        return redirect(url_for(HERE), SEE_OTHER)
+    panel = BoardPanel(form.title, query)
+    if form.board == NEW:
+        title = form.new or form.title
+        document = workspace.boards.add(Board(title, [panel], app=app), author())
+    else:
+        document = board_of(form.board)
+        board = with_panel(document.content, panel)
+        workspace.boards.replace(document.name, document.version, board, author())
+    return redirect(url_for("boards.board_page", key=document.name), SEE_OTHER)
+
+
+def with_panel(board: Board, panel: BoardPanel) -> Board:
+    """Return *board* with one panel more at its end.  Raises QueryError: it is full."""
+    if len(board.panels) >= MAX_PANELS:
+        raise QueryError(f"board: has {MAX_PANELS} panels, as many as fit; begin another board")
+    return msgspec.structs.replace(board, panels=[*board.panels, panel])
+
+
+def answered(
+    panels: Iterable[BoardPanel], answers: Answers, choices: Choices | None = None
+) -> list[Panel]:
+    """Return *panels* with their answers; one that has none says why, and costs no other."""
+    wishes = (
+        PanelRequest(f"panel-{number}", panel.title, _timed(panel.query, choices), wide=panel.wide)
+        for number, panel in enumerate(panels, 1)
+    )
+    return [_answered(wish, answers) for wish in wishes]
+
+
+def _answered(wish: PanelRequest, answers: Answers) -> Panel:
+    unknown = [name for name in wish.query.metrics if not knows(answers.catalog, name)]
+    if unknown:
+        said = f"{', '.join(unknown)}: no registry has a metric of this name any more."
+        return Panel(wish, None, f"{said} Edit the board to remove this panel.")
+    csv = url_for("ask.ask_file", kind="csv", q=as_json(wish.query)) if answers.may_ask else ""
+    return answers.panel(wish, csv)
+
+
+def _timed(query: Query, choices: Choices | None) -> Query:
+    """Return *query* over the days that were chosen, if any were."""
+    if choices is None or choices.date_range is None:
+        return query
+    return msgspec.structs.replace(query, date_range=choices.date_range)
+
+
+def known_question(text: str) -> Query:
+    """Return the question in JSON that *text* is, if it can be asked by who wants it kept.
+
+    Raises: QueryError, UnknownMetricError.
+    """
+    query, answers = read(text.encode()), Answers()
+    answers.plan(query)
+    # By an address that is right for everybody, also for who sees several apps.
+    places = [place_of(answers.catalog, name) for name in query.metrics]
+    metrics = [services().catalog.metric("/".join(place)).address for place in places]
+    return msgspec.structs.replace(query, metrics=metrics)
+
+
+def board_of(name: str) -> Document[Board]:
+    """Return a board that the visitor may see.  Raises UnknownDocumentError."""
+    document = services().workspace.boards.document(name)
+    if document.deleted or not is_readable(document.content):
+        raise UnknownDocumentError("board")
+    return document
+
+
+def readable_boards() -> list[Document[Board]]:
+    """Return the boards that the visitor may see."""
+    return [b for b in services().workspace.boards.documents() if is_readable(b.content)]
+
+
+def readable_questions() -> list[Document[SavedQuestion]]:
+    """Return the saved questions that the visitor may see, by title."""
+    questions = services().workspace.questions.documents()
+    readable = [question for question in questions if is_readable(question.content)]
+    return sorted(readable, key=lambda question: question.content.title.casefold())
+
+
+def is_readable(content: Any) -> bool:
+    """Return whether the visitor may see *content*."""
+    return is_visible(content, visible(), services().catalog)
+
+
+def may_write() -> bool:
+    """Return whether the visitor may keep something."""
+    return ASK in reader().scopes
+
+
+def _matching(documents: Iterable[Document[Any]], words: list[str]) -> list[Document[Any]]:
+    """Return the *documents* that hold all *words*."""
+    return [document for document in documents if all(word in _text_of(document) for word in words)]
+
+
+def _text_of(document: Document[Any]) -> str:
+    content = document.content
+    texts = (content.title, getattr(content, "group", ""), document.author, *content.metrics)
+    return " ".join(texts).casefold()

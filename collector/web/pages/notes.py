@@ -1,0 +1,157 @@
+"""Notes and releases: what happened on a day, to be seen on every time axis that it is about."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+from flask import Blueprint, redirect, request, url_for
+from flask.typing import ResponseReturnValue
+from msgspec import Struct
+
+from ...core.credentials import ASK, VIEW
+from ...core.errors import ForbiddenError, QueryError, UnknownDocumentError
+from ...workspace.documents import Document, Note
+from ...workspace.notes import is_planned, matching, readable
+from ...workspace.shelf import app_of, is_visible, place_of
+from ..api.openapi import Operation, in_query
+from ..auth import author, reader, scope, visible
+from ..forms import FORM, form_of, number_of
+from ..services import services
+from .board_edit import VersionForm
+from .boards import HERE, MOST_SHOWN, NAME, SEE_OTHER, may_write
+from .choices import require_known
+from .layout import CONTENT_TYPE, shown
+
+blueprint = Blueprint("notes", __name__)
+
+_SEARCH: Final = in_query("q", {"type": "string"}, "Words of a note, a metric or a day.")
+_PROBLEMS: Final = (400, 404, 408, 409, 413, 415)
+_PAGE: Final = "notes.notes_page"
+
+
+class NoteForm(Struct, forbid_unknown_fields=True):
+    """What the form of a note sends; ``about`` is an app, a metric, or "" for all."""
+
+    at: str
+    text: str
+    about: str = ""
+    url: str = ""
+
+
+@blueprint.get("/notes")
+@scope(VIEW, page=True)
+@Operation(media_type=CONTENT_TYPE, parameters=(_SEARCH,), problems=(400,))
+def notes_page() -> ResponseReturnValue:
+    """List the notes, the last day first, with a form for another."""
+    require_known(request.args, (_SEARCH,))
+    shared, words = services(), request.args.get("q", "")
+    shelf = shared.workspace.notes
+    notes = list(matching(readable_notes(), words))
+    now = shared.clock()
+    gone = [n for n in shelf.deleted() if may_see(n.content)] if may_write() else []
+    return shown(
+        "notes.html",
+        here=HERE,
+        q=words,
+        total=len(notes),
+        most=MOST_SHOWN,
+        notes=[(note, is_planned(note.content, now)) for note in notes[:MOST_SHOWN]],
+        deleted=gone[:20],
+        today=datetime.fromtimestamp(now, UTC).date().isoformat(),
+        metrics=list(visible()),
+        own_apps=visible().apps,
+        may_write=may_write(),
+    )
+
+
+@blueprint.post("/notes")
+@scope(ASK, page=True)
+@Operation(status=SEE_OTHER, media_type=CONTENT_TYPE, takes={FORM: NoteForm}, problems=_PROBLEMS)
+def new_note() -> ResponseReturnValue:
+    """Keep a note."""
+    form = form_of(NoteForm)
+    kind, _, name = form.about.partition(":")
+    if kind not in ("", "app", "metric"):
+        raise QueryError("about: must be app:<name>, metric:<name>, or nothing for all")
+    keep(
+        Note(
+            at=form.at,
+            text=form.text,
+            metric=name if kind == "metric" else "",
+            app=name if kind == "app" else "",
+            url=form.url,
+        )
+    )
+    return redirect(url_for(_PAGE), SEE_OTHER)
+
+
+@blueprint.post("/notes/<key>/delete")
+@scope(ASK, page=True)
+@Operation(
+    status=SEE_OTHER,
+    media_type=CONTENT_TYPE,
+    parameters=(NAME,),
+    takes={FORM: VersionForm},
+    problems=_PROBLEMS,
+)
+def delete_note(key: str) -> ResponseReturnValue:
+    """Delete a note; it can be restored."""
+    version = number_of(form_of(VersionForm).version, "version")
+    _require_seen(services().workspace.notes.document(key))
+    services().workspace.notes.delete(key, version, author())
+    return redirect(url_for(_PAGE), SEE_OTHER)
+
+
+@blueprint.post("/notes/<key>/restore")
+@scope(ASK, page=True)
+@Operation(
+    status=SEE_OTHER,
+    media_type=CONTENT_TYPE,
+    parameters=(NAME,),
+    takes={FORM: VersionForm},
+    problems=_PROBLEMS,
+)
+def restore_note(key: str) -> ResponseReturnValue:
+    """Let a deleted note be shown again."""
+    version = number_of(form_of(VersionForm).version, "version")
+    _require_seen(services().workspace.notes.document(key))
+    services().workspace.notes.restore(key, version, version, author())
+    return redirect(url_for(_PAGE), SEE_OTHER)
+
+
+def keep(note: Note) -> Document[Note]:
+    """Keep *note*, of the app of its metric, or of the only one that the writer may see.
+
+    Raises: QueryError, UnknownMetricError, ForbiddenError: it is about what is not the writer's.
+    """
+    view = visible()
+    about = [note.metric] if note.metric else []
+    app = (not note.metric and note.app) or app_of(about, view, services().catalog)
+    if not app and view is not services().catalog:
+        raise QueryError(f"app: must be one of {', '.join(view.apps) or 'none'}")
+    if app and app not in view.apps:
+        raise QueryError(f"app: must be one of {', '.join(view.apps) or 'none'}")
+    if reader().metrics is not None and not note.metric:
+        raise ForbiddenError("this token is for some metrics only: name one of them in the note")
+    metric = (
+        note.metric and services().catalog.metric("/".join(place_of(view, note.metric))).address
+    )
+    note = Note(at=note.at, text=note.text, metric=metric, app=app, url=note.url)
+    return services().workspace.notes.add(note, author())
+
+
+def readable_notes() -> list[Document[Note]]:
+    """Return the notes that the visitor may see, the last day first."""
+    shared = services()
+    return readable(shared.workspace.notes.documents(), visible(), shared.catalog)
+
+
+def may_see(note: Note) -> bool:
+    """Return whether the visitor may see *note*."""
+    return is_visible(note, visible(), services().catalog)
+
+
+def _require_seen(document: Document[Note]) -> None:
+    if not may_see(document.content):
+        raise UnknownDocumentError("note")

@@ -1,0 +1,154 @@
+"""Shared links: made and revoked by people, and opened by whoever has the address.
+
+What a link opens was fixed when it was made: these questions about these metrics.  It is shown
+without a cookie, a token or a menu, and leads nowhere else.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from flask import Blueprint, redirect, request, url_for
+from flask.typing import ResponseReturnValue
+from msgspec import Struct
+
+from ...core.credentials import ASK, OPEN
+from ...core.errors import QueryError, UnknownDocumentError
+from ...query.options import as_json
+from ...workspace.documents import Document, Grant
+from ...workspace.documents import Panel as BoardPanel
+from ...workspace.links import DAYS
+from ...workspace.shelf import app_of
+from .. import auth
+from ..api.openapi import Operation, in_path, in_query
+from ..auth import author, scope, visible
+from ..forms import FORM, LARGE_FORM, form_of, number_of
+from ..services import services
+from .board_edit import VersionForm
+from .boards import HERE, NAME, SEE_OTHER, answered, board_of, is_readable, known_question
+from .choices import require_known
+from .layout import CONTENT_TYPE, shown
+from .panels import Answers
+
+blueprint = Blueprint("shared", __name__)
+
+OPENED: Final = "shared.shared_page"  # what a page of another site may frame
+_TEXT: Final = {"type": "string"}
+_PARAMETERS: Final = (
+    in_query("q", _TEXT, "One question, in JSON; or else:"),
+    in_query("board", _TEXT, "The name of a board."),
+    in_query("title", _TEXT, "How the question is called."),
+)
+_ADDRESS: Final = in_path("address", r"^[a-zA-Z0-9_.-]{1,256}$", "The end of a shared address.")
+
+
+class ShareForm(Struct, forbid_unknown_fields=True):
+    """What the form of a link sends: a question or a board, and for how long."""
+
+    days: str
+    title: str = ""
+    q: str = ""
+    board: str = ""
+
+
+@blueprint.get("/share")
+@scope(ASK, page=True)
+@Operation(media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404))
+def share_page() -> ResponseReturnValue:
+    """Ask for how long an answer or a board is to be shared, and list the links there are."""
+    require_known(request.args, _PARAMETERS)
+    board, q = request.args.get("board", ""), request.args.get("q", "")
+    title = board_of(board).content.title if board else request.args.get("title", "")[:120]
+    if q:
+        q = as_json(known_question(q))
+    shared = services()
+    links = [link for link in shared.workspace.links.documents() if is_readable(link.content)]
+    good = [link for link in links if shared.links.is_good(link)]
+    return shown(
+        "share.html",
+        here=HERE,
+        board=board,
+        q=q,
+        title=title or "An answer",
+        days=DAYS,
+        good=[(link, _address(link)) for link in sorted(good, key=lambda link: -link.at)[:200]],
+        embed_origins=shared.config.embed_origins,
+    )
+
+
+@blueprint.post("/share")
+@scope(ASK, page=True)
+@Operation(
+    status=SEE_OTHER,
+    media_type=CONTENT_TYPE,
+    takes={FORM: ShareForm},
+    most_bytes=LARGE_FORM,
+    problems=(400, 404, 408, 413, 415),
+)
+def share() -> ResponseReturnValue:
+    """Make a link that opens one answer or one board for some days."""
+    form, shared = form_of(ShareForm, LARGE_FORM), services()
+    if bool(form.q) == bool(form.board):
+        raise QueryError("form: must hold a question as q, or the name of a board")
+    if form.board:
+        board = board_of(form.board).content
+        title, panels, app = board.title, board.panels, board.app
+        if not panels:
+            raise QueryError("board: has no panels to be shared; pin a question to it first")
+    else:
+        query = known_question(form.q)
+        title, panels = form.title, [BoardPanel(form.title, query, wide=True)]
+        app = app_of(query.metrics, visible(), shared.catalog)
+    _, document = shared.links.share(
+        title,
+        panels,
+        number_of(form.days, "days"),
+        visible(),
+        author=author(),
+        board=form.board,
+        app=app,
+    )
+    return redirect(url_for("shared.share_page") + f"#{document.name}", SEE_OTHER)
+
+
+@blueprint.post("/share/<key>/revoke")
+@scope(ASK, page=True)
+@Operation(
+    status=SEE_OTHER,
+    media_type=CONTENT_TYPE,
+    parameters=(NAME,),
+    takes={FORM: VersionForm},
+    problems=(400, 404, 408, 409, 413, 415),
+)
+def revoke(key: str) -> ResponseReturnValue:
+    """Let a link open nothing any more."""
+    version, shelf = number_of(form_of(VersionForm).version, "version"), services().workspace.links
+    if not is_readable(shelf.document(key).content):
+        raise UnknownDocumentError("links")
+    shelf.delete(key, version, author())
+    return redirect(url_for("shared.share_page"), SEE_OTHER)
+
+
+@blueprint.get("/shared/<address>")
+@scope(OPEN)
+@Operation(media_type=CONTENT_TYPE, parameters=(_ADDRESS,), problems=(400, 404, 410, 429, 500, 503))
+def shared_page(address: str) -> ResponseReturnValue:
+    """Show what a shared link opens, and nothing else."""
+    require_known(request.args)
+    shared = services()
+    document, catalog = shared.links.open(address, shared.catalog)
+    response = shown(
+        "shared.html",
+        links=[],
+        logged_in=False,
+        grant=document.content,
+        panels=answered(document.content.panels, Answers(catalog)),
+    )
+    response.headers["X-Robots-Tag"] = "noindex"
+    return response
+
+
+def _address(document: Document[Grant]) -> str:
+    """Return the whole address of a link."""
+    end = services().links.address(document)
+    return auth.origin() + url_for(OPENED, address=end)

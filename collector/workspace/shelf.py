@@ -1,0 +1,256 @@
+"""Documents of one kind: those of the store, which people change, and those of files.
+
+Law: nobody undoes what somebody else has written since; whoever saves names the version that was
+read.  What is deleted or replaced is kept for a while, and can be restored.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+
+from client_sdk.core.errors import UnknownMetricError
+
+from ..core.catalog import Catalog
+from ..core.errors import (
+    AmbiguousMetricError,
+    ChangedDocumentError,
+    QueryError,
+    UnknownDocumentError,
+)
+from ..storage.documents import DocumentStore
+from .documents import (
+    FILE,
+    MAX_RECORD,
+    Board,
+    Content,
+    Document,
+    File,
+    Grant,
+    Note,
+    SavedQuestion,
+    checked,
+    is_name,
+    plain,
+    slug_of,
+)
+
+C = TypeVar("C", bound=Content)
+
+MOST: Final = 1_000  # documents of a kind in the store: a list that can be read at once
+
+
+class Shelf(Generic[C]):
+    """The documents of one kind."""
+
+    def __init__(
+        self,
+        kind: str,
+        form: type[C],
+        store: DocumentStore,
+        clock: Callable[[], float],
+        of_files: Mapping[str, C] | None = None,
+    ) -> None:
+        """Keep documents of *form* under *kind*; those *of_files* are read only."""
+        self._kind, self._store, self._clock = kind, store, clock
+        self._form: Any = Document[form]  # type: ignore[valid-type]  # msgspec takes it
+        self._of_files: dict[str, Document[C]] = {
+            name: Document(content, FILE, 0, version=0, name=name)
+            for name, content in (of_files or {}).items()
+        }
+
+    def documents(self) -> list[Document[C]]:
+        """Return every document but the deleted ones, those of files first.
+
+        What a newer release wrote, and cannot be read here, is passed over.
+        """
+        kept = (document for document in self._stored() if not document.deleted)
+        return [*self._of_files.values(), *kept]
+
+    def deleted(self) -> list[Document[C]]:
+        """Return those that can be restored, the last deleted first."""
+        gone = (document for document in self._stored() if document.deleted)
+        return sorted(gone, key=lambda document: -document.at)
+
+    def document(self, name: str) -> Document[C]:
+        """Return a document as it is now, also a deleted one.  Raises UnknownDocumentError."""
+        return self._of_files.get(name) or self._read(name)[0]
+
+    def history(self, name: str) -> list[Document[C]]:
+        """Return the versions before the one of now, the newest first."""
+        if name in self._of_files:
+            return []
+        records = self._store.history(self._kind, name).values()
+        now = self.document(name).version
+        versions = filter(None, (self._parsed(name, record) for record in records))
+        return sorted((v for v in versions if v.version < now), key=lambda v: -v.version)
+
+    def add(self, content: C, author: str) -> Document[C]:
+        """Keep *content* as a new document.
+
+        Raises: QueryError: it breaks a rule, or there are as many as are kept.
+        """
+        content = checked(content)
+        self._make_room()
+        start = slug_of(getattr(content, "title", ""))
+        name = f"{start}-{secrets.token_hex(4)}" if start else secrets.token_hex(8)
+        document = Document(content, author, int(self._clock()), name=name)
+        if not self._store.put(self._kind, name, _record(document)):
+            raise ChangedDocumentError(self._kind)
+        return document
+
+    def replace(
+        self, name: str, version: int, content: C, author: str, *, deleted: bool = False
+    ) -> Document[C]:
+        """Keep *content* in place of *version* of a document.
+
+        Raises: ChangedDocumentError: it is another version by now.  QueryError: it breaks a rule.
+                UnknownDocumentError: there is none, or it stands in a file.
+        """
+        before, record = self._read(name)
+        if before.version != version:
+            raise ChangedDocumentError(self._kind)
+        document = Document(
+            checked(content),
+            author,
+            int(self._clock()),
+            version=version + 1,
+            deleted=deleted,
+            name=name,
+        )
+        done = self._store.put(
+            self._kind, name, _record(document), version=document.version, read=record
+        )
+        if not done:
+            raise ChangedDocumentError(self._kind)
+        return document
+
+    def delete(self, name: str, version: int, author: str) -> None:
+        """Delete a document; it can be restored.  Raises as ``replace``."""
+        self.replace(name, version, self.document(name).content, author, deleted=True)
+
+    def restore(self, name: str, version: int, wanted: int, author: str) -> Document[C]:
+        """Let a document be again what it was in version *wanted*.  Raises as ``replace``."""
+        versions: list[Document[C]] = [self.document(name), *self.history(name)]
+        for document in versions:
+            if document.version == wanted:
+                return self.replace(name, version, document.content, author)
+        raise UnknownDocumentError(self._kind)
+
+    def _stored(self) -> Iterator[Document[C]]:
+        for name, record in sorted(self._store.records(self._kind).items()):
+            document = self._parsed(name, record)
+            if document and name not in self._of_files:
+                yield document
+
+    def _read(self, name: str) -> tuple[Document[C], bytes]:
+        record = self._store.record(self._kind, name) if is_name(name) else None
+        document = record and self._parsed(name, record)
+        if not record or not document or name in self._of_files:
+            raise UnknownDocumentError(self._kind)
+        return document, record
+
+    def _parsed(self, name: str, record: bytes) -> Document[C] | None:
+        try:
+            document: Document[C] = msgspec.json.decode(record, type=self._form)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+        return msgspec.structs.replace(document, name=name)
+
+    def _make_room(self) -> None:
+        """Forget the document that was deleted first if there are as many as are kept."""
+        if self._store.count(self._kind) < MOST:
+            return
+        gone = self.deleted()
+        if not gone:
+            raise QueryError(f"{self._kind}: there are {MOST:,}, as many as are kept; delete one")
+        self._store.remove(self._kind, gone[-1].name)
+
+
+def _record(document: Document[Any]) -> bytes:
+    value = msgspec.to_builtins(msgspec.structs.replace(document, name=""))
+    record = msgspec.json.encode({**value, "content": plain(document.content)})
+    if len(record) > MAX_RECORD:
+        raise QueryError(f"panels: must take at most {MAX_RECORD:,} bytes together")
+    return record
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """All that people keep in one deployment."""
+
+    store: DocumentStore
+    clock: Callable[[], float]
+    file: File
+
+    @cached_property
+    def boards(self) -> Shelf[Board]:
+        """The boards."""
+        return Shelf("boards", Board, self.store, self.clock, self.file.boards)
+
+    @cached_property
+    def questions(self) -> Shelf[SavedQuestion]:
+        """The saved questions."""
+        return Shelf("questions", SavedQuestion, self.store, self.clock, self.file.questions)
+
+    @cached_property
+    def notes(self) -> Shelf[Note]:
+        """The notes."""
+        notes = {f"file-{number}": note for number, note in enumerate(self.file.notes, 1)}
+        return Shelf("notes", Note, self.store, self.clock, notes)
+
+    @cached_property
+    def links(self) -> Shelf[Grant]:
+        """The shared links."""
+        return Shelf("links", Grant, self.store, self.clock)
+
+
+def is_visible(content: Any, view: Catalog, catalog: Catalog) -> bool:
+    """Return whether who may see the metrics of *view*, of all of *catalog*, may see *content*.
+
+    A metric that no registry has any more hides nothing; one that is another's hides it all.
+    """
+    if content.app and content.app not in view.apps and view is not catalog:
+        return False
+    return all(knows(view, name) or not knows(catalog, name) for name in content.metrics)
+
+
+def knows(catalog: Catalog, name: str) -> bool:
+    """Return whether *name* is of a metric of *catalog*, or of several."""
+    try:
+        catalog.metric(name)
+    except UnknownMetricError:
+        return False
+    except AmbiguousMetricError:
+        pass
+    return True
+
+
+def place_of(catalog: Catalog, name: str) -> tuple[str, str]:
+    """Return the app and the plain name of a metric.
+
+    Raises: UnknownMetricError, AmbiguousMetricError.
+    """
+    metric = catalog.metric(name)
+    return metric.app, metric.name
+
+
+def place_if_known(catalog: Catalog, name: str) -> tuple[str, str] | None:
+    """Return the app and the plain name of a metric; None if there is not one of this name."""
+    try:
+        return place_of(catalog, name)
+    except (UnknownMetricError, AmbiguousMetricError):
+        return None
+
+
+def app_of(metrics: Iterable[str], view: Catalog, catalog: Catalog) -> str:
+    """Return the app that a document of *metrics* is of: theirs, or the writer's; "" for all."""
+    apps = {place[0] for name in metrics if (place := place_if_known(view, name))}
+    if not apps and view is not catalog:
+        apps = set(view.apps)
+    return apps.pop() if len(apps) == 1 else ""

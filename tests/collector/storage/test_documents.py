@@ -1,0 +1,155 @@
+"""Documents of people on every kind of server: replaced only by who has read them, with history."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.core.errors import RefusedByStoreError
+from collector.demo.embedded import EmbeddedStore
+from collector.storage.access import INGEST, QUERY, USERS, WORKER
+from collector.storage.connection import Connection, Part
+from collector.storage.documents import KEPT, DocumentStore, MemoryDocuments, RedisDocuments
+from collector.storage.keys import Keys
+from tests.support.store.servers import EVERY_STORE, MEMORY, fake_connection, needs_real
+from tests.support.store.users import Users
+
+BOARDS, NOTES = "boards", "notes"
+
+
+@pytest.fixture
+def documents(server_kind: str, keys: Keys, request: pytest.FixtureRequest) -> DocumentStore:
+    """A store of documents that holds none."""
+    if server_kind == MEMORY:
+        return MemoryDocuments()
+    request.getfixturevalue("store")  # which is prepared, and deleted at the end
+    return RedisDocuments(request.getfixturevalue("server"), keys.prefix)
+
+
+@EVERY_STORE
+def test_a_document_is_replaced_only_by_who_has_read_the_one_of_now(
+    documents: DocumentStore,
+) -> None:
+    assert documents.put(BOARDS, "a", b"first")
+    assert not documents.put(BOARDS, "a", b"another")
+
+    assert documents.put(BOARDS, "a", b"second", version=2, read=b"first")
+    assert not documents.put(BOARDS, "a", b"third", version=2, read=b"first")
+    assert not documents.put(BOARDS, "b", b"second", version=2, read=b"first")
+
+    assert documents.record(BOARDS, "a") == b"second"
+    assert documents.records(BOARDS) == {"a": b"second"}
+    assert documents.records(NOTES) == {}
+    assert documents.history(BOARDS, "a") == {1: b"first"}
+
+
+@EVERY_STORE
+def test_what_is_put_twice_is_there_once(documents: DocumentStore) -> None:
+    """Law: a command whose answer was lost may be repeated."""
+    for _ in range(2):
+        assert documents.put(BOARDS, "a", b"first")
+    for _ in range(2):
+        assert documents.put(BOARDS, "a", b"second", version=2, read=b"first")
+
+    assert documents.count(BOARDS) == 1
+    assert documents.history(BOARDS, "a") == {1: b"first"}
+
+
+@EVERY_STORE
+def test_the_last_versions_are_kept_and_no_more(documents: DocumentStore) -> None:
+    documents.put(BOARDS, "a", b"1")
+    for version in range(2, KEPT + 5):
+        read = b"%d" % (version - 1)
+        assert documents.put(BOARDS, "a", b"%d" % version, version=version, read=read)
+
+    assert list(documents.history(BOARDS, "a")) == list(range(4, KEPT + 4))
+
+
+@EVERY_STORE
+def test_what_is_removed_leaves_nothing(documents: DocumentStore) -> None:
+    documents.put(BOARDS, "a", b"1")
+    documents.put(BOARDS, "a", b"2", version=2, read=b"1")
+    documents.put(BOARDS, "b", b"1")
+
+    documents.remove(BOARDS, "a")
+    documents.remove(BOARDS, "a")
+
+    assert documents.record(BOARDS, "a") is None
+    assert documents.history(BOARDS, "a") == {}
+    assert documents.count(BOARDS) == 1
+
+
+@EVERY_STORE
+def test_a_secret_is_the_first_that_anybody_offered(documents: DocumentStore) -> None:
+    assert documents.secret("links", b"one") == b"one"
+    assert documents.secret("links", b"two") == b"one"
+    assert documents.secret("others", b"two") == b"two"
+
+
+class DyingConnection(Connection):
+    """Passes on so many commands, and then none."""
+
+    def __init__(self, inner: Connection, left: int) -> None:
+        self._inner, self._left = inner, left
+
+    def call(self, *command: Part) -> object:
+        if self._left == 0:
+            raise ConnectionError
+        self._left -= 1
+        return self._inner.call(*command)
+
+
+@pytest.mark.parametrize("commands", [0, 1])
+def test_a_death_between_history_and_document_loses_nothing(
+    store: object, server: Connection, keys: Keys, commands: int
+) -> None:
+    """Law: a record is in the history before another takes its place, and can be replaced after."""
+    whole = RedisDocuments(server, keys.prefix)
+    whole.put(BOARDS, "a", b"1")
+
+    with pytest.raises(ConnectionError):
+        RedisDocuments(DyingConnection(server, commands), keys.prefix).put(
+            BOARDS, "a", b"2", version=2, read=b"1"
+        )
+
+    assert whole.record(BOARDS, "a") == b"1"
+    assert whole.put(BOARDS, "a", b"3", version=2, read=b"1")
+    assert whole.history(BOARDS, "a") == {1: b"1"}
+
+
+def test_names_that_are_not_ours_are_passed_over() -> None:
+    server = fake_connection()
+    server.call("HSET", "p:documents:boards", b"\xff", "x", "a", "1")
+
+    assert RedisDocuments(server, "p").records(BOARDS) == {"a": b"1"}
+
+
+@pytest.mark.real
+@needs_real
+def test_who_serves_pages_keeps_documents_and_no_other_process_reads_them(
+    real_store: EmbeddedStore,
+) -> None:
+    users = Users(real_store.url)
+    try:
+        users.storage("init").prepare()
+        documents = RedisDocuments(users.connection(INGEST), users.keys.prefix)
+        assert documents.put(BOARDS, "a", b"1")
+        for version in range(2, KEPT + 4):
+            read = b"%d" % (version - 1)
+            assert documents.put(BOARDS, "a", b"%d" % version, version=version, read=read)
+        assert documents.secret("links", b"s") == b"s"
+        assert documents.count(BOARDS) == len(documents.records(BOARDS)) == 1
+        assert len(documents.history(BOARDS, "a")) == KEPT
+        documents.remove(BOARDS, "a")
+        for user in (WORKER, QUERY):
+            other = RedisDocuments(users.connection(user), users.keys.prefix)
+            with pytest.raises(RefusedByStoreError, match="NOPERM"):
+                other.records(BOARDS)
+            with pytest.raises(RefusedByStoreError, match="NOPERM"):
+                other.secret("links", b"s")
+        ingest = users.connection(INGEST)
+        credentials = f"{users.keys.prefix}:credentials"
+        with pytest.raises(RefusedByStoreError, match="NOPERM"):
+            ingest.call("FCALL", "hearsay_replace_checked", 1, credentials, "a", "b", "c")
+        assert set(USERS) >= {INGEST, WORKER, QUERY}
+    finally:
+        users.close()

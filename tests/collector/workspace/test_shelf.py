@@ -1,0 +1,170 @@
+"""A shelf of documents: nobody undoes another's work, and what was deleted comes back."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+import pytest
+
+from client_sdk.registry import Registry
+from collector.core.catalog import Catalog
+from collector.core.errors import ChangedDocumentError, QueryError, UnknownDocumentError
+from collector.query import Query
+from collector.storage.documents import MemoryDocuments
+from collector.workspace.documents import Board, File, Note, Panel
+from collector.workspace.notes import is_planned, matching, notes_on, readable
+from collector.workspace.shelf import MOST, Shelf, Workspace, app_of, is_visible
+from tests.support.store.credential_cases import METRICS, OURS, THEIRS, registry_text
+
+NOW: Final = 1_790_000_000.0  # 2026-09-21
+ALPHA, BETA, GAMMA = METRICS[OURS][0], METRICS[OURS][1], METRICS[THEIRS][0]
+
+
+@pytest.fixture
+def store() -> MemoryDocuments:
+    return MemoryDocuments()
+
+
+@pytest.fixture
+def boards(store: MemoryDocuments) -> Shelf[Board]:
+    return Workspace(store, lambda: NOW, File(1, {"of-file": Board("Of a file")})).boards
+
+
+@pytest.fixture
+def catalog() -> Catalog:
+    return Catalog([Registry.from_text(registry_text(app)) for app in (OURS, THEIRS)])
+
+
+def test_a_document_has_its_author_moment_and_an_address_that_can_be_read(
+    boards: Shelf[Board],
+) -> None:
+    document = boards.add(Board("Release <b> Health!"), "ada")
+
+    assert (document.author, document.at, document.version) == ("ada", int(NOW), 1)
+    assert document.name.startswith("release-b-health-")
+    assert boards.document(document.name) == document
+    assert [board.name for board in boards.documents()] == ["of-file", document.name]
+
+
+def test_of_two_who_save_the_same_version_one_is_told(boards: Shelf[Board]) -> None:
+    name = boards.add(Board("x"), "ada").name
+    boards.replace(name, 1, Board("y"), "ada")
+
+    with pytest.raises(ChangedDocumentError, match="by somebody else meanwhile"):
+        boards.replace(name, 1, Board("z"), "bob")
+
+    assert boards.document(name).content.title == "y"
+
+
+def test_every_version_can_be_restored_and_restoring_is_a_version(boards: Shelf[Board]) -> None:
+    name = boards.add(Board("x"), "ada").name
+    boards.replace(name, 1, Board("y"), "bob")
+    boards.delete(name, 2, "eve")
+    assert [board.name for board in boards.documents()] == ["of-file"]
+    assert [board.name for board in boards.deleted()] == [name]
+
+    restored = boards.restore(name, 3, 1, "ada")
+
+    assert (restored.content.title, restored.version, restored.deleted) == ("x", 4, False)
+    assert [before.author for before in boards.history(name)] == ["eve", "bob", "ada"]
+    with pytest.raises(UnknownDocumentError):
+        boards.restore(name, 4, 9, "ada")
+
+
+@pytest.mark.parametrize("name", ["", "none", "../x", "a:b", "A", "x" * 65, "of-file"])
+def test_what_is_not_there_or_stands_in_a_file_is_not_replaced(
+    boards: Shelf[Board], name: str
+) -> None:
+    with pytest.raises(UnknownDocumentError):
+        boards.replace(name, 1, Board("x"), "ada")
+
+
+def test_a_document_that_cannot_be_read_costs_no_other(
+    boards: Shelf[Board], store: MemoryDocuments
+) -> None:
+    """Law: what a newer release wrote, or somebody by hand, is passed over."""
+    name = boards.add(Board("x"), "ada").name
+    for number, record in enumerate((b"{}", b"\xff", b"[" * 9_999, b'{"content":{"tilte":"x"}}')):
+        store.put("boards", f"bad-{number}", record)
+
+    assert [board.name for board in boards.documents()] == ["of-file", name]
+    with pytest.raises(UnknownDocumentError):
+        boards.document("bad-0")
+
+
+def test_a_shelf_holds_so_many_and_makes_room_by_what_was_deleted_first(
+    boards: Shelf[Board], store: MemoryDocuments
+) -> None:
+    """Law: ten thousand boards are refused where they are made, and break nothing."""
+    first = boards.add(Board("x"), "ada").name
+    record = store.record("boards", first)
+    assert record is not None
+    for number in range(MOST - 1):
+        store.put("boards", f"b{number}", record)
+
+    with pytest.raises(QueryError, match="boards: there are 1,000, as many as are kept"):
+        boards.add(Board("y"), "ada")
+    boards.delete(first, 1, "ada")
+    boards.add(Board("y"), "ada")
+
+    assert store.count("boards") == MOST
+    assert store.record("boards", first) is None
+
+
+def test_a_document_that_is_too_large_is_refused(boards: Shelf[Board]) -> None:
+    wide = Query(metrics=["m"], filters=[("is", "d", ["x" * 90] * 60)])
+    panels = [Panel("y", wide)] * 20
+
+    with pytest.raises(QueryError, match="65,536 bytes"):
+        boards.add(Board("x", panels), "ada")
+
+
+def test_a_document_is_of_its_app_and_hidden_from_others(catalog: Catalog) -> None:
+    ours = catalog.only(lambda app, _: app == OURS)
+    one = catalog.only(lambda _, name: name == ALPHA)
+    of_both = Board("x", [Panel("y", Query(metrics=[ALPHA, BETA]))])
+    of_theirs = Board("x", [Panel("y", Query(metrics=[GAMMA]))])
+    of_nothing = Board("x", [Panel("y", Query(metrics=["gone"]))])
+
+    assert app_of((ALPHA, BETA), catalog, catalog) == OURS
+    assert app_of((ALPHA, GAMMA), catalog, catalog) == ""
+    assert app_of((), ours, catalog) == OURS
+    assert app_of((), catalog, catalog) == ""
+    assert is_visible(of_both, ours, catalog)
+    assert not is_visible(of_both, one, catalog)
+    assert not is_visible(of_theirs, ours, catalog)
+    assert is_visible(of_nothing, ours, catalog)
+    hidden = msgspec.structs.replace(of_nothing, app=THEIRS)
+    assert not is_visible(hidden, ours, catalog)
+    assert is_visible(hidden, catalog, catalog)
+
+
+def test_a_chart_shows_the_notes_of_its_metric_its_app_and_of_all(
+    store: MemoryDocuments, catalog: Catalog
+) -> None:
+    notes = Workspace(store, lambda: NOW, File(1, notes=[Note("2026-09-01", "of all")])).notes
+    for note in (
+        Note("2026-09-03", "of alpha", metric=ALPHA, app=OURS),
+        Note("2026-09-02", "of ours", app=OURS),
+        Note("2026-09-04", "of gamma", metric=GAMMA, app=THEIRS),
+        Note("2026-09-05", "of gone", metric="gone"),
+    ):
+        notes.add(note, "ada")
+
+    def on(*metrics: str) -> list[str]:
+        return [note.text for note in notes_on(notes.documents(), metrics, catalog)]
+
+    assert on(ALPHA) == ["of all", "of ours", "of alpha"]
+    assert on(BETA) == ["of all", "of ours"]
+    assert on(GAMMA) == ["of all", "of gamma"]
+    assert on("gone") == ["of all"]
+    ours = catalog.only(lambda app, _: app == OURS)
+    seen = readable(notes.documents(), ours, catalog)
+    assert [note.content.text for note in seen] == ["of gone", "of alpha", "of ours", "of all"]
+    assert [note.content.text for note in matching(seen, "ALPHA")] == ["of alpha"]
+
+
+def test_a_note_of_a_day_to_come_is_planned() -> None:
+    assert is_planned(Note("2026-09-22", "x"), NOW)
+    assert not is_planned(Note("2026-09-21", "x"), NOW)
