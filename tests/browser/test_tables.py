@@ -1,0 +1,64 @@
+"""Tables are sorted by mouse, keys and touch; an overview is searched by each of them."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import Open
+
+
+def open_table(page: Page) -> Locator:
+    page.locator("#answer summary").get_by_text("Table").click()
+    return page.locator("#answer table.chart-table")
+
+
+def column(table: Locator, place: int) -> list[str]:
+    """Return the texts of a column; a row without a number has fewer cells."""
+    return table.locator(f"tbody tr > :nth-child({place})").all_inner_texts()
+
+
+def share(text: str) -> float:
+    return float(text.split()[0].replace("−", "-"))
+
+
+def test_a_table_is_sorted_by_its_heads_and_stays_so_when_the_page_is_renewed(visit: Open) -> None:
+    page, _ = visit("/metric/first_page")
+    table = open_table(page)
+    before = column(table, 1)
+
+    table.get_by_role("button", name="item").click()
+    expect(table.locator("th").first).to_have_attribute("aria-sort", "ascending")
+    assert column(table, 1) == sorted(before, key=str.casefold)
+
+    table.get_by_role("button", name="item").press("Enter")
+    assert column(table, 1) == sorted(before, key=str.casefold, reverse=True)
+
+    table.get_by_role("button", name="value").click()
+    values = [share(text) for text in column(table, 2)]
+    assert values == sorted(values, reverse=True)
+    assert sorted(column(table, 1)) == sorted(before)
+
+    page.evaluate("""() => {
+        const main = document.getElementById("main");
+        const fresh = new DOMParser().parseFromString(main.outerHTML, "text/html");
+        for (const head of fresh.querySelectorAll("thead th")) head.textContent = head.textContent;
+        for (const one of fresh.querySelectorAll("[data-sorts]")) delete one.dataset.sorts;
+        main.replaceChildren(...fresh.getElementById("main").childNodes);
+    }""")
+    expect(page.locator("#answer th[aria-sort=descending] button")).to_have_text("value")
+
+
+def test_an_overview_is_searched_by_touch_and_by_keys(visit: Open) -> None:
+    page, _ = visit("/", viewport={"width": 360, "height": 740}, has_touch=True)
+    total = page.locator(".tile").count()
+
+    page.get_by_role("searchbox", name="Search").tap()
+    page.get_by_role("searchbox", name="Search").fill("one_page")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**search=one_page**")
+
+    assert total > 1
+    expect(page.locator(".tile")).to_have_count(1)
+    expect(page.get_by_text(f"1 of {total} metrics match")).to_be_visible()
+    page.get_by_role("link", name="Show all").tap()
+    expect(page.locator(".tile")).to_have_count(total)
