@@ -1,10 +1,15 @@
-"""Tables are sorted by mouse, keys and touch; an overview is searched by each of them."""
+"""Tables sorted, metrics searched, moments in the viewer's zone: by mouse, keys and touch."""
 
 from __future__ import annotations
+
+import re
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Open
+from tests.support.sites.shown_site import ShownSite
 
 
 def open_table(page: Page) -> Locator:
@@ -62,3 +67,18 @@ def test_an_overview_is_searched_by_touch_and_by_keys(visit: Open) -> None:
     expect(page.get_by_text(f"1 of {total} metrics match")).to_be_visible()
     page.get_by_role("link", name="Show all").tap()
     expect(page.locator(".tile")).to_have_count(total)
+
+
+def test_moments_are_told_in_the_zone_of_the_viewer(visit: Open, site: ShownSite) -> None:
+    """With its name, and dates as everywhere; what the server told is a hover away."""
+    zones = {"Asia/Tokyo": "GMT+9", "America/New_York": "EST", "UTC": "UTC"}
+
+    for name, zone in zones.items():
+        page, _ = visit("/operations", token=site.operator, timezone_id=name)
+        moment = page.locator("time[data-local]").first
+        text = moment.inner_text()
+        assert re.fullmatch(rf"\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d {re.escape(zone)}", text), text
+        assert moment.get_attribute("title", timeout=1_000) is not None
+        told = datetime.fromisoformat(str(moment.get_attribute("datetime")))
+        here = told.astimezone(ZoneInfo(name)).replace(tzinfo=None)
+        assert here == datetime.fromisoformat(text.rpartition(" ")[0])

@@ -27,12 +27,18 @@
     name();
   });
 
-  // Moments in the time of this machine; the server tells UTC.
+  // Moments in the time of this machine, with its zone and as the server writes dates; it tells UTC.
+  function local(moment) {
+    const two = (number) => String(number).padStart(2, "0");
+    const day = [moment.getFullYear(), two(moment.getMonth() + 1), two(moment.getDate())].join("-");
+    const time = [moment.getHours(), moment.getMinutes(), moment.getSeconds()].map(two).join(":");
+    const parts = new Intl.DateTimeFormat("en", { timeZoneName: "short" }).formatToParts(moment);
+    return `${day} ${time} ${parts.find((part) => part.type === "timeZoneName").value}`;
+  }
   function localise(part) {
     for (const one of part.querySelectorAll("time[data-local]")) {
-      const moment = new Date(one.dateTime);
       one.title = one.textContent;
-      one.textContent = moment.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+      one.textContent = local(new Date(one.dateTime));
     }
   }
 
