@@ -62,6 +62,16 @@ class Reading:
         every = self.metric.every
         return epoch_label(every, self.epochs[0]), epoch_label(every, self.epochs[-1])
 
+    @property
+    def gap(self) -> tuple[str, str] | None:
+        """The labels of the first and the last epoch between both stretches, which are not read."""
+        if self.earlier is None or self.earlier.stop in self.epochs:
+            return None
+        last = next(epoch for epoch in self.epochs if epoch >= self.earlier.stop) - 1
+        return epoch_label(self.metric.every, self.earlier.stop), epoch_label(
+            self.metric.every, last
+        )
+
 
 @dataclass(frozen=True)
 class Plan:

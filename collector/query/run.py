@@ -354,6 +354,9 @@ def _warnings(
         name = reading.metric.address
         if reading.is_open and TIME not in plan.dimensions:
             yield f"{name}: {IN_PROGRESS}"
+        if gap := reading.gap:
+            between = " to ".join(dict.fromkeys(gap))
+            yield f"{name}: {between} lies between both ranges and is not counted"
         if sample := reading.metric.sample.in_words:
             yield f"{name}: {sample}; {OF_SAMPLE}"
         if _is_of_furthest(plan, reading):
