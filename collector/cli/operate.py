@@ -288,6 +288,28 @@ def renew(id: str, days: int | None) -> None:
     click.echo(f"renewed: {credential.kind} {id}, good until {day_text(credential.expires)}")
 
 
+@main.command("asked")
+@click.option(
+    "--days", type=click.IntRange(1, 90), default=7, show_default=True, help="Days up to today."
+)
+@json_option
+@explained
+def show_questions(days: int, as_json: bool) -> None:
+    """Show who asked for what, as counts of a day; only with HEARSAY_AUDIT=1 on the collector."""
+    from ..operations.issuing import day_text
+    from ..operations.questions import QuestionRow, question_rows
+
+    today = _today()
+    rows = list(question_rows(_store(Config.from_env()), range(today - days + 1, today + 1)))
+    if as_json:
+        records = [{**row._asdict(), "day": day_text(row.day)} for row in rows]
+        click.echo(json.dumps({"asked": records}))
+        return
+    cells = [(day_text(row.day), row.who, row.verb, row.metric, f"{row.times:,}") for row in rows]
+    for line in table_lines([QuestionRow._fields, *cells], "<<<<>"):
+        click.echo(line)
+
+
 def _cells(row: dict[str, object]) -> tuple[str, ...]:
     metrics = row["metrics"]
     listed_metrics = ",".join(metrics) if isinstance(metrics, list) else "all"

@@ -55,6 +55,7 @@ KNOWN: Final = frozenset(
         "GROUPS",
         "BOARDS",
         "EMBED_ORIGINS",
+        "AUDIT",
         "URL",
         *(
             f"{name}{end}"
@@ -110,6 +111,7 @@ class Config:
     origins: tuple[str, ...] = ()  # whose pages may report from a browser
     retired: str = ""  # file of the list of retired metrics; "" for none
     watches: str = ""  # file of what hearsay watch asks; "" for none
+    audit: bool = False  # whether it is counted who asks for what
     proxy: ProxyLogin | None = None  # that names the people who come through it
     boards: str = ""  # file of boards, saved questions and notes; "" for none
     embed_origins: tuple[str, ...] = ()  # whose pages may show a shared link in a frame
@@ -157,6 +159,7 @@ class Config:
             development=development,
             retired=env.get("HEARSAY_RETIRED", ""),
             watches=env.get("HEARSAY_WATCHES", ""),
+            audit=_one_of(env, "HEARSAY_AUDIT", "0", ("0", "1")) == "1",
             proxy=proxy_login(env),
             boards=env.get("HEARSAY_BOARDS", ""),
             embed_origins=_origins(env, "HEARSAY_EMBED_ORIGINS"),

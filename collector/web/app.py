@@ -30,6 +30,7 @@ from ..intake.backpressure import Pressure
 from ..intake.keyring import Keyring
 from ..intake.memory_quota import Growth, Shares
 from ..operations.parent_death import end_with_parent
+from ..operations.questions import Questions
 from ..operations.telemetry.activity import WEB, Activity
 from ..operations.telemetry.snapshot import Sources, take
 from ..query.cache import Cache
@@ -147,6 +148,7 @@ def create_app(
         workspace=kept_by_people,
         links=Links(kept_by_people.links, documents, clock, monotonic),
         incidents=Incidents(monotonic),
+        questions=Questions(credentials, clock, monotonic) if config.audit else None,
         recent=kept,
     ).attach(app)
     app.jinja_env.filters["utc"] = utc

@@ -33,9 +33,12 @@ from ..core.credentials import (
     VIEWER,
     WRITE,
     Credential,
+    id_of,
 )
+from ..core.credentials import presented as digest_in
 from ..core.errors import CollectorError, ForbiddenError, UnauthorizedError
 from ..intake.keyring import Keyring
+from ..query import Plan
 from .services import services
 
 _PLAIN: Final = "hearsay"  # on this machine, where there may be no TLS
@@ -199,6 +202,23 @@ def person() -> str:
     """Return the name by which a trusted proxy knows who asks; "" if it named nobody."""
     named: str = g.get("person", "")
     return named
+
+
+def count_question(plan: Plan) -> None:
+    """Count who asks for what, if the operator wishes that: see ``operations.questions``."""
+    questions = services().questions
+    if questions is not None:
+        metrics = [reading.metric.address for reading in plan.readings]
+        questions.count(_who(), plan.query.verb, metrics)
+
+
+def _who() -> str:
+    """Return a name of who asks: the proxy's, or label and id of the token."""
+    credential: Credential | None = g.get("credential")
+    if person() or credential is None:
+        return person() or "(a shared link)"
+    digest = digest_in(request.headers.get("Authorization", "") or presented())
+    return f"{credential.label or credential.role} {id_of(digest or b'')}"
 
 
 def _named_by_proxy() -> Credential | None:

@@ -17,6 +17,7 @@ from ..core.logs import Incidents
 from ..intake.backpressure import Pressure
 from ..intake.keyring import Keyring
 from ..intake.memory_quota import Growth, Shares
+from ..operations.questions import Questions
 from ..operations.telemetry.activity import Activity
 from ..operations.telemetry.snapshot import Snapshot
 from ..query.cache import Cache
@@ -71,6 +72,7 @@ class Services:
     workspace: Workspace  # what people keep beside the answers
     links: Links  # to share it
     incidents: Incidents  # failures that the log knows
+    questions: Questions | None  # counts who asked for what, if that is wished
     recent: RecentReports | None  # of a development collector only
 
     def attach(self, app: Flask) -> None:

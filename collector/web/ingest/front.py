@@ -176,6 +176,7 @@ class Front:
             self._keyring.renew,
             shared.shares.exchange,
             shared.growth.exchange,
+            *([] if shared.questions is None else [shared.questions.exchange]),
         )
         self._sharing = SharingThread(self._shared.activity)
 

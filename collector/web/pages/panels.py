@@ -115,7 +115,9 @@ class Answers:
     def reply(self, query: Query, *, is_checked: bool = True) -> Answer:
         """Return the answer to *query*, for fakes too.  Raises what ``plan`` and ``run`` raise."""
         self._pressure.require_contents()
-        return run(self.plan(query), self._storage, is_checked=is_checked)
+        resolved = self.plan(query)
+        auth.count_question(resolved)
+        return run(resolved, self._storage, is_checked=is_checked)
 
     def plan(self, query: Query) -> Plan:
         """Return what is read for *query*."""

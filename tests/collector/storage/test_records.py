@@ -14,6 +14,7 @@ from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.records import (
     BYTES_BEGUN,
+    QUESTIONS_ASKED,
     REPORTS_SENT,
     UPLOADS_SENT,
     ActivityRecord,
@@ -75,7 +76,9 @@ def test_a_record_is_replaced_only_if_it_is_the_one_that_was_read(
 
 
 @EVERY_STORE
-@pytest.mark.parametrize("usage", [REPORTS_SENT, UPLOADS_SENT, BYTES_BEGUN], ids=itemgetter(0))
+@pytest.mark.parametrize(
+    "usage", [REPORTS_SENT, UPLOADS_SENT, BYTES_BEGUN, QUESTIONS_ASKED], ids=itemgetter(0)
+)
 def test_the_use_of_a_day_is_the_sum_over_processes_each_counted_once(
     credentials: CredentialStore, usage: Usage
 ) -> None:
