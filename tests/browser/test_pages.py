@@ -34,6 +34,7 @@ PAGES: Final = (
         "/privacy",
         "/privacy/people",
         "/watches",
+        "/watches/hot",
         OPERATIONS,
     ),
     *(f"/metric/{name}" for name in (*DEMO, *HOSTILE)),

@@ -1,4 +1,4 @@
-"""Watches: what each asks, what it said last, and what it said before."""
+"""Watches: what each asks and said last, and of one all that it said before."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from flask import Blueprint, url_for
 from flask.typing import ResponseReturnValue
+from werkzeug.exceptions import NotFound
 
 from client_sdk.core.errors import UnknownMetricError
 
@@ -20,7 +21,7 @@ from ..services import services
 from .layout import CONTENT_TYPE, shown
 
 STOPPED_S = 600  # seconds without a round after which watches are held to have stopped
-SHOWN = 30  # of the verdicts before the last
+MOST = 100  # watches of a page, those first that need attention
 _ORDER = (FIRING, UNABLE, UNKNOWN, QUIET)
 WORDS = {FIRING: "firing", QUIET: "quiet", UNKNOWN: "not enough reports", UNABLE: "no answer"}
 _LEVELS = {FIRING: "fault", UNABLE: "warning", UNKNOWN: "note", QUIET: "good"}
@@ -51,18 +52,30 @@ class WatchRow:
         return _LEVELS.get(self.state, "note")
 
 
+@blueprint.get("/watches/<watch>")
+@scope(VIEW, page=True)
+@Operation(media_type=CONTENT_TYPE, problems=(404,))
+def history(watch: str) -> ResponseReturnValue:
+    """Show what one watch asks, what it said last, and what it said before."""
+    row = next((row for row in rows_of(services().watches()) if row.name == watch), None)
+    if row is None:
+        raise NotFound
+    return shown("watch.html", watch=row)
+
+
 @blueprint.get("/watches")
 @scope(VIEW, page=True)
 @Operation(media_type=CONTENT_TYPE)
 def watches() -> ResponseReturnValue:
-    """Show what each watch asks, what it said last, and what it said before."""
+    """Show what each watch asks, and what it said last."""
     state = services().watches()
     rows = sorted(rows_of(state), key=lambda row: (_ORDER.index(row.state), row.name))
     ledger = state.ledger
     looked = datetime.fromtimestamp(ledger.looked, UTC)
     return shown(
         "watches.html",
-        watches=rows,
+        watches=rows[:MOST],
+        more=len(rows) - MOST,
         firing=sum(row.state == FIRING for row in rows),
         has_stopped=bool(ledger.holder and services().clock() - ledger.looked > STOPPED_S),
         looked=looked.isoformat(timespec="seconds") if ledger.looked else "",
@@ -92,7 +105,7 @@ def rows_of(state: WatchState) -> Iterator[WatchRow]:
             text=last.text,
             url=url,
             rate=_odds(series),
-            history=tuple((_days(v), WORDS.get(v.state, v.state), v.text) for v in _before(series)),
+            history=tuple((_days(v), WORDS.get(v.state, v.state), v.text) for v in series.verdicts),
         )
 
 
@@ -106,10 +119,6 @@ def _address(metric: str) -> str:
 def _odds(series: WatchSeries) -> str:
     """Return how often an evaluation of the watch may err: "1 in 365,000"."""
     return f"1 in {round(1 / series.rate):,}" if series.rate else ""
-
-
-def _before(series: WatchSeries) -> tuple[Verdict, ...]:
-    return series.verdicts[:SHOWN]
 
 
 def _days(verdict: Verdict) -> str:

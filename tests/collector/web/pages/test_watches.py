@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from flask import Flask
+from msgspec.structs import replace
 
 from collector.core.config import Config
 from collector.core.credentials import READ, VIEWER, Credential
@@ -24,8 +26,15 @@ from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
 
 
-def page(tmp_path: Path, state: WatchState, token: str = READ_TOKEN) -> str:
+def page(tmp_path: Path, state: WatchState, token: str = READ_TOKEN, path: str = "/watches") -> str:
     """Return the page that *token* opens while watches say *state*."""
+    response = answer(tmp_path, state, token, path)
+    assert response.status_code == 200
+    text: str = response.text
+    return text
+
+
+def answer(tmp_path: Path, state: WatchState, token: str, address: str) -> Any:
     path = tmp_path / "metrics.toml"
     path.write_text(registry_text(), encoding="utf-8")
     stored = MemoryCredentials()
@@ -41,16 +50,14 @@ def page(tmp_path: Path, state: WatchState, token: str = READ_TOKEN) -> str:
         sources=sources,
     )
     headers = {**BROWSER, "Authorization": f"Bearer {token}"}
-    response: Any = app.test_client().get("/watches", headers=headers)
-    assert response.status_code == 200
-    text: str = response.text
-    return text
+    return app.test_client().get(address, headers=headers)
 
 
 def test_watches_stand_in_the_order_of_what_needs_attention(tmp_path: Path) -> None:
     text = page(tmp_path, watch_state("set", looked=int(NOON)))
 
-    places = [text.index(f"{name}: {WORDS[state]}") for name, state in STATES.items()]
+    words = re.sub("<[^>]*>", "", text)
+    places = [words.index(f"{name}: {WORDS[state]}") for name, state in STATES.items()]
     assert places == sorted(places)
     assert "at most 5 %" in text
     assert "1 in 1,000,000" in text
@@ -88,10 +95,45 @@ def test_a_token_of_one_metric_sees_its_watches_and_no_others(tmp_path: Path) ->
 
 @pytest.mark.parametrize("markup", MARKUP[::97])
 def test_no_text_of_a_watch_becomes_markup(tmp_path: Path, markup: str) -> None:
-    shown = Page(page(tmp_path, watch_state("set", markup)))
+    for path in ("/watches", "/watches/hot"):
+        shown = Page(page(tmp_path, watch_state("set", markup), path=path))
 
-    assert shown.acting == []
-    assert shown.scripts.strip() == ""
+        assert shown.acting == []
+        assert shown.scripts.strip() == ""
+
+
+def test_a_watch_has_a_page_with_all_that_it_said(tmp_path: Path) -> None:
+    text = page(tmp_path, watch_state("set"), path="/watches/hot")
+
+    assert text.count("<tr>") == 3  # its head, and two days
+    assert text.index("2026-03-02") < text.rindex("2026-03-01")
+
+
+@pytest.mark.parametrize("name", ["nobody", "*", "hot/", "%2e%2e"])
+def test_a_watch_that_is_none_is_not_found(tmp_path: Path, name: str) -> None:
+    assert answer(tmp_path, watch_state("set"), READ_TOKEN, f"/watches/{name}").status_code == 404
+
+
+def test_the_watch_of_another_metric_is_as_unknown_as_none(tmp_path: Path) -> None:
+    response = answer(tmp_path, watch_state("set"), token_of("boolean"), "/watches/hot")
+
+    assert response.status_code == 404
+
+
+def test_a_thousand_watches_make_no_heavy_page_and_those_that_fire_stand_on_it(
+    tmp_path: Path,
+) -> None:
+    state = watch_state("set", "x" * 150)
+    calm = state.series["calm"]
+    names = [f"w{place}" for place in range(1_000)]
+    series = {**state.series, **{name: replace(calm, name=name) for name in names}}
+    cursors = dict.fromkeys(names, state.ledger.cursors["calm"]) | state.ledger.cursors
+
+    text = page(tmp_path, WatchState(replace(state.ledger, cursors=cursors), series))
+
+    assert len(text) < 110_000  # with 40 kB of styles and scripts beside it
+    assert "hot: firing" in re.sub("<[^>]*>", "", text)
+    assert "and 904 more" in text
 
 
 def test_a_ledger_without_its_series_shows_nothing_and_breaks_nothing(tmp_path: Path) -> None:
