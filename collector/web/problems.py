@@ -50,6 +50,7 @@ log = logging.getLogger("hearsay.web")
 
 CONTENT_TYPE: Final = "application/problem+json"
 _SEND_AGAIN: Final = "The upload was not stored, or may be sent again."
+_ASK_AGAIN: Final = "There is no answer now, and nothing is lost. Ask again in a minute."
 _QUERY: Final = "/v1/query"  # where the question is a document, but for these parameters
 _PARAMETERS: Final = ("q", "format", "parameter")
 _OPERATOR: Final = "There is no answer until an operator has run hearsay fsck."
@@ -76,10 +77,10 @@ _STATUS: Final[tuple[tuple[type[Exception], int, str, str], ...]] = (
     (BusyError, 429, "busy", "Too many large queries are running"),
     (TooFastError, 429, "too-fast", "The key sends faster than it may"),
     (OverloadedError, 503, "overloaded", "The collector is overloaded; try again later"),
-    (StorageUnavailableError, 503, "store-unavailable", "The store does not answer; send again"),
-    (StorageFullError, 503, "store-full", "The store is full; send again later"),
+    (StorageUnavailableError, 503, "store-unavailable", "The store does not answer; try again"),
+    (StorageFullError, 503, "store-full", "The store is full; try again later"),
     (UnsafeStoreError, 503, "store-unsafe", "The store is not safe to use now; try again later"),
-    (ForgottenUploadError, 503, "store-clock", "The store's clock is wrong; send again later"),
+    (ForgottenUploadError, 503, "store-clock", "The store's clock is wrong; try again later"),
 )
 
 
@@ -136,10 +137,16 @@ def document_of(error: Exception, incidents: Incidents) -> Document:
                 return document(status, slug, title, _detail(error), _faults(error))
             if not getattr(error, "is_told", False):
                 incidents.tell(log, slug, str(error))  # not in the answer: it names the store
-            return document(status, slug, title, _SEND_AGAIN if status == 503 else _OPERATOR)
+            return document(status, slug, title, _again() if status == 503 else _OPERATOR)
     kind_of = "collector" if isinstance(error, CollectorError) else "internal"
     log.error("%s error: %s", kind_of, type(error).__name__, exc_info=error)
     return document(500, "internal", "The collector failed", "The failure is in its log.")
+
+
+def _again() -> str:
+    """Return what to do next where the store does not answer: a device sends, a reader asks."""
+    is_question = has_request_context() and (request.method == "GET" or request.path == _QUERY)
+    return _ASK_AGAIN if is_question else _SEND_AGAIN
 
 
 def _detail(error: Exception) -> str:

@@ -234,7 +234,7 @@ def title_of(query: Query, catalog: Catalog) -> str:
     known = query.verb in names()
     words = questions.words_of(query.verb, metrics[0], about) if known else query.verb
     by = [name for name in query.dimensions if name != about and name != f"{TIME}:{PERIOD}"]
-    groups = ", ".join(name.replace(":", " by ").replace("_", " ") for name in by)
+    groups = ", ".join(name.removeprefix(f"{TIME}:").replace("_", " ") for name in by)
     return f"{of_what}: {words}" + (f" By {groups}" if groups else "")
 
 

@@ -80,6 +80,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "keys": "Key",
     "threshold": "Least share (0.01 is 1 %)",
     "candidates": "Look for these strings",
+    "effect": "Difference to detect (0.02 is 2 points)",
     "of": "Of",
     "numerator": "Above",
     "denominator": "Below",

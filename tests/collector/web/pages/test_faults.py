@@ -95,6 +95,22 @@ def test_a_store_that_is_away_tells_an_operator_what_to_do(
     assert "send again" not in response.text
 
 
+@pytest.mark.parametrize("question", [("GET", "/v1/metrics/theme/estimate"), ("POST", "/v1/query")])
+def test_who_asks_while_the_store_is_away_is_told_to_ask_again(
+    make_app: MakeApp, storage: MemoryStorage, question: tuple[str, str]
+) -> None:
+    """Law: of uploads is only spoken to who sends one."""
+    client = make_app().test_client()
+    storage.failure = StorageUnavailableError("gone")
+    method, path = question
+
+    body = {"metrics": ["theme"]} if method == "POST" else None
+    response = client.open(path, method=method, json=body, headers=bearer(READ_TOKEN))
+
+    assert response.status_code == 503
+    assert response.get_json()["detail"].endswith("Ask again in a minute.")
+
+
 @pytest.mark.parametrize(
     ("path", "named"),
     [
