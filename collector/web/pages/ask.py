@@ -45,6 +45,7 @@ from .choices import (
     require_known,
     segment_of,
 )
+from .compare import with_periods
 from .files import CSV, FILES, KIND_PARAMETER, file_of
 from .layout import CONTENT_TYPE, EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
 from .metric import granularity, item_needed, items_of, usual_item
@@ -86,7 +87,7 @@ def ask_page() -> ResponseReturnValue:
             hint = in_words(query.filters)
             wish = PanelRequest("answer", title_of(query, answers.catalog), query, hint, wide=True)
             csv = url_for("ask.ask_file", kind="csv", q=as_json(query))
-            panel = dressed(wish, answers.reply(query), csv, answers.marks(query))
+            panel = with_periods(dressed(wish, answers.reply(query), csv, answers.marks(query)))
     except (QueryError, UnknownMetricError) as error:
         fault = str(error)
     return shown(

@@ -73,7 +73,7 @@ def compare() -> ResponseReturnValue:
         choices = _over(metric, choices, by, answers)
         item = _item(metric, choices, answers)
         panels = [
-            _named(answers.panel(wish, _address(wish)))
+            with_periods(answers.panel(wish, _address(wish)))
             for wish in _wishes(metric, choices, by, item)
         ]
     shown_of = () if metric is None else (metric,)
@@ -192,11 +192,11 @@ def _tells(panels: list[Panel]) -> bool:
     return reply is None or any(row.value is not None for row in reply.rows)
 
 
-def _named(panel: Panel) -> Panel:
-    """Return *panel* with what is held against what in its hint, if that is one pair."""
+def with_periods(panel: Panel) -> Panel:
+    """Return *panel* of a difference with what is held against what in its hint, if one pair is."""
     rows = panel.reply.rows if panel.reply else ()
     pairs = {(row.dimensions.get(TIME), row.dimensions.get(AGAINST)) for row in rows}
-    if panel.wish.id != DIFFERENCE or len(pairs) != 1:
+    if panel.wish.query.verb != "compare" or len(pairs) != 1:
         return panel
     now, before = (text.replace("/", " to ") if text else "" for text in pairs.pop())
     periods = f"{now} less {before}." if now else f"Each less {before}."
