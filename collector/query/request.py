@@ -37,6 +37,7 @@ TOGETHER: Final = "other"  # what becomes of groups with too few reports
 WITHHOLD: Final = "withhold"
 # How msgspec begins a complaint that repeats what was sent.
 _REPEATING: Final = ("Object contains unknown field", "Invalid enum value")
+_DATES: Final = ', or two dates such as ["2026-01-01", "2026-01-31"]'
 T = TypeVar("T")
 
 _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
@@ -133,6 +134,7 @@ def _fault(error: Exception, form: Any, below: str) -> QueryError:
     steps = [step for step in steps if step != _ANY]
     if rule.startswith(_REPEATING):
         rule = f"known are {', '.join(_choices(type_info(form), steps)) or 'none'}"
+        rule += _DATES if steps == ["against"] else ""
     place = ".".join([*([below] if below else []), *steps]) or "body"
     return QueryError(f"{place}: {rule[:1].lower()}{rule[1:]}")
 

@@ -84,6 +84,8 @@ def items_of(
             raise QueryError(f"{field}: must be one of: {listed(labels)}")
         return (item,)
     items = metric.domain.answer_items() if labels == metric.domain.labels else labels
+    if len(items) > most == 1:
+        raise QueryError(f"{field}: must be one of: {listed(items)}")
     if len(items) > most:
         rule = f"must name one of the {len(items)} items; at most {most} are taken together"
         raise QueryError(f"{field}: {rule}")

@@ -65,9 +65,17 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
             for pair in pairs
             for item in items
         ),
-        () if pairs else ("there is nothing to compare: only one group has reports",),
+        () if pairs else (_nothing(slices, by),),
         facts,
     )
+
+
+def _nothing(slices: Sequence[Slice], by: str) -> str:
+    """Return why there is no pair: which value alone has reports."""
+    value, *others = dict.fromkeys(part.dimensions[by].replace("/", " to ") for part in slices)
+    which = "one group" if others else value
+    more = "; take another range to compare with" if by == TIME else ""
+    return f"there is nothing to compare: only {which} has reports{more}"
 
 
 def _dimension(part: Slice, choice: str | None) -> str:

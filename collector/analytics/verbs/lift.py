@@ -173,7 +173,7 @@ def _needed(power: Mapping[str, Any], metric: Metric, aim: str) -> str:
         )
     if not reports:
         return ""
-    about = f"; to show {aim} takes about {reports:,} reports"
+    about = f"; to show {aim} takes about {float(f'{reports:.2g}'):,.0f} reports"
     if metric.every == ONCE:
         return about
     return f"{about}, so more devices: running longer is not enough, as each may repeat itself"

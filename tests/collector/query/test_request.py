@@ -42,6 +42,8 @@ def planned(**fields: Any) -> Plan:
         ({"date_range": ["2026-02-02", "2026-02-01"]}, "date_range"),
         ({"date_range": ["1970-01-01", "2026-02-01"]}, "date_range"),
         ({"date_range": ["2026-02-01", "tomorrow"]}, "date_range.1"),
+        ({"against": "last year"}, "against"),
+        ({"against": ["2026-01-01"]}, "against"),
         ({"dimensions": ["channel"]}, "dimensions"),
         ({"dimensions": ["platform", "platform"]}, "dimensions.1"),
         ({"dimensions": ["time:second"]}, "dimensions"),
@@ -123,3 +125,9 @@ def test_dimensions_that_give_too_many_groups_are_refused(monkeypatch: pytest.Mo
 
     with pytest.raises(QueryError, match="would give 60 groups, must be at most 59"):
         planned(date_range="30d", dimensions=["time", "platform"])
+
+
+def test_an_unknown_range_beside_is_told_with_all_that_work() -> None:
+    """Words, and days: msgspec knows the words alone."""
+    with pytest.raises(QueryError, match=r"^against: known are previous, year, or two dates such"):
+        read(b'{"metrics": ["theme"], "against": "last"}')

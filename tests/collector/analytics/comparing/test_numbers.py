@@ -48,6 +48,8 @@ def test_more_items_than_one_picture_holds_must_be_named() -> None:
         items_of(metric_of(CATEGORY), None, 2)
     with pytest.raises(QueryError, match=r"^options\.item: must be one of: free, pro, team"):
         items_of(metric_of(CATEGORY), "gold", 2)
+    with pytest.raises(QueryError, match=r"^of: must be one of: free, pro, team"):
+        items_of(metric_of(CATEGORY), None, 1, "of")
 
 
 def test_slices_together_have_all_their_reports_and_epochs() -> None:
