@@ -295,9 +295,10 @@ QUESTIONS: Final = (
         _spent_between_arms, rows=2,
     ),
     Question(
-        14, "How long must the test run?", "/metric/crashed",
-        {"metrics": ["crashed"], **_ARMS},
-        _between_arms("crashed", lambda row: bool), rows=2, says=("takes about",),
+        14, "How long must the test run to show 3 points?",
+        "/ask?metric=crashed&verb=lift&option.effect=0.03",
+        {"metrics": ["crashed"], **_ARMS, "options": {**_LIFT, "effect": 0.03}},
+        _between_arms("crashed", lambda row: bool), rows=2, says=("days in all at this rate",),
     ),
     Question(
         15, "Does it bring people back in the next week?", "/ask?metric=weeks&verb=lift",

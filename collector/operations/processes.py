@@ -148,7 +148,8 @@ def serve(config: Config, workers: int) -> None:
     )
     # Not the server's own time-out, which warns of processes that have ended in good order.
     server.on_startup(lambda: on_stop(server.signal_handler_interrupt, lambda: _kill(server.wrks)))
-    _log.info("web started: %d metrics, profile %s", len(catalog.by_digest), config.profile)
+    what = len(catalog.by_digest), config.profile, address_of(config)
+    _log.info("web started: %d metrics, profile %s, at %s", *what)
     server.serve()
     _log.info("web stopped")
 
@@ -176,9 +177,13 @@ def _open(config: Config) -> None:
     if os.environ.get("HEARSAY_START_TOKEN"):
         return  # whoever gave it knows it
     token = os.environ["HEARSAY_START_TOKEN"] = secrets.token_urlsafe(32)
+    print(f"pages: {config.origin or address_of(config)}/login#token={token}", flush=True)
+
+
+def address_of(config: Config) -> str:
+    """Return the address that is listened on."""
     name = f"[{config.host}]" if ":" in config.host else config.host
-    origin = config.origin or f"http://{name}:{config.port}"
-    print(f"pages: {origin}/login#token={token}", flush=True)
+    return f"http://{name}:{config.port}"
 
 
 def _require_free(host: str, port: int) -> None:

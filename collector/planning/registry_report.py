@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from math import ceil, tanh
 from typing import Final
@@ -106,14 +107,19 @@ def plus_minus(metric: Metric) -> str:
     domain, mechanism, devices = metric.domain, metric.mechanism, metric.expected_reports
     if domain.grid:
         reach = domain.extent * half_width(mechanism, devices, ALPHA, drawn(metric))
-        return f"±{reach:.2g} {domain.unit}"
+        return f"±{_figures(reach)} {domain.unit}"
     points = 100 * half_width(mechanism, devices, ALPHA, drawn(metric))
-    shares = f"±{points:.2g} {domain.error_unit}"
+    shares = f"±{_figures(points)} {domain.error_unit}"
     if not domain.numbers or not isinstance(mechanism, KeyValueMechanism):
         return shares
     part = min(normal_quantile(ALPHA) * mechanism.predict_mean(devices, _HELD), 0.5)
-    mean = f"±{part * domain.numbers.extent:.2g} {domain.numbers.unit}"
+    mean = f"±{_figures(part * domain.numbers.extent)} {domain.numbers.unit}"
     return f"{shares}, and {mean} for the mean of a key that {100 * _HELD:.0f} % hold"
+
+
+def _figures(number: float, digits: int = 2) -> str:
+    """Return *number* with so many figures, and never as a power of ten."""
+    return f"{Decimal(f'{number:.{digits}g}'):,f}"
 
 
 def compare_mechanisms(metric: Metric, payload_bytes: int) -> Iterator[str]:
@@ -158,7 +164,7 @@ def _cost(candidate: Candidate, metric: Metric, payload_bytes: int) -> str:
     mechanism = candidate.mechanism
     if mechanism is None:
         return f"cannot serve: {candidate.refusal}"
-    error = f"{100 * _error(candidate, metric):.3g} {metric.domain.error_unit}"
+    error = f"{_figures(100 * _error(candidate, metric), 3)} {metric.domain.error_unit}"
     cost = f"error {error}, {counted(mechanism.payload_size, 'byte')}"
     if not mechanism.automatic:
         return f"{cost}; only by name"

@@ -15,7 +15,7 @@ import pytest
 from collector.core.config import Config
 from collector.core.errors import ConfigError
 from collector.demo.embedded import EmbeddedStore
-from collector.operations.processes import STALE_AFTER, Heartbeat, is_fresh, serve
+from collector.operations.processes import STALE_AFTER, Heartbeat, address_of, is_fresh, serve
 from collector.storage.connect import connect
 from tests.support.crowds.uploads import WRITE_KEY, registry_text
 from tests.support.store.servers import needs_real, own_keys
@@ -34,6 +34,16 @@ def test_a_port_that_somebody_listens_on_is_not_shared(tmp_path: Path) -> None:
 
         with pytest.raises(ConfigError, match=f"^HEARSAY_PORT={port}: cannot be listened on"):
             serve(settings, workers=1)
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [("127.0.0.1", "http://127.0.0.1:8123"), ("::1", "http://[::1]:8123")],
+)
+def test_the_address_that_a_start_logs_can_be_opened(
+    host: str, address: str, tmp_path: Path
+) -> None:
+    assert address_of(config(tmp_path, HEARSAY_HOST=host, HEARSAY_PORT="8123")) == address
 
 
 @pytest.mark.real

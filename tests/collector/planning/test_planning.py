@@ -60,6 +60,17 @@ def test_a_number_is_planned_in_its_unit() -> None:
     assert plus_minus(REGISTRY.metric("age")) == "±2.2 years"
 
 
+def test_a_wide_interval_is_planned_without_powers_of_ten() -> None:
+    wide = file_with(NUMBER, max="5000", step="10", unit='"ms"', expected_devices="5000")
+
+    words = plus_minus(Registry.from_text(wide).metric("m"))
+
+    number = words.removeprefix("±").removesuffix(" ms")
+    assert number.isdecimal()
+    assert 100 <= int(number) < 1_000
+    assert number.endswith("0")
+
+
 def test_the_plan_lists_every_mechanism_of_the_family_and_one_that_auto_takes() -> None:
     metric = REGISTRY.metric("page")
 
