@@ -33,6 +33,7 @@ from ..storage.connect import open_storage
 from ..storage.redis import RedisStorage
 from .embedded import launch
 from .fleet import (
+    DATA,
     DEMO_REGISTRY,
     PER_SECOND,
     drive,
@@ -41,7 +42,7 @@ from .fleet import (
     run_forever,
     truth_of,
 )
-from .past import PAST_DAYS, Past, backfill
+from .past import PAST_DAYS, Past, backfill, boards_of
 
 _HEADINGS: Final = ("", "true", "estimate", "95 % interval", "covered")
 _START_TIMEOUT = 20.0  # seconds until the collector must answer
@@ -95,7 +96,7 @@ def run(devices: int, port: int, once: bool, as_json: bool, show: bool = False) 
     with tempfile.TemporaryDirectory(prefix="hearsay-demo-") as folder, Children() as children:
         redis_url = os.environ.get("REDIS_URL")
         with launch(redis_url, Path(folder) / "store") as store:
-            site = _Site(store.url, free_port(port))
+            site = _Site(store.url, free_port(port), Path(folder))
             _say(out, f"store: {store.kind}")
             environment = site.environment()
             try:
@@ -113,7 +114,8 @@ def run(devices: int, port: int, once: bool, as_json: bool, show: bool = False) 
                     _say_where(site, out, show)
                     children.end(worker)
                     _fill(site, devices, children, out)
-                    children.start("worker", environment)
+                    for command in ("worker", "watch"):
+                        children.start(command, environment)
                     _say(out, f"two weeks after {time.monotonic() - started:.0f} s")
                     _go_on(site, children, out)
             except KeyboardInterrupt:
@@ -179,8 +181,11 @@ def _go_on(site: _Site, children: Children, out: TextIO) -> None:
 class _Site:
     """The running collector as its users see it: over HTTP, with a key and a token."""
 
-    def __init__(self, redis_url: str, port: int) -> None:
+    def __init__(self, redis_url: str, port: int, folder: Path) -> None:
         import requests
+
+        self._boards = folder / "boards.toml"
+        self._boards.write_text(boards_of(time.time()), encoding="utf-8")
 
         self.url = f"http://127.0.0.1:{port}"
         self.write_key, self.gateway_key, self.read_token, self._start_token = (
@@ -203,6 +208,8 @@ class _Site:
         return {
             **inherited,
             "HEARSAY_REGISTRY": str(DEMO_REGISTRY),
+            "HEARSAY_BOARDS": str(self._boards),
+            "HEARSAY_WATCHES": str(DATA / "watches.toml"),
             "REDIS_URL": self._redis_url,
             "HEARSAY_PREFIX": self._prefix,
             "HEARSAY_PROFILE": VOLATILE,

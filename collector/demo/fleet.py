@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import chain, repeat
+from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
 from client_sdk.client import Client
@@ -27,7 +28,8 @@ from ..analytics.answer import label_truth
 
 Truth: TypeAlias = Mapping[str, Mapping[str, float]]  # metric name to row to true answer
 
-DEMO_REGISTRY: Final = files("collector.demo") / "data" / "metrics.toml"
+DATA: Final = Path(str(files("collector.demo"))) / "data"
+DEMO_REGISTRY: Final = DATA / "metrics.toml"
 _PROGRESS_EVERY: Final = 200  # devices between two reports of progress
 PER_SECOND: Final = 3  # devices while pages are watched; some hundredths of a processor
 _AT_ONCE: Final = 500  # people drawn together
@@ -177,8 +179,8 @@ _NEWEST: Final = 0.92  # of today's visitors that have the new version
 _A_DAY: Final = 0.1  # by how much that was less on each day before
 RELEASED: Final = 9  # days ago: the first with the new version
 # Invented too: since a new front page, some of those who would have left read on.
-REDESIGNED: Final = 4  # days ago: the first with the new front page
-_READING_ON: Final = 0.25
+REDESIGNED: Final = 5  # days ago: the first with the new front page
+_READING_ON: Final = 0.5
 
 
 @dataclass(frozen=True)
@@ -265,6 +267,6 @@ def _households(rich: bool) -> tuple[list[str], list[int]]:
 @cache
 def _counts(name: str) -> dict[tuple[str, ...], int]:
     """Return how many people have each combination: the last column of a file counts them."""
-    text = (files("collector.demo") / "data" / name).read_text(encoding="utf-8")
+    text = (DATA / name).read_text(encoding="utf-8")
     lines = csv.reader(text.splitlines()[1:])
     return {tuple(values): int(count) for *values, count in lines}

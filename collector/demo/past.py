@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from client_sdk.core.epoch import DAY, ONCE
@@ -28,7 +29,7 @@ from ..core.errors import ChildError
 from ..operations.parent_death import die_with_parent
 from ..storage.redis import RedisStorage
 from ..worker.worker import Worker
-from .fleet import drive_gateways, population
+from .fleet import DATA, REDESIGNED, RELEASED, drive_gateways, population
 
 PAST_DAYS: Final = MAX_REPORT_AGE - 1  # a report is taken for so long, even around midnight
 _MOST_HELPERS: Final = 4
@@ -51,6 +52,17 @@ class Past:
         """Return how many devices report on a past day: hardly ever as many as on another."""
         chance = random.Random(f"{self.seed} {days_ago}")  # noqa: S311  # people, not noise
         return round(self.devices * (1 + chance.uniform(0, _UNEVEN)))
+
+
+def boards_of(now: float) -> str:
+    """Return the file of the demo's board and notes; these are on the days of what they tell."""
+    days = {"{released}": RELEASED, "{redesigned}": REDESIGNED}
+    text = (DATA / "boards.toml").read_text(encoding="utf-8")
+    for word, days_ago in days.items():
+        text = text.replace(
+            word, datetime.fromtimestamp(now - days_ago * DAY, UTC).date().isoformat()
+        )
+    return text
 
 
 def backfill(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import subprocess
@@ -17,17 +16,15 @@ from collector.query.window import GRANULARITIES, RANGES
 from collector.web.api.formats import FORMS
 from tests.docs.pages import only, text_of
 from tests.support.crowds.verb_table import verb_table
+from tests.support.notebook import code_cells, shown
+from tests.support.sites.demo_site import TOKEN as DEMO_TOKEN
+from tests.support.sites.demo_site import demo_app
 from tests.support.sites.editor_site import DEVICES, TOKEN, editor_app
 from tests.support.sites.served import served
 
 PAGE: Final = text_of("docs/ask/query.md")
 NOTEBOOK: Final = json.loads(text_of("examples/answers.ipynb"))
 BOARD: Final = json.loads(text_of("examples/grafana/answers.json"))
-CELLS: Final = [
-    ("".join(cell["source"]), cell["id"])
-    for cell in NOTEBOOK["cells"]
-    if cell["cell_type"] == "code"
-]
 HERE: Final = "http://127.0.0.1:8000"
 
 
@@ -82,30 +79,31 @@ def test_the_problem_on_the_page_is_what_a_collector_says(url: str, environment:
     assert told.get_json(force=True) == json.loads(shown)
 
 
-@pytest.mark.usefixtures("environment")
-def test_every_cell_of_the_notebook_runs_and_shows_something() -> None:
+def test_every_cell_of_the_notebook_runs_on_the_demo_and_shows_something(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """In order, as a kernel does: what the last expression is worth is shown."""
-    names: dict[str, Any] = {}
     asked: list[str] = []
-    for source, cell in CELLS:
-        *before, last = ast.parse(source).body
-        exec(compile(ast.Module(before, []), cell, "exec"), names)  # noqa: S102  # our own file
-        if not isinstance(last, ast.Expr):
-            exec(compile(ast.Module([last], []), cell, "exec"), names)  # noqa: S102
-            continue
-        value = eval(compile(ast.Expression(last.value), cell, "eval"), names)  # noqa: S307
-        assert value, cell
-        if hasattr(value, "_repr_html_"):
-            asked.append(value.verb)
-            assert "<svg" in value._repr_html_()
+    with served(demo_app()) as url:
+        monkeypatch.setenv("HEARSAY_URL", url)
+        monkeypatch.setenv("HEARSAY_READ_TOKEN", DEMO_TOKEN)
+        for cell, printed, value in shown(NOTEBOOK):
+            assert printed or value, cell["id"]
+            if hasattr(value, "_repr_html_"):
+                asked.append(value.verb)
+                assert "<svg" in value._repr_html_()
+
     assert asked == ["top_k", "compare", "trend", "frequency"]
 
 
-def test_the_notebook_keeps_no_output() -> None:
-    """Numbers of a day that is over would be read as if they were today's."""
-    cells = [cell for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]
+def test_the_notebook_keeps_what_its_cells_show() -> None:
+    """A code host shows nothing else; ``python -m tests.support.notebook`` keeps a demo's."""
+    kept = {cell["id"]: json.dumps(cell["outputs"]) for cell in code_cells(NOTEBOOK)}
 
-    assert [cell["id"] for cell in cells if cell["outputs"] or cell["execution_count"]] == []
+    assert [name for name, outputs in kept.items() if outputs == "[]"] == []
+    assert sum("<svg" in outputs for outputs in kept.values()) == 4
+    assert not any("Traceback" in outputs for outputs in kept.values())
+    assert [cell["execution_count"] for cell in code_cells(NOTEBOOK)] == [*range(1, len(kept) + 1)]
 
 
 def options(variable: dict[str, Any], chosen: dict[str, str], client: FlaskClient) -> list[str]:
