@@ -16,7 +16,7 @@ from client_sdk.core.epoch import day_of
 from client_sdk.core.limits import MAX_DEVICE_BODY, MAX_GATEWAY_BODY
 
 from ..core.catalog import Catalog
-from ..core.credentials import GATEWAY, REPORT, VIEW, Credential, id_of, parse, presented
+from ..core.credentials import EVERY_APP, GATEWAY, REPORT, VIEW, Credential, id_of, parse, presented
 from ..core.errors import (
     CollectorError,
     CredentialError,
@@ -104,7 +104,8 @@ class Keyring:
 
         Any other is as unknown as a wrong name.
         """
-        if credential.app is None and credential.metrics is None and credential.roles is None:
+        whole = credential.app is None and credential.metrics is None
+        if whole and (credential.roles is None or credential.covers(EVERY_APP, "", scope)):
             return self._catalog
         roles = frozenset((credential.roles or {}).items())
         place = credential.app, credential.metrics, roles, scope if roles else ""

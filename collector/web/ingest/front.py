@@ -353,7 +353,9 @@ class Front:
         said = scope.headers.get
         needed = scope_of(view)
         header = said("authorization") or ""
-        if needed not in (None, OPEN) and (header or not is_page(view)):  # or else a cookie says
+        # Of a page a cookie may say it, or a proxy, which may send a header of its own beside it.
+        is_said = not is_page(view) or (header and self._shared.config.proxy is None)
+        if needed not in (None, OPEN) and is_said:
             await self._require(str(needed), header)
         is_form = FORM in operation.takes
         limit = operation.most_bytes or (MOST_BYTES if is_form else MAX_DEVICE_BODY)

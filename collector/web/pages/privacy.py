@@ -33,7 +33,7 @@ from ...intake.wire import JSON
 from ...planning.registry_report import plus_minus
 from ..api.openapi import Operation
 from ..api.query import describe
-from ..auth import reader, scope, visible
+from ..auth import scope, visible
 from ..services import services
 from .layout import CONTENT_TYPE, shown
 
@@ -45,8 +45,7 @@ blueprint = Blueprint("privacy", __name__)
 @Operation(media_type=CONTENT_TYPE)
 def privacy() -> ResponseReturnValue:
     """Show what each question costs the people who are asked."""
-    who = reader()
-    is_part = who.app is not None or who.metrics is not None
+    is_part = visible() is not services().catalog
     costs = _together(visible())
     return shown("privacy.html", is_part=is_part, cap=DEFAULT_CAP_WEEK, **costs)
 
