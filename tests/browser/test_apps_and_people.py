@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, ViewportSize, expect
 
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, registry_text
-from tests.support.sites.browsing import NARROW, WIDE, faults_of, watched
+from tests.support.sites.browsing import WIDE, faults_of, watched
 from tests.support.sites.site import Site, running_site
 
 PHONE: Final[ViewportSize] = {"width": 360, "height": 740}
@@ -18,7 +18,14 @@ NAMED: Final = {
     "X-Forwarded-User": "ada.lovelace@analytics.example.org",
     "X-Forwarded-Groups": "everyone,shop-team",
 }
-PAGES: Final = ("/", "/apps/shop", "/metric/shop/page", "/ask", "/compare", "/plan", "/apps/nobody")
+PAGES: Final = (
+    "/",
+    "/metric/shop/page",
+    *(
+        pytest.param(path, marks=pytest.mark.slow)
+        for path in ("/apps/shop", "/ask", "/compare", "/plan", "/apps/nobody")
+    ),
+)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +54,7 @@ def opened(browser: Browser, site: Site, **options: Any) -> Any:
 def test_pages_of_two_apps_are_sound_wide_and_on_a_dark_phone(
     path: str, browser: Browser, two_apps: Site
 ) -> None:
-    for viewport, scheme in ((WIDE, "light"), (NARROW, "dark"), (PHONE, "dark")):
+    for viewport, scheme in ((WIDE, "light"), (PHONE, "dark")):
         with opened(browser, two_apps, viewport=viewport, color_scheme=scheme) as (page, watch):
             watch.expected = ("404",) if "nobody" in path else ()
             page.goto(path)

@@ -208,3 +208,34 @@ def test_an_address_reaches_no_view_without_the_setting(tmp_path: Path) -> None:
         answers(Front(app), Request("/login", "GET", HTML, client=f"{PROXY}:1"))
 
         assert seen == [expected]
+
+
+def test_a_form_is_taken_from_who_is_named_though_the_proxy_adds_a_header(app: Flask) -> None:
+    """By the server's own protocol, which looks at a head before it reads a body."""
+    body = b"at=2026-11-20&text=2.4+out&about=app%3Aother"
+    said = {
+        **named(groups="shop-team", Authorization="Basic YWRhOg=="),
+        "content-type": "application/x-www-form-urlencoded",
+        "Sec-Fetch-Site": "same-origin",
+    }
+    from_elsewhere = {**said, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+
+    def status(headers: dict[str, str], client: str) -> int:
+        request = Request("/notes", "POST", headers, (body,), client=client)
+        [answer] = answers(Front(app), request)
+        assert answer is not None
+        return answer.status
+
+    assert status(from_elsewhere, f"{PROXY}:1") == 403
+    assert status(said, "10.0.3.8:1") == 403
+    assert status({**said, "X-Forwarded-Groups": "everyone"}, f"{PROXY}:1") == 403
+    assert status(said, f"{PROXY}:1") == 303
+
+
+def test_a_right_in_every_app_sees_the_whole(tmp_path: Path) -> None:
+    app = app_of(tmp_path, HEARSAY_GROUPS="a=analyst,v=viewer,v=other:analyst")
+
+    everything = visit(app, "/privacy", named(groups="a")).text
+    assert visit(app, "/privacy", named(groups="v")).text == everything
+    assert visit(app, "/compare?metric=test/page", named(groups="a")).status_code == 200
+    assert visit(app, "/compare?metric=test/page", named(groups="v")).status_code == 404
