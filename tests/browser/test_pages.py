@@ -22,7 +22,7 @@ ASKED: Final = (
     "/compare?metric=one_page&by=platform",
     "/compare?metric=first_page",
     "/plan?metric=page_views&devices=5.2&epsilon=2&share=30",
-    "/metric/first_page?range=7d&segment.platform=phone&item=news",
+    "/metric/first_page?range=7d&segment.platform=phone&segment.platform=tablet&item=news",
 )
 PAGES: Final = (
     *(

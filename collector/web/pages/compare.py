@@ -20,7 +20,7 @@ from ...core.credentials import ASK
 from ...core.errors import QueryError
 from ...query import Query
 from ...query.request import SEGMENT
-from ...query.window import PREVIOUS
+from ...query.window import PERIOD, PREVIOUS
 from ..api.openapi import Operation, in_query
 from ..auth import scope
 from .choices import (
@@ -42,6 +42,7 @@ blueprint = Blueprint("compare", __name__)
 
 BEFORE: Final = TIME  # what is compared: this stretch of time with the one before
 DIFFERENCE: Final = "difference"
+_PERIODS: Final = f"{TIME}:{PERIOD}"
 _PARAMETERS: Final = (
     in_query("metric", {"type": "string"}, "The name of a metric."),
     in_query("by", {"type": "string"}, "``time`` or a dimension of the metric."),
@@ -172,7 +173,7 @@ def _wishes(metric: Metric, choices: Choices, by: str, item: str) -> Iterator[Pa
     if by == BEFORE:
         before = earlier_of(request.args) or PREVIOUS
         queries = [
-            structs.replace(choices.query(metric, verb, of_one), against=before)
+            structs.replace(choices.query(metric, verb, of_one, [_PERIODS]), against=before)
             for verb in ("compare", "trend")
         ]
     else:

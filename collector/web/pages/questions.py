@@ -170,7 +170,14 @@ def partners_of(verb: str, metric: Metric, metrics: Sequence[Metric]) -> list[Me
         and not (verb == CROSSTAB and other.domain.parts)
         and not (verb == RATIO and other.every != metric.every)
     ]
-    return sorted(others, key=lambda other: other.every != metric.every)
+    return sorted(
+        others,
+        key=lambda other: (
+            other.app != metric.app,
+            other.every != metric.every,
+            item_needed(other),
+        ),
+    )
 
 
 def words_of(verb: str, metric: Metric, dimension: str = "") -> str:

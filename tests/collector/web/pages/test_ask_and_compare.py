@@ -95,6 +95,8 @@ def test_a_comparison_in_time_tells_both_windows_and_the_difference(visit: Visit
     text = visit("/compare?metric=boolean&by=time&range=7d").text
 
     assert shown(text)["against"] == "previous"
+    assert 'class="fault"' not in text  # of the two numbers beside it
+    assert text.count("<svg") == 2
     assert "less 2026-02-19 to 2026-02-25" in text
 
 
@@ -112,6 +114,7 @@ def test_a_comparison_is_with_any_earlier_days(visit: Visit) -> None:
 
     assert shown(text)["against"] == ["2026-02-19", "2026-02-20"]
     assert "less 2026-02-19 to 2026-02-20" in text
+    assert 'class="fault"' not in text
 
 
 def test_a_comparison_leaves_out_what_its_filters_say_in_its_files_too(visit: Visit) -> None:
@@ -127,7 +130,7 @@ def test_several_values_of_a_dimension_stay_chosen_on_the_page_of_a_metric(visit
     text = visit("/metric/boolean?segment.platform=linux&segment.platform=mac&range=7d").text
 
     assert shown(text)["filters"] == [["is", "platform", ["linux", "mac"]]]
-    assert re.findall(r'type="hidden" name="segment.platform" value="(\w+)"', text) == [
+    assert re.findall(r'name="segment.platform" value="(\w+)" checked', text) == [
         "linux",
         "mac",
     ]
