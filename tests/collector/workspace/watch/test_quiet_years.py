@@ -96,7 +96,7 @@ def test_watches_that_each_spent_the_rate_of_all_would_not_be_quiet() -> None:
 
     class Undivided(type(desk.watches)):  # type: ignore[misc]  # a class of the value at hand
         def rate(self, every: str) -> float:
-            return super().rate(every) * shares
+            return float(super().rate(every) * shares)
 
     fields = {name: getattr(desk.watches, name) for name in desk.watches.__struct_fields__}
     desk.watches = Undivided(**fields)
