@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Final
 from urllib.parse import urlencode
 
@@ -35,7 +36,7 @@ from .choices import (
 )
 from .files import CSV, FILES, KIND_PARAMETER, file_of
 from .layout import CONTENT_TYPE, EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
-from .metric import item_needed, items_of, usual_item
+from .metric import called, item_needed, items_of, usual_item
 from .panels import Answers, Panel, PanelRequest
 
 blueprint = Blueprint("compare", __name__)
@@ -89,6 +90,7 @@ def compare() -> ResponseReturnValue:
         other=[request.args.get(name, "") for name in EARLIER_DAYS],
         filter_rows=filter_rows(metric, filters_of(choices.segment)) if metric else [],
         items=items_of(metric) if metric else (),
+        called=partial(called, metric) if metric else None,
         item=item,
         panels=panels,
         is_empty=not _tells(panels),

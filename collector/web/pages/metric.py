@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
 from flask import Blueprint, request, url_for
@@ -12,6 +13,7 @@ from werkzeug.exceptions import NotFound
 from client_sdk.core.epoch import ONCE
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.privacy.budget import odds
+from client_sdk.registry.grid_domain import GridDomain
 from client_sdk.registry.metric import Metric
 
 from ...analytics.rows import TIME, Row
@@ -20,6 +22,7 @@ from ...analytics.verb import ESTIMATE, load, summary
 from ...core.catalog import ADDRESS
 from ...core.credentials import ASK, VIEW
 from ...query.request import SEGMENT
+from ...rendering.places import Box
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visitor
 from .choices import DATES, Choices, choices_of, filter_rows, filters_of, require_known
@@ -96,7 +99,15 @@ def usual_item(metric: Metric, rows: Sequence[Row]) -> str:
 def named(metric: Metric, item: str) -> str:
     """Return what a number of *item* is of, in words."""
     words = metric.domain.headline(item)
-    return f"{words[0].upper()}{words[1:]}" if metric.domain.compared else item
+    return f"{words[0].upper()}{words[1:]}" if metric.domain.compared else called(metric, item)
+
+
+def called(metric: Metric, item: str) -> str:
+    """Return *item* as people call it: of a map by its degrees."""
+    domain = metric.domain
+    if not isinstance(domain, GridDomain) or item not in domain.labels:
+        return item
+    return Box(*map(float, domain.corners(domain.labels.index(item)))).in_words
 
 
 def has_choice(metric: Metric) -> bool:
@@ -150,7 +161,7 @@ def _over_time(metric: Metric, choices: Choices, item: str) -> Iterator[PanelReq
     wants_one = len(items) > _LINES or bool(choices.item)
     if not metric.domain.compared and (not wants_one or item):
         options = {"item": item} if wants_one else {}
-        title = f"{item} over time" if wants_one else "Over time"
+        title = f"{called(metric, item)} over time" if wants_one else "Over time"
         yield PanelRequest("time", title, choices.query(metric, "trend", options, [stretch]))
     # Of longer stretches than an epoch no more than bounds is known.
     in_days = metric.every == "1d" and choices.range != DATES
@@ -211,6 +222,7 @@ def metric_page(name: str) -> ResponseReturnValue:
         chosen=choices.shown_for([metric]),
         ranges=choices.ranges([metric]),
         items=items_of(metric) if has_choice(metric) else (),
+        called=partial(called, metric),
         unchosen="last" if is_joined(metric.domain) else "most common",
         much_late=MUCH_LATE,
         filter_rows=filter_rows(metric, filters_of(choices.segment)),

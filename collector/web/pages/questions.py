@@ -26,7 +26,7 @@ from client_sdk.registry.metric import Metric
 from ...analytics.verb import load, names, summary
 from ...query.options import types_of
 from ...query.window import EPOCH, GRANULARITIES, PERIOD
-from .metric import ARMS, CONTROLS, SPREADING, item_needed, items_of
+from .metric import ARMS, CONTROLS, SPREADING, called, item_needed, items_of
 
 COMPARE, LIFT, TREND = "compare", "lift", "trend"
 ADOPTION, SEGMENTS, CROSSTAB, RATIO = "adoption", "segments", "crosstab", "ratio"
@@ -305,7 +305,8 @@ def _special(name: str, verb: str, metric: Metric, partner: Metric, dimension: s
     match name:
         case "item":
             first = () if needs_item(verb, metric) else (("", _NO_ITEM.get(verb, "all of them")),)
-            return Field(name, label, "choice", "", (*first, *labelled(items_of(metric)[:200])))
+            items = tuple((item, called(metric, item)) for item in items_of(metric)[:200])
+            return Field(name, label, "choice", "", (*first, *items))
         case "control":
             return Field(name, label, "choice", "", labelled(metric.segments.get(dimension, ())))
         case "against" if verb == COMPARE:
