@@ -13,7 +13,6 @@ from werkzeug.exceptions import NotFound
 from client_sdk.core.epoch import ONCE
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.privacy.budget import odds
-from client_sdk.registry.grid_domain import GridDomain
 from client_sdk.registry.metric import Metric
 
 from ...analytics.rows import TIME, Row
@@ -22,7 +21,6 @@ from ...analytics.verb import ESTIMATE, load, summary
 from ...core.catalog import ADDRESS
 from ...core.credentials import ASK, VIEW
 from ...query.request import SEGMENT
-from ...rendering.places import Box
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visitor
 from .choices import DATES, Choices, choices_of, filter_rows, filters_of, require_known
@@ -105,9 +103,9 @@ def named(metric: Metric, item: str) -> str:
 def called(metric: Metric, item: str) -> str:
     """Return *item* as people call it: of a map by its degrees."""
     domain = metric.domain
-    if not isinstance(domain, GridDomain) or item not in domain.labels:
+    if domain.verb != "map" or item not in domain.labels:
         return item
-    return Box(*map(float, domain.corners(domain.labels.index(item)))).in_words
+    return domain.item_in_words(domain.labels.index(item))
 
 
 def has_choice(metric: Metric) -> bool:
