@@ -168,6 +168,7 @@ REFUSED = {
         ),
         *("https://a b", "https://a:99999", "https://a:", "https://ä.example", "file://", "data:"),
     ),
+    "HEARSAY_EMBED_ORIGINS": ("*", "null", "http://wiki.example.org", "https://a/b", "https://a;b"),
     "FLASK_DEBUG": ("1", "true", "yes", "on"),
 }
 HIDDEN = {

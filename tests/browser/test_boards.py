@@ -1,0 +1,157 @@
+"""Boards, notes and links by mouse, by keyboard, on a phone, on paper and without scripts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import Open
+from tests.browser.test_keyboard import go_to
+from tests.support.sites.browsing import NARROW, WIDE, faults_of, watched
+from tests.support.sites.shown_site import SCRIPTS, ShownSite
+
+METRIC: Final = "/metric/one_page?range=7d"
+SMALL: Final = """(least) => [...document.querySelectorAll(
+  'main button, main .button, main select, main input:not([type=hidden], [type=checkbox]), '
+  + '.subnav a, .kept > li > a'
+)].filter((control) => control.offsetParent && control.getBoundingClientRect().height < least)
+  .map((control) => control.textContent || control.name)"""
+
+
+def sound(page: Page) -> list[str]:
+    """Return the faults of a page by day and night, wide, narrow and on paper."""
+    faults: list[str] = []
+    for size, scheme in ((WIDE, "light"), (NARROW, "dark")):
+        page.set_viewport_size(size)
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        faults += [f"{urlsplit(page.url).path}, {scheme}: {fault}" for fault in faults_of(page)]
+    page.emulate_media(media="print", color_scheme="light")
+    faults += [f"{urlsplit(page.url).path}, print: {fault}" for fault in faults_of(page)]
+    page.emulate_media(media="screen")
+    page.set_viewport_size(WIDE)
+    return faults
+
+
+def pinned(page: Page, title: str) -> str:
+    """Pin the first chart of a metric to a new board called *title*; return its path."""
+    page.goto(METRIC)
+    page.get_by_role("link", name="Pin to a board").first.click()
+    page.get_by_label("Where").select_option(label="a new board")
+    page.get_by_label("Title of a new board").fill(title)
+    page.get_by_role("button", name="Pin").click()
+    expect(page.locator("h1")).to_have_text(title)
+    return urlsplit(page.url).path
+
+
+def test_from_a_chart_to_a_board_a_link_and_its_end(
+    browser: Browser, visit: Open, site: ShownSite
+) -> None:
+    page, _ = visit("about:blank")
+    board = pinned(page, "Release health")
+    faults = sound(page)
+    expect(page.locator(".panel svg.chart").first).to_be_visible()
+
+    page.get_by_role("link", name="Edit").click()
+    faults += sound(page)
+    page.get_by_label("Group").fill("Releases")
+    page.get_by_label("Title", exact=True).first.fill(SCRIPTS[0])
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("h1")).to_have_text(SCRIPTS[0])
+    page.goto("/boards?q=one_page")
+    faults += sound(page)
+    expect(page.get_by_role("heading", name="Releases")).to_be_visible()
+    page.goto(f"{board}/edit")
+    page.get_by_role("button", name="Restore version 1").click()
+    expect(page.locator("h1")).to_have_text("Release health")
+
+    page.get_by_role("link", name="Share").first.click()
+    page.get_by_label("Good for").select_option("1")
+    page.get_by_role("button", name="Make the link").click()
+    faults += sound(page)
+    address = page.get_by_label("Address").first.input_value()
+    with watched(browser, site.url) as (stranger, watch):
+        watch.expected = ("410", "401")
+        stranger.goto(address)
+        expect(stranger.locator("h1")).to_have_text("Release health")
+        expect(stranger.locator(".panel svg.chart").first).to_be_visible()
+        faults += sound(stranger)
+        assert stranger.context.cookies() == []
+        page.get_by_role("button", name="Revoke Release health").click()
+        expect(page.get_by_text("There is none.")).to_be_visible()
+        stranger.reload()
+        expect(stranger.get_by_role("heading")).to_have_text("This link opens nothing any more")
+        stranger.goto(board)
+        expect(stranger.locator("h1")).to_have_text("Log in")
+
+    page.goto(f"{board}/edit")
+    page.get_by_role("button", name="Delete this board").click()
+    faults += sound(page)
+    page.get_by_role("button", name="Restore Release health").click()
+    expect(page.locator("h1")).to_have_text("Release health")
+    assert faults == []
+
+
+def test_a_release_is_noted_and_marked_on_the_line(visit: Open) -> None:
+    page, _ = visit("/notes")
+    yesterday = (datetime.now(UTC) - timedelta(days=1)).date().isoformat()
+
+    page.get_by_label("Day").fill(yesterday)
+    page.get_by_label("Text").fill("2.4 is out")
+    page.get_by_label("About").select_option(label="Left after one page")
+    page.get_by_role("button", name="Add").click()
+    faults = sound(page)
+    page.goto(METRIC)
+
+    expect(page.locator("#time svg").get_by_text("2.4 is out").first).to_be_attached()
+    faults += sound(page)
+    page.goto("/notes")
+    page.get_by_role("button", name="Delete 2.4 is out").click()
+    expect(page.get_by_role("button", name="Restore 2.4 is out")).to_be_visible()
+    assert faults == []
+
+
+def test_a_board_is_made_by_the_keyboard_alone(visit: Open) -> None:
+    page, _ = visit(METRIC)
+
+    go_to(page, "a", "Pin to a board")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("Pin to a board")
+    go_to(page, "select", "Where")
+    page.keyboard.type("a new board")
+    go_to(page, "input", "Title of a new board")
+    page.keyboard.type("By keyboard")
+    page.keyboard.press("Enter")
+
+    expect(page.locator("h1")).to_have_text("By keyboard")
+    go_to(page, "a", "Edit")
+    page.keyboard.press("Enter")
+    go_to(page, "button", "Delete this board")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("Deleted")
+
+
+def test_boards_work_without_scripts_and_by_touch_on_a_phone(
+    browser: Browser, site: ShownSite
+) -> None:
+    phone = {"viewport": NARROW, "has_touch": True, "is_mobile": True}
+    with watched(browser, site.url, java_script_enabled=False, **phone) as (page, _):
+        page.context.add_cookies([site.cookie()])
+        page.goto(METRIC)
+        page.get_by_role("link", name="Pin to a board").first.tap()
+        page.get_by_label("Where").select_option(label="a new board")
+        page.get_by_label("Title of a new board").fill("By touch")
+        page.get_by_role("button", name="Pin").tap()
+        expect(page.locator("h1")).to_have_text("By touch")
+        page.get_by_role("link", name="Edit").tap()
+        page.get_by_role("button", name="Delete this board").tap()
+        expect(page.locator("h1")).to_have_text("Deleted")
+    with watched(browser, site.url, **phone) as (page, _):
+        page.context.add_cookies([site.cookie()])
+        small = []
+        for path in ("/boards", "/notes", "/share", "/boards/deleted"):
+            page.goto(path)
+            small += page.evaluate(SMALL, 44)
+        assert small == []
