@@ -187,7 +187,7 @@ def _dimensions(query: Query, verb: Verb) -> tuple[str | None, tuple[str, ...]]:
             raise QueryError(f"dimensions.{place}: is given twice")
         names.append(name)
     if verb.needs_time and TIME not in names:
-        granularity = EPOCH
+        granularity = EPOCH if query.against is None else PERIOD
         names.insert(0, TIME)
     if query.against is None:
         return granularity, tuple(names)

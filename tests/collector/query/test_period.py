@@ -119,10 +119,15 @@ def test_a_year_ago_are_the_same_dates() -> None:
 def test_against_needs_no_dimension_and_is_the_period_where_it_is_the_previous() -> None:
     """What was asked as time:period is asked so, too."""
     named = compared(TODAY - 6, TODAY, "previous")
+    over_time = compared(TODAY - 6, TODAY, "previous", verb="trend")
     before = asked("page", TODAY - 6, TODAY)
 
     assert named.dimensions == before.dimensions == ("time",)
     assert named.readings[0].epochs == before.readings[0].epochs
+    assert over_time.dimensions == ("time",)
+    label = over_time.readings[0].label
+    assert label is not None
+    assert len({label(epoch) for epoch in over_time.readings[0].epochs}) == 2
     assert compared(TODAY, TODAY, "previous", dimensions=["platform"]).dimensions == (
         "time",
         "platform",
@@ -171,7 +176,9 @@ def test_a_range_that_cannot_be_held_against_is_refused(
         compared(first, min(TODAY, first + 600), ends)
 
 
-@pytest.mark.parametrize(("verb", "dimensions"), [("trend", []), ("estimate", ["time:day"])])
+@pytest.mark.parametrize(
+    ("verb", "dimensions"), [("trend", ["time:day"]), ("estimate", ["time:day"])]
+)
 def test_two_stretches_are_not_shown_day_by_day(verb: str, dimensions: list[str]) -> None:
     """Each is one row; a chart asks for both by itself."""
     with pytest.raises(QueryError, match=r"against: .*ask for each range by itself"):
