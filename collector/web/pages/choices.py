@@ -220,7 +220,8 @@ def require_known(
 def choices_of(parameters: MultiDict[str, str]) -> Choices:
     """Read what was chosen from the *parameters* of an address; empty ones were not.
 
-    Raises: QueryError: there is no such range, or a day is no date, or one of two is missing.
+    Raises: QueryError: there is no such range, a day is no date, one of two is missing, or they
+            are in the wrong order.
     """
     values = {name: value for name, value in parameters.items() if value}
     for name in ("from", "to"):
@@ -233,6 +234,9 @@ def choices_of(parameters: MultiDict[str, str]) -> Choices:
         missing = [name for name in ("from", "to") if name not in values]
         if len(missing) == 1:
             raise QueryError(f"{missing[0]}: must be given, too: a range has two days")
+        if not missing and values["from"] > values["to"]:
+            first, last = values["from"], values["to"]
+            raise QueryError(f"from={first}: must not be after {last}; swap the two days")
         words = "" if missing else words
     segment = sorted(
         (name.removeprefix(SEGMENT), value)

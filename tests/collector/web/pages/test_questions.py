@@ -223,6 +223,15 @@ def test_a_filter_on_a_dimension_that_is_gone_is_said_in_place(visit: Visit) -> 
     assert "Choose one of the questions above" in response.text
 
 
+@pytest.mark.parametrize("path", ["/", "/metric/category", "/compare", "/ask"])
+def test_a_range_the_wrong_way_round_is_refused_once(visit: Visit, path: str) -> None:
+    """Law: not by every chart of a page."""
+    response = visit(f"{path}?from=2026-03-04&to=2026-03-01")
+
+    assert response.status_code == 400
+    assert html.unescape(response.text).count("must not be after 2026-03-01; swap") == 1
+
+
 def test_a_second_range_that_is_none_is_refused() -> None:
     with pytest.raises(QueryError, match="range: must be one of"):
         choices_of(MultiDict({"range": "9d"}))
