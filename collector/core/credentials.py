@@ -23,7 +23,7 @@ KINDS: Final = (WRITE, GATEWAY, READ, ADMIN)
 
 VIEWER: Final = "viewer"  # pages, and what metrics there are
 ANALYST: Final = "analyst"  # and questions of their own
-OWNER: Final = "owner"  # and what others keep beside the answers
+OWNER: Final = "owner"  # and deletes what others keep beside the answers
 OPERATOR: Final = "operator"  # and the state of the collector
 ROLES: Final = (VIEWER, ANALYST, OWNER, OPERATOR)  # each may what those before it may
 
@@ -31,7 +31,7 @@ OPEN: Final = "open"  # scope: nothing is needed
 REPORT: Final = "report"  # scope: send uploads
 VIEW: Final = "view"  # scope: see pages and the list of metrics
 ASK: Final = "ask"  # scope: ask of a metric
-MANAGE: Final = "manage"  # scope: change what others keep: boards, notes, shared links
+MANAGE: Final = "manage"  # scope: delete boards, questions and notes that others began
 OPERATE: Final = "operate"  # scope: see the state of the collector
 SCOPES: Final = (OPEN, REPORT, VIEW, ASK, MANAGE, OPERATE)
 EVERY_APP: Final = "*"  # in roles by app: any of them

@@ -19,7 +19,7 @@ from ..api.openapi import Operation
 from ..auth import author, scope, visible
 from ..forms import FORM, LARGE_FORM, form_of, number_of
 from ..services import services
-from .boards import HERE, NAME, SEE_OTHER, board_of, is_readable, may_write
+from .boards import HERE, NAME, SEE_OTHER, board_of, is_readable, may_write, require_may_delete
 from .choices import require_known
 from .layout import CONTENT_TYPE, shown
 
@@ -130,8 +130,9 @@ def edit(key: str) -> ResponseReturnValue:
 def delete(key: str) -> ResponseReturnValue:
     """Delete a board; it can be restored."""
     version = number_of(form_of(VersionForm).version, "version")
-    board_of(key)
-    services().workspace.boards.delete(key, version, author())
+    boards = services().workspace.boards
+    require_may_delete(board_of(key), boards)
+    boards.delete(key, version, author())
     return redirect(url_for("board_edit.deleted_page"), SEE_OTHER)
 
 
@@ -169,6 +170,7 @@ def delete_question(key: str) -> ResponseReturnValue:
     version, questions = number_of(form_of(VersionForm).version, "version"), _questions()
     if not is_readable(questions.document(key).content):
         raise UnknownDocumentError("question")
+    require_may_delete(questions.document(key), questions)
     questions.delete(key, version, author())
     return redirect(url_for("board_edit.deleted_page"), SEE_OTHER)
 

@@ -11,13 +11,13 @@ from flask import Blueprint, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from msgspec import Struct
 
-from ...core.credentials import ASK, VIEW
-from ...core.errors import QueryError, UnknownDocumentError
+from ...core.credentials import ASK, EVERY_APP, MANAGE, VIEW
+from ...core.errors import ForbiddenError, QueryError, UnknownDocumentError
 from ...query import Query, read
 from ...query.options import as_json
 from ...workspace.documents import MAX_PANELS, Board, Document, SavedQuestion
 from ...workspace.documents import Panel as BoardPanel
-from ...workspace.shelf import app_of, is_visible, knows, place_of
+from ...workspace.shelf import Shelf, app_of, is_visible, knows, place_of
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import author, reader, scope, visible
 from ..forms import FORM, LARGE_FORM, form_of
@@ -223,6 +223,21 @@ def is_readable(content: Any) -> bool:
 def may_write() -> bool:
     """Return whether the visitor may keep something."""
     return ASK in reader().scopes
+
+
+def may_delete(document: Document[Any], shelf: Shelf[Any]) -> bool:
+    """Return whether the visitor may delete *document*: who began it, or an owner of its app."""
+    who, app = reader(), document.content.app or EVERY_APP
+    if MANAGE in who.scopes and who.covers(app, "", MANAGE):
+        return True
+    before = shelf.history(document.name)[-1:] if document.version > 1 else []
+    return [*before, document][0].author == author()
+
+
+def require_may_delete(document: Document[Any], shelf: Shelf[Any]) -> None:
+    """Raise ForbiddenError unless the visitor may delete *document*."""
+    if not may_delete(document, shelf):
+        raise ForbiddenError("only who began this, or an owner of its app, may delete it")
 
 
 def _matching(documents: Iterable[Document[Any]], words: list[str]) -> list[Document[Any]]:

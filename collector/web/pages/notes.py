@@ -19,7 +19,7 @@ from ..auth import author, reader, scope, visible
 from ..forms import FORM, form_of, number_of
 from ..services import services
 from .board_edit import VersionForm
-from .boards import HERE, MOST_SHOWN, NAME, SEE_OTHER, may_write
+from .boards import HERE, MOST_SHOWN, NAME, SEE_OTHER, may_write, require_may_delete
 from .choices import require_known
 from .layout import CONTENT_TYPE, shown
 
@@ -98,7 +98,9 @@ def new_note() -> ResponseReturnValue:
 def delete_note(key: str) -> ResponseReturnValue:
     """Delete a note; it can be restored."""
     version = number_of(form_of(VersionForm).version, "version")
-    _require_seen(services().workspace.notes.document(key))
+    note = services().workspace.notes.document(key)
+    _require_seen(note)
+    require_may_delete(note, services().workspace.notes)
     services().workspace.notes.delete(key, version, author())
     return redirect(url_for(_PAGE), SEE_OTHER)
 

@@ -16,6 +16,7 @@ from collector.core.errors import ConfigError
 from collector.web import create_app
 from collector.web.auth import PEER
 from collector.web.ingest.front import Front
+from collector.workspace.documents import Document, Note
 from tests.support.crowds.uploads import NOON, TODAY, WRITE_KEY, bearer, registry_text
 from tests.support.sites.rsgi import Request, answers
 from tests.support.store.memory_credentials import MemoryCredentials
@@ -23,7 +24,10 @@ from tests.support.store.memory_storage import MemoryStorage
 
 PROXY: Final = "10.0.3.7"
 HTML: Final = {"Accept": "text/html"}
-GROUPS: Final = "shop-team=other:owner,everyone=test:viewer,everyone=other:viewer,sre=operator"
+GROUPS: Final = (
+    "shop-team=other:owner,everyone=test:viewer,everyone=other:viewer,sre=operator,"
+    "writers=other:analyst"
+)
 TOKEN: Final = "hsr_a-token-of-the-store"
 
 
@@ -239,3 +243,21 @@ def test_a_right_in_every_app_sees_the_whole(tmp_path: Path) -> None:
     assert visit(app, "/privacy", named(groups="v")).text == everything
     assert visit(app, "/compare?metric=test/page", named(groups="a")).status_code == 200
     assert visit(app, "/compare?metric=test/page", named(groups="v")).status_code == 404
+
+
+def test_what_others_began_is_deleted_by_an_owner_of_its_app_and_by_nobody_else(app: Flask) -> None:
+    notes = app.extensions["hearsay"].workspace.notes
+    note = notes.add(Note(at="2026-11-20", text="2.4 out", app="other"), "bob")
+    own = notes.add(Note(at="2026-11-20", text="2.5 out", app="other"), "ada")
+
+    def delete(document: Document[Note], user: str, groups: str) -> int:
+        headers = {**named(user, groups), "Sec-Fetch-Site": "same-origin"}
+        form = {"version": str(document.version)}
+        address, peer = f"/notes/{document.name}/delete", {PEER: PROXY}
+        client = app.test_client()
+        return client.post(address, data=form, headers=headers, environ_overrides=peer).status_code
+
+    assert delete(note, "ada", "writers") == 403
+    assert delete(own, "ada", "writers") == 303
+    assert delete(note, "eve", "shop-team") == 303
+    assert [gone.deleted for gone in map(notes.document, (note.name, own.name))] == [True, True]
