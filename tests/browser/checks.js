@@ -71,7 +71,8 @@
   for (const one of all("svg").filter(shown)) {
     if (hidden(one) || one.parentElement.closest("svg")) continue;
     const title = one.getAttribute("aria-label") || textOf(one.getAttribute("aria-labelledby") || "");
-    if (one.getAttribute("role") !== "img" || !title) told("alternative", where(one));
+    const role = one.querySelector("a[href]") ? "group" : "img"; // an image holds no links
+    if (one.getAttribute("role") !== role || !title) told("alternative", where(one));
   }
   for (const one of all("iframe")) if (!one.title) told("name", where(one));
   for (const one of all("fieldset")) if (!one.querySelector(":scope > legend")?.textContent.trim()) told("name", where(one));
@@ -113,11 +114,12 @@
     told("reflow", `${document.documentElement.scrollWidth} > ${innerWidth}: ${wide.slice(0, 3).map(where).join("; ")}`);
   }
 
-  // Targets of at least 24 by 24, but those within a sentence.
-  for (const one of all("button, summary, select, input:not([type=hidden]), a.button, nav a").filter(heard)) {
+  // Targets of at least 24 by 24, of 44 by 44 on a phone, but those within a sentence.
+  const least = innerWidth <= 480 ? 44 : 24;
+  for (const one of all("button, summary, select, input:not([type=hidden], [type=range]), a.button, nav a, .more a, .picture svg a:not(.stretches *)").filter(heard)) {
     const box = (one.matches("[type=checkbox], [type=radio]") && one.labels[0] ? one.labels[0] : one).getBoundingClientRect();
     const inside = getComputedStyle(one).display === "inline";
-    if (!inside && (box.width < 24 || box.height < 24)) told("target", `${Math.round(box.width)} x ${Math.round(box.height)} ${where(one)}`);
+    if (!inside && (box.width < least - 0.1 || box.height < least - 0.1)) told("target", `${Math.round(box.width)} x ${Math.round(box.height)} ${where(one)}`);
   }
 
   // Contrast of every text against what is painted behind it.

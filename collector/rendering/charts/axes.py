@@ -13,9 +13,9 @@ from ...analytics.rows import Row
 from ..letters import one_line, width_of
 from ..numbers import margin, tick_labels, value_of
 from .frame import PAD, Face, text
-from .marks import Marker, stroke
+from .marks import Marker, stroke, strokes
 from .scale import Linear, nice_ticks
-from .svg import SMALL, TEXT, Element, element, paint
+from .svg import SMALL, TEXT, Element, element, group, paint
 
 FOOT: Final = 20  # user units below a plot, for tick labels
 _APART: Final = 10  # user units between labels at least
@@ -47,10 +47,9 @@ def bottom_axis(
 ) -> list[Element]:
     """Return grid lines from *top* to *foot* and their labels below; a stronger line at zero."""
     places = [scale.at(tick) for tick in ticks]
-    drawn = [
-        stroke(x, top, x, foot, "axis" if tick == 0 else "grid")
-        for tick, x in zip(ticks, places, strict=True)
-    ]
+    grid = [(x, top, x, foot) for tick, x in zip(ticks, places, strict=True) if tick]
+    drawn = [strokes(grid, "grid")]
+    drawn += [stroke(scale.at(0), top, scale.at(0), foot, "axis")] if 0 in ticks else []
     return drawn + labels_below(places, tick_labels(ticks, unit), foot, scale)
 
 
@@ -65,21 +64,27 @@ def labels_below(
         half = min(width_of(one_line(label), SMALL), room) / 2
         middle = min(max(x, scale.start - _OVERHANG + half), scale.end + _OVERHANG - half)
         if middle - half >= free:
-            drawn.append(text(label, middle, foot + FOOT / 2 + 2, "tick", "middle", room))
+            drawn.append(text(label, middle, foot + FOOT / 2 + 2, "tick", room=room))
             free = middle + half + _APART
-    return drawn
+    return [group(drawn, text_anchor="middle")]
 
 
 def left_axis(
     ticks: Sequence[float], scale: Linear, unit: str, left: float, right: float
 ) -> list[Element]:
     """Return grid lines from *left* to *right* and their labels to the left."""
-    drawn = []
-    for tick, label in zip(ticks, tick_labels(ticks, unit), strict=True):
-        y = scale.at(tick)
-        drawn.append(stroke(left, y, right, y, "axis" if tick == 0 else "grid"))
-        drawn.append(text(label, left - 6, y, "tick", "end"))
-    return drawn
+    places = [scale.at(tick) for tick in ticks]
+    grid = [(left, y, right, y) for tick, y in zip(ticks, places, strict=True) if tick]
+    drawn = [strokes(grid, "grid")]
+    drawn += [stroke(left, scale.at(0), right, scale.at(0), "axis")] if 0 in ticks else []
+    labels = zip(places, tick_labels(ticks, unit), strict=True)
+    texts = [text(label, left - 6, y, "tick") for y, label in labels]
+    return [*drawn, group(texts, text_anchor="end")]
+
+
+def short_ticks(places: Iterable[float], foot: float) -> Element:
+    """Return short lines at *places* below a plot that ends at *foot*."""
+    return strokes([(place, foot, place, foot + 4) for place in places], "axis")
 
 
 def left_width(ticks: Sequence[float], unit: str) -> float:

@@ -16,7 +16,7 @@ from typing import Final
 from ...analytics.rows import SHARE, Row
 from ..letters import width_of
 from ..numbers import extent, number, numbers_of, reading, tick_labels
-from .axes import FOOT, fitted_ticks, labels_below, left_axis, left_width
+from .axes import FOOT, fitted_ticks, labels_below, left_axis, left_width, short_ticks
 from .frame import (
     PAD,
     Face,
@@ -52,7 +52,7 @@ _HEIGHT: Final = 200  # user units of the plot of a histogram
 _MOST: Final = 512  # buckets
 _NARROW: Final = 9.0  # user units: narrower buckets have a band for whiskers
 _CURVE_HEIGHT: Final = 220  # user units of the plot of cumulative shares
-_MOST_SPOTS: Final = 200
+_MOST_SPOTS: Final = 32
 _TICKS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
@@ -160,8 +160,7 @@ def _foot(plot: _Plot, rows: Sequence[Row]) -> Iterator[Element]:
     else:
         places = [(left + right) / 2 for left, right in plot.ends]
         names = [label_of(row) for row in rows]
-    for place in places:
-        yield stroke(place, foot, place, foot + 4, "axis")
+    yield short_ticks(places, foot)
     yield from labels_below(places, names, foot, plot.x)
 
 
@@ -285,8 +284,7 @@ def _curve_foot(steps: Sequence[_Step], numeric: bool, x: Linear, y: Linear) -> 
         places, names = [x.at(tick) for tick in ticks], tick_labels(ticks, "")
     else:
         places, names = [x.at(step.at) for step in steps], [label_of(s.row) for s in steps]
-    for place in places:
-        yield stroke(place, y.start, place, y.start + 4, "axis")
+    yield short_ticks(places, y.start)
     yield from labels_below(places, names, y.start, x)
 
 

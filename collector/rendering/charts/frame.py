@@ -52,6 +52,7 @@ class Face:
     width: int = 640  # user units
     most_rows: int = 20
     look: str = ""  # a class of its own, beside that of all charts
+    styled: bool = False  # the page has the style sheet, so that marks need but their classes
     felt: bool = True  # marks carry their numbers for a pointer
     link: Callable[[Row], str] | None = None  # where a row leads, "" for nowhere
 
@@ -107,6 +108,7 @@ class Before:
     rows: Sequence[Row]
     days: int
     name: str
+    reason: str = ""  # why there are no rows
 
 
 @dataclass(frozen=True)
@@ -239,7 +241,7 @@ def _document(
     root = element(
         "svg",
         element("title", one_line(title) or "Chart", id=names[0]),
-        element("desc", one_line(description), id=names[1]),
+        element("desc", one_line(description), id=names[1]) if face.felt else None,
         element("style", CSS) if alone else None,
         element("rect", width=face.width, height=high, **paint("paper")) if alone else None,
         *content,
@@ -249,10 +251,10 @@ def _document(
         width=face.width if alone else None,
         height=high if alone else None,
         role="group" if any(map(_leads, content)) else "img",  # an image holds no links
-        aria_labelledby=" ".join(names),
+        aria_labelledby=" ".join(names if face.felt else names[:1]),
         font_family=FONT,
     )
-    return markup(root)
+    return markup(root, face.styled)
 
 
 def _leads(node: Element | str) -> bool:

@@ -40,7 +40,7 @@ _NARROWEST: Final = 19  # user units, so that slanted labels do not touch
 _SLANT: Final = 40  # degrees, of labels too long for their column
 _SLANTED: Final = 100  # user units of a slanted label at most
 _MOST_CELLS: Final = 240  # more would weigh more than the page
-_TITLED: Final = 100  # cells; fewer also carry a title each
+_TITLED: Final = 36  # cells; fewer also carry a title each
 _BLANK: Final = "–"
 _Form: TypeAlias = Callable[[Row, Numbers, float | None], str]
 # How a number is printed, from the fullest: all cells of a table have the same form.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import ceil
 from typing import Final
 
 from ...analytics.rows import ALL, SHARE, TIME, TOO_FEW, Row
 from ..numbers import bounds_of, extent, numbers_of, reading, span
-from .axes import FOOT, label_width, labels_below, left_axis, left_width
+from .axes import FOOT, label_width, labels_below, left_axis, left_width, short_ticks
 from .frame import (
     PAD,
     Before,
@@ -33,7 +34,6 @@ from .marks import (
     median_half_width,
     rectangle,
     standing_whisker,
-    stroke,
     void,
 )
 from .overlay import (
@@ -59,7 +59,8 @@ _LINE: Final = 15.0  # user units between the labels of two lines at least
 _MOST_WHOLES: Final = 6  # numbers of all stretches together
 _NAMES: Final = 0.28  # of the width at most
 _NEAR_ZERO: Final = 0.6  # zero is shown unless all numbers lie in the upper part above it
-_TITLED: Final = 60  # marks; fewer also carry a title each
+_FELT, _TOUCHED = 12.0, 24.0  # user units that lead to a stretch, of a pointer and of a finger
+_TITLED: Final = 30  # marks; fewer also carry a title each
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ def line_picture(
     body += past_drawn(past, plot.x, plot.y, marker) if past else ()
     body += [band for series in times.series for band in _bands(series, times.step, plot)]
     body += [path for series in times.series for path in _lines(series, times.step, plot)]
+    body.append(group(_stretches(times, plot, face), **paint("stretches")))
     body += flags_drawn(flags, plot.y.end, plot.y.start)
     body += _marks(times, plot, marker)
     legend: list[Element] = []
@@ -167,8 +169,7 @@ def _time_labels(times: Timeline, plot: _Plot, drawn: Sequence[Row]) -> Iterator
         ranks = [i for i in range(len(times.names)) if plot.x.low <= i <= plot.x.high]
         places = [plot.x.at(rank) for rank in ranks]
         names = [times.names[rank] for rank in ranks]
-    for place in places:
-        yield stroke(place, foot, place, foot + 4, "axis")
+    yield short_ticks(places, foot)
     yield from labels_below(places, names, foot, plot.x)
 
 
@@ -197,9 +198,33 @@ def _marks(times: Timeline, plot: _Plot, marker: Marker) -> Iterator[Element]:
         alone = {id(run[0]) for run in runs(series, times.step) if len(run) == 1}
         reach = (plot.x.end - plot.x.start) / max(len(series.points) - 1, 1)
         every = -(-count // _MOST_MARKS) or 1
-        pace = _Pace(reach, every, count <= _TITLED, len(times.series) > 1, alone)
+        several, felt = len(times.series) > 1, marker.face.felt
+        pace = _Pace(reach, every, count <= _TITLED, several, felt, alone)
         yield group(_spots(series, plot, pace, marker), **paint("hover"))
         yield group(_dots(series, plot, pace, marker), **paint(f"dot-{series.number}"))
+
+
+def _stretches(times: Timeline, plot: _Plot, face: Face) -> Iterator[Element]:
+    """Yield strips that lead to their stretch of time, as many of one as a pointer can tell.
+
+    They are not reached by keys, which would have to pass all of them: the marks are.
+    """
+    rows = {point.at: point.row for series in times.series for point in series.points}
+    places = sorted(rows)
+    apart = (plot.x.end - plot.x.start) / max(len(places) - 1, 1)
+    every = ceil((_FELT if not face.is_narrow else _TOUCHED) / max(apart, 0.1))
+    for i in range(0, len(places), every):
+        some = places[i : i + every]
+        names = [rows[place].dimensions.get(TIME, "") for place in (some[0], some[-1])]
+        label = "/".join(dict.fromkeys(names))
+        url = face.link(replace(rows[some[0]], dimensions={TIME: label})) if face.link else ""
+        if url:
+            left, _ = around(plot.x, plot.x.at(some[0]), apart)
+            begin, wide = around(plot.x, plot.x.at(some[-1]), apart)
+            place = {"x": left, "y": plot.y.end, "width": begin + wide - left}
+            felt = element("rect", **place, height=plot.y.start - plot.y.end)
+            title = element("title", label.replace("/", " – "))
+            yield element("a", title, felt, href=url, tabindex="-1")
 
 
 @dataclass(frozen=True)
@@ -210,15 +235,16 @@ class _Pace:
     every: int
     titled: bool
     several: bool  # lines, told apart by markers
+    felt: bool  # a marker is what a pointer finds
     alone: set[int]
 
     def dotted(self, i: int, point: Point, last: int) -> bool:
         """Return whether a point has a marker rather than a place to point at."""
         if i == last or point.row.is_open or id(point) in self.alone:
             return True
-        if self.reach >= _MARKER_ROOM or numbers_of(point.row) is None:
+        if numbers_of(point.row) is None or (self.felt and self.reach >= _MARKER_ROOM):
             return True
-        return self.several and i % round(_MARKER_PACE / max(self.reach, 0.1)) == 0
+        return self.several and i % max(round(_MARKER_PACE / max(self.reach, 0.1)), 1) == 0
 
 
 def _spots(series: Series, plot: _Plot, pace: _Pace, marker: Marker) -> Iterator[Element]:
@@ -268,9 +294,9 @@ def _names(times: Timeline, plot: _Plot, face: Face) -> Iterator[Element]:
     places = _apart([y for y, _ in ends], plot.y.end + 6, plot.y.start - 6)
     left = plot.x.end + 12
     for y, (_, series) in zip(places, ends, strict=True):
-        yield dot(left, y, series.number, size=3.5)
         room = face.width - PAD - left - 9
-        yield text(series.label or "all", left + 9, y, "label", room=room)
+        sign = dot(left, y, series.number, size=3.5)
+        yield _named(series, sign, text(series.label or "all", left + 9, y, "label", room=room))
 
 
 def _legend(times: Timeline, plot: _Plot, face: Face) -> tuple[list[Element], float]:
@@ -285,10 +311,16 @@ def _legend(times: Timeline, plot: _Plot, face: Face) -> tuple[list[Element], fl
         wide = min(label_width(label) + 13, end - PAD)
         if x > PAD and x + wide > end:
             x, y = float(PAD), y + _LINE + 3
-        drawn.append(dot(x + 4, y, series.number, size=3.5))
-        drawn.append(text(label, x + 12, y, "label", room=wide - 12))
+        sign = dot(x + 4, y, series.number, size=3.5)
+        drawn.append(_named(series, sign, text(label, x + 12, y, "label", room=wide - 12)))
         x += wide + 12
     return drawn, y + _LINE / 2 + 2 - plot.y.start - FOOT
+
+
+def _named(series: Series, *drawn: Element) -> Element:
+    """Return the name of a line, from which a page knows what can be hidden."""
+    data = {"data_series": str(series.number), "data_name": series.label or "all"}
+    return group(drawn, **data)
 
 
 def _ended(times: Timeline) -> list[Series]:

@@ -5,7 +5,7 @@ Also what noise alone could show: the interval of an estimate whose truth is zer
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final
@@ -19,9 +19,8 @@ from .svg import Element, coordinate, element, paint
 
 CAP: Final = 4.0  # user units, half the end of a whisker
 _DOT: Final = 4.0  # user units, half a marker
-# One shape a series, of the same area as a circle of radius 1.
+# One shape a series after the first, of the same area as its circle of radius 1.
 _SHAPES: Final = (
-    "m-1,0a1,1 0 1 0 2,0a1,1 0 1 0 -2,0z",
     "m-.89,-.89h1.78v1.78h-1.78z",
     "m0,-1.3l1.2,2.15h-2.4z",
     "m0,-1.3l1.3,1.3l-1.3,1.3l-1.3,-1.3z",
@@ -50,8 +49,9 @@ class Marker:
         Args: titled: also as a title, which costs as many bytes again.
         """
         if not self.face.felt:
-            return element("g", *shapes)
-        said = element("title", self._sentence(row, one_line(label))) if titled else None
+            return shapes[0] if len(shapes) == 1 else element("g", *shapes)
+        is_titled = titled and not self.face.styled  # pages tell it by a script, and in a table
+        said = element("title", self._sentence(row, one_line(label))) if is_titled else None
         return element("g", said, *shapes, class_="mark", **self._data(row, label))
 
     def spot(
@@ -67,7 +67,7 @@ class Marker:
 
     def _data(self, row: Row, label: str) -> dict[str, str | None]:
         numbers = numbers_of(row)
-        data = {"data_label": one_line(label), "data_note": _note(row)}
+        data: dict[str, str | None] = {"data_label": one_line(label)}
         if numbers is None:
             return {**data, "data_reason": one_line(reading(row))}
         texts = value_of(row, self.unit, least=self.least), *ends_of(row, self.unit, self.least)
@@ -109,7 +109,7 @@ def standing_whisker(
     low, high = (coordinate(scale.at(end)) for end in bounds)
     wide, left = f"h{coordinate(2 * cap)}", coordinate(x - cap)
     path = f"M{coordinate(x)},{low}V{high}M{left},{low}{wide}M{left},{high}{wide}"
-    return tuple(element("path", d=path, **paint(name)) for name in ("halo", look))
+    return (element("path", d=path, **paint(look)),)
 
 
 def dot(
@@ -122,16 +122,19 @@ def dot(
 ) -> Element:
     """Return the marker of the *series*, counted from 1; hollow where it may still change."""
     own = f"{'ring' if hollow else 'dot'}-{series}"
-    return element("path", d=_dot(x, y, series, size), **paint(look or own))
+    return _dot(x, y, series, size, paint(look or own))
 
 
 def bare_dot(x: float, y: float, series: int, size: float) -> Element:
     """Return the marker of the *series* in a group that is painted as it."""
-    return element("path", d=_dot(x, y, series, size))
+    return _dot(x, y, series, size, {})
 
 
-def _dot(x: float, y: float, series: int, size: float) -> str:
-    return f"M{coordinate(x)},{coordinate(y)}{_sized(_SHAPES[series - 1], size)}"
+def _dot(x: float, y: float, series: int, size: float, painted: Mapping[str, str]) -> Element:
+    if series == 1:
+        return element("circle", cx=x, cy=y, r=size, **painted)
+    path = f"M{coordinate(x)},{coordinate(y)}{_sized(_SHAPES[series - 2], size)}"
+    return element("path", d=path, **painted)
 
 
 def cross(x: float, y: float) -> Element:
@@ -161,6 +164,12 @@ def rectangle(x: float, y: float, width: float, height: float, look: str) -> Ele
     return element("rect", x=x, y=y, width=width, height=height, **paint(look))
 
 
+def strokes(lines: Iterable[tuple[float, float, float, float]], look: str) -> Element:
+    """Return painted straight lines, each from a place to another, as one element."""
+    path = "".join(line_path([line[:2], line[2:]]) for line in lines)
+    return element("path", d=path, **paint(look))
+
+
 def stroke(x1: float, y1: float, x2: float, y2: float, look: str) -> Element:
     """Return a painted straight line."""
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, **paint(look))
@@ -172,10 +181,7 @@ def _note(row: Row) -> str | None:
 
 
 def _sized(shape: str, size: float) -> str:
-    """Return *shape*, made for size 1, at *size*: arcs keep their flags."""
-    if "a" in shape:
-        r, wide = coordinate(size), coordinate(2 * size)
-        return f"m-{r},0a{r},{r} 0 1 0 {wide},0a{r},{r} 0 1 0 -{wide},0z"
+    """Return *shape*, made for size 1, at *size*."""
     return "".join(_part(part, size) for part in _split(shape))
 
 

@@ -119,8 +119,8 @@ def past_of(before: Before | None, times: Timeline) -> Past | None:
         if number and any(numbers_of(point.row) for point in points):
             drawn.append((number if several else 0, replace(series, points=points)))
     first = next(iter(before.rows), None)
-    reason = "" if drawn else reading(first) if first else "no reports"
-    return Past(tuple(drawn), times.step, before.name, reason)
+    why = before.reason or (reading(first) if first else "no reports")
+    return Past(tuple(drawn), times.step, before.name, why)
 
 
 def past_drawn(past: Past, x: Linear, y: Linear, marker: Marker) -> Iterator[Element]:

@@ -39,7 +39,7 @@ def spark(rows: Sequence[Row], title: str, face: Face = DEFAULT) -> str:
         aria_labelledby=" ".join(names),
         font_family=FONT,
     )
-    return markup(root)
+    return markup(root, face.styled)
 
 
 def _drawn(rows: Sequence[Row]) -> Iterator[Element]:

@@ -1,9 +1,9 @@
 """Elements of SVG, their colours and their style sheet.
 
 Every text and attribute is escaped when it is written, here and only here.  Pages forbid inline
-styles, so each mark carries its light colours as presentation attributes and a class; the style
-sheet overrides nothing but colours.  ``CSS`` is the style sheet of pages, which serve it as a file,
-and the one within a chart that stands alone.
+styles, so each mark carries its light colours as presentation attributes and a class; within a page
+that has the style sheet the class is enough.  ``CSS`` is the style sheet of pages, served as
+a file, and the one within a chart that stands alone.
 
 Colours are told apart by people with any colour vision, on light and dark pages, and readable on
 paper.  The six of the series were searched for the greatest least distance under normal vision and
@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import starmap
 from typing import Final, TypeAlias
 from xml.sax.saxutils import escape
 
@@ -24,7 +25,8 @@ Attribute: TypeAlias = str | float | None
 _QUOTES: Final = {'"': "&quot;", "'": "&#39;", "\n": "&#10;", "\t": "&#9;", "\r": "&#13;"}
 # What XML 1.0 cannot hold, whether escaped or not.
 _UNWRITABLE: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_ALONE: Final = {"g", "line", "path", "rect"}  # HTML knows no other tags that close themselves
+# HTML knows no other tags that close themselves.
+_ALONE: Final = {"circle", "g", "line", "path", "rect"}
 _PLAIN: Final = re.compile(r"[\w .,:;%#()/·±–-]*")  # most texts: nothing to escape
 
 
@@ -51,14 +53,31 @@ def group(children: Iterable[Element | None], **attributes: Attribute) -> Elemen
     return element("g", *children, **attributes)
 
 
-def markup(node: Element | str) -> str:
-    """Return *node* as text: well-formed XML whatever the texts hold."""
+def markup(node: Element | str, styled: bool = False) -> str:
+    """Return *node* as text: well-formed XML whatever the texts hold.
+
+    Args: styled: the page has the style sheet, so that the attributes that it repeats are left out.
+    """
     if isinstance(node, str):
         return node if _PLAIN.fullmatch(node) else escape(writable(node), {"\r": "&#13;"})
-    attributes = "".join(f' {name}="{_value(value)}"' for name, value in node.attributes.items())
+    look = _attributes(str(node.attributes.get("class", ""))) if styled else {}
+    attributes = "".join(
+        f' {name}="{_value(value)}"'
+        for name, value in node.attributes.items()
+        if look.get(name) != value or value is None
+    )
     if not node.children and node.tag in _ALONE:
         return f"<{node.tag}{attributes}/>"
-    return f"<{node.tag}{attributes}>{''.join(map(markup, node.children))}</{node.tag}>"
+    content = "".join(markup(child, styled) for child in node.children)
+    return f"<{node.tag}{attributes}>{content}</{node.tag}>"
+
+
+@cache
+def _attributes(look: str) -> Mapping[str, str]:
+    """Return the attributes of *look* that its rule in the style sheet has, too."""
+    if look not in _LOOKS:
+        return {}
+    return {_name(key): value for key, value in paint(look).items() if key != "class_"}
 
 
 def writable(text: str) -> str:
@@ -170,8 +189,8 @@ _TEXTS: Final = {
 }
 _SHAPES: Final = {
     "paper": {"fill": "@paper"},
-    "grid": {"stroke": "@faint", "stroke-width": "1"},
-    "axis": {"stroke": "@line", "stroke-width": "1"},
+    "grid": {"fill": "none", "stroke": "@faint", "stroke-width": "1"},
+    "axis": {"fill": "none", "stroke": "@line", "stroke-width": "1"},
     "reference": {"stroke": "@soft", "stroke-width": "1", "stroke-dasharray": "2 3"},
     "past": {"fill": "none", "stroke": "@soft", "stroke-width": "1.5"},
     "past-band": {"fill": "@soft", "fill-opacity": "0.12"},
@@ -184,6 +203,7 @@ _SHAPES: Final = {
     "noise": {"fill": "@soft", "fill-opacity": "0.16"},
     "void": {"fill": "@soft", "fill-opacity": "0.07"},
     "gap": {"fill": "none", "stroke": "@soft", "stroke-width": "1.25"},
+    "stretches": {"fill": "none", "stroke": "none", "pointer-events": "all"},
     "hover": {"fill": "none", "stroke": "none", "pointer-events": "all"},
     "empty": {"fill": "none", "stroke": "@line", "stroke-width": "1", "stroke-dasharray": "2 2"},
     "quiet-reach": {"fill": "none", "stroke": "@soft", "stroke-width": "2"},
@@ -254,11 +274,7 @@ def _css() -> str:
         f"@media print{{.chart{{{_variables(LIGHT)}{_inks(0)}}}}}",
     ]
     for name, look in _LOOKS.items():
-        colours = [
-            f"{key}:var(--chart-{value[1:]})" for key, value in look.items() if value[0] == "@"
-        ]
-        if colours:
-            rules.append(f".chart .{name}{{{';'.join(colours)}}}")
+        rules.append(f".chart .{name}{{{';'.join(starmap(_property, look.items()))}}}")
     rules.append(".spark{width:7.5rem;max-width:100%}")
     rules += [
         f".chart .on-{light}{dark}{{fill:var(--chart-on-{light}{dark},{_INKS[light]})}}"
@@ -266,6 +282,12 @@ def _css() -> str:
         for dark in _INKS
     ]
     return "\n".join(rules) + "\n"
+
+
+def _property(key: str, value: str) -> str:
+    if value.startswith("@"):
+        return f"{key}:var(--chart-{value[1:]})"
+    return f"{key}:{value}px" if key == "font-size" else f"{key}:{value}"
 
 
 def _variables(colours: dict[str, str]) -> str:

@@ -62,6 +62,7 @@ class Choices:
     last: str = ""
     segment: tuple[tuple[str, str], ...] = ()
     item: str = ""
+    against: str = ""  # the earlier period drawn below lines: one of EARLIER
 
     @property
     def date_range(self) -> str | tuple[str, str] | None:
@@ -121,6 +122,8 @@ class Choices:
             yield SEGMENT + name, value
         if self.item:
             yield "item", self.item
+        if self.against:
+            yield "before", self.against
 
 
 def earlier_of(parameters: MultiDict[str, str]) -> Against | None:
@@ -245,4 +248,7 @@ def choices_of(parameters: MultiDict[str, str]) -> Choices:
         if name.startswith(SEGMENT) and value
     )
     dates = (values.get("from", ""), values.get("to", "")) if words == DATES else ("", "")
-    return Choices(words, *dates, tuple(segment), values.get("item", ""))
+    against = values.get("before", "")
+    if against not in ("", PREVIOUS, YEAR):
+        raise QueryError(f"before: must be one of {PREVIOUS}, {YEAR}")
+    return Choices(words, *dates, tuple(segment), values.get("item", ""), against)

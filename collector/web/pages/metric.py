@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -24,9 +25,19 @@ from ...query.request import SEGMENT
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visitor
 from .choices import DATES, Choices, choices_of, filter_rows, filters_of, require_known
+from .drill import leads
 from .files import CSV, FILES, KIND_PARAMETER, file_of
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
-from .panels import Answers, Panel, PanelRequest, greatest, in_columns
+from .panels import (
+    ALL_DRAWN,
+    MOST_DRAWN,
+    PERIODS,
+    Answers,
+    Panel,
+    PanelRequest,
+    greatest,
+    in_columns,
+)
 
 MUCH_LATE: Final = 0.2  # of the reports, from which on their share is worth saying
 _SHORT: Final = 20  # items that a chart shows all of
@@ -55,7 +66,12 @@ blueprint = Blueprint("metric", __name__)
 _NAME = in_path("name", f"^{ADDRESS}$", "The name of a metric, or app/name.")
 _PANEL = in_path("panel", "^[A-Za-z0-9_-]+$", "The name of a panel of the page.")
 _ITEM = in_query("item", {"type": "string"}, "The item that segments and lines are about.")
+_ALL = in_query("all", {"type": "string"}, "The name of a panel whose chart has all its rows.")
+_BEFORE = in_query(
+    "before", {"enum": [*PERIODS, ""]}, "The earlier period that is drawn below lines."
+)
 _PARAMETERS = (_ITEM, *RANGE_PARAMETERS)
+_SHOWN = (_ALL, _BEFORE)
 
 
 def first_wish(metric: Metric, choices: Choices) -> PanelRequest:
@@ -195,19 +211,19 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
 
 @blueprint.get("/metric/<metric:name>")
 @scope(VIEW, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=(_NAME, *_PARAMETERS), problems=(400, 404))
+@Operation(media_type=CONTENT_TYPE, parameters=(_NAME, *_PARAMETERS, *_SHOWN), problems=(400, 404))
 def metric_page(name: str) -> ResponseReturnValue:
     """Show all that a metric can tell: its answer, over time, and by segment."""
-    require_known(request.args, _PARAMETERS, SEGMENT)
+    require_known(request.args, (*_PARAMETERS, *_SHOWN), SEGMENT)
     answers, choices = Answers(), choices_of(request.args)
     metric = answers.catalog.metric(name)
-    wish = first_wish(metric, choices)
+    wish = _shown(first_wish(metric, choices), metric, choices)
     first = answers.panel(wish, _csv(metric, wish, choices))
     item = _item(metric, choices, first)
     panels = [
         first,
         *(
-            answers.panel(wish, _csv(metric, wish, choices))
+            answers.panel(_shown(wish, metric, choices), _csv(metric, wish, choices))
             for wish in further_wishes(metric, choices, item)
         ),
     ]
@@ -225,6 +241,7 @@ def metric_page(name: str) -> ResponseReturnValue:
         much_late=MUCH_LATE,
         filter_rows=filter_rows(metric, filters_of(choices.segment)),
         can_ask=ASK in (who.scopes if (who := visitor()) else ()),
+        earlier=PERIODS if metric.every != ONCE else {},
         odds=odds(metric.most_nano, metric.mechanism.delta),
     )
 
@@ -254,10 +271,24 @@ def _wishes(metric: Metric, choices: Choices) -> Iterator[PanelRequest]:
     yield from further_wishes(metric, choices, choices.item)
 
 
+def _shown(wish: PanelRequest, metric: Metric, choices: Choices) -> PanelRequest:
+    """Return *wish* as the page shows it: where its rows lead, what they are held against."""
+    stretch = next((name for name in wish.query.dimensions if name.startswith(TIME)), TIME)
+    own = replace(choices, item=str(wish.query.options.get("item", "")) or choices.item)
+    page = url_for("metric.metric_page", name=metric.address) + choices.address()
+    return replace(
+        wish,
+        link=leads(metric, own, items_of(metric) if has_choice(metric) else (), stretch),
+        against=choices.against,
+        rows=ALL_DRAWN if request.args.get("all") == wish.id else MOST_DRAWN,
+        all_rows=f"{page}{'&' if '?' in page else '?'}all={wish.id}#{wish.id}",
+    )
+
+
 def _csv(metric: Metric, wish: PanelRequest, choices: Choices) -> str:
     """Return the address of the file of a panel; its item is in it, as it was chosen for it."""
     item = str(wish.query.options.get("item", ""))
-    address = Choices(**{**vars(choices), "item": item}).address()
+    address = replace(choices, item=item, against="").address()
     file = url_for("metric.metric_file", name=metric.address, panel=wish.id, kind="csv")
     return file + address
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final
 
 from markupsafe import Markup
+from msgspec import structs
 
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
@@ -21,11 +22,12 @@ from ...core.catalog import Catalog
 from ...core.cells import Cell
 from ...core.credentials import ASK
 from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
-from ...query import Answer, Plan, Query, options, plan, run
+from ...query import Answer, Plan, Query, earlier, options, plan, run
 from ...query.run import IN_PROGRESS
 from ...query.window import days_of, epochs_of
-from ...rendering.charts import Face, Mark, chart_of
+from ...rendering.charts import Before, Mark
 from ...rendering.charts.frame import measure_words, varying
+from ...rendering.charts.scale import hours_of
 from ...rendering.tables import table_of
 from ...storage.connection import allowed
 from ...storage.protocols import TallyStore
@@ -35,13 +37,16 @@ from ...workspace.notes import notes_on, readable
 from .. import auth
 from ..auth import reader, visible
 from ..services import services
+from .drawings import charts_of
 from .files import files_of
 
-WIDTH: Final = 540  # user units: about the pixels of a panel, so that its letters are of its size
-MOST_ROWS: Final = 40  # of a table; the file has them all
+MOST_ROWS: Final = 20  # of a table; the file has them all
+ALL_DRAWN: Final = 200  # rows of a chart, if all are asked for
+MOST_DRAWN: Final = 20  # rows of a chart, if not all are asked for
 WINDOW: Final = "window"
 _RANGES: Final = ("30d", "28d", "14d", "7d")  # to be compared with the previous period
 _LONG_RANGES: Final = ("6mo", "91d", "28d")
+PERIODS: Final[Mapping[str, str]] = {"previous": "previous period", "year": "a year ago"}
 _MOST_KEPT: Final = 500_000  # counters of one reading that a page keeps for its other panels
 NOTHING: Final = Markup("")
 _HEIGHT: Final = re.compile(r'viewBox="0 0 [\d.]+ ([\d.]+)"')
@@ -62,6 +67,10 @@ class PanelRequest:
     query: Query
     hint: str = ""  # what a reader must know beside it
     wide: bool = False  # it takes the whole width
+    link: Callable[[Row], str] | None = None  # where a row of its chart leads, "" for nowhere
+    against: str = ""  # "previous" or "year": a period drawn below lines over time
+    rows: int = MOST_DRAWN  # of a chart at most
+    all_rows: str = ""  # the address of the same page with a chart of all rows
 
 
 @dataclass(frozen=True)
@@ -85,6 +94,13 @@ class Panel:
     def files(self) -> list[tuple[str, str]]:
         """The name and address of each file of it."""
         return list(files_of(self.csv, self.wish.query.verb)) if self.csv else []
+
+    @property
+    def hidden_rows(self) -> int:
+        """How many rows the chart leaves out that one of all rows shows."""
+        is_listed = not any(name.startswith(TIME) for name in self.wish.query.dimensions)
+        rows = len(self.reply.rows) if self.reply and is_listed else 0
+        return max(rows - self.wish.rows, 0) if self.wish.all_rows else 0
 
     @property
     def height(self) -> float:
@@ -169,10 +185,25 @@ class Answers:
         except (DamagedTallyError, RefusedByStoreError) as error:
             _log.error("panel=%s: cannot be answered: %s", wish.id, error)
             return Panel(wish, None, _DAMAGED)
-        panel = dressed(wish, reply, csv, self.marks(wish.query))
+        panel = dressed(wish, reply, csv, self.marks(wish.query), self.before(wish, reply))
         if self.is_shared:  # what it would be asked by opens nothing to who has but the link
             return replace(panel, title="", curl="", python="", json="", csv="")
         return panel if self.may_ask else replace(panel, title="")
+
+    def before(self, wish: PanelRequest, reply: Answer) -> Before | None:
+        """Return the period that *wish* holds its lines against, None for none."""
+        if not wish.against or not any(name.startswith(TIME) for name in wish.query.dimensions):
+            return None
+        words = PERIODS[wish.against]
+        query = structs.replace(wish.query, against=wish.against)
+        try:
+            other = self.reply(earlier(query, self._catalog, self._now))
+        except (BusyError, QueryError, DamagedTallyError, RefusedByStoreError) as error:
+            return Before((), 0, words, str(error))
+        now, then = (answer.meta.metrics[0].window for answer in (reply, other))
+        hours = [hours_of(window.first) or 0.0 for window in (now, then)]
+        name = f"{words}, {then.first} – {then.last}"
+        return Before(other.rows, round((hours[0] - hours[1]) / 24), name)
 
 
 class _Once:
@@ -211,8 +242,14 @@ def in_columns(panels: Iterable[Panel]) -> tuple[list[Panel], list[Panel]]:
     return columns
 
 
-def dressed(wish: PanelRequest, reply: Answer, csv: str = "", marks: Sequence[Mark] = ()) -> Panel:
-    """Return the panel of a *reply*, with *marks* on its time axes."""
+def dressed(
+    wish: PanelRequest,
+    reply: Answer,
+    csv: str = "",
+    marks: Sequence[Mark] = (),
+    before: Before | None = None,
+) -> Panel:
+    """Return the panel of a *reply*, with *marks* on its time axes and the period *before*."""
     query, origin, facts = wish.query, auth.origin(), reply.meta.facts
     rows, note = _without_common_note(reply.rows)
     # Beside the numbers, but for what the head of the page tells.
@@ -220,7 +257,7 @@ def dressed(wish: PanelRequest, reply: Answer, csv: str = "", marks: Sequence[Ma
     return Panel(
         wish,
         reply,
-        charts=tuple(_charts(wish, rows, facts, marks)),
+        charts=tuple(_charts(wish, rows, facts, marks, before)),
         table=Markup(table_of(rows, wish.title, most=MOST_ROWS, facts=facts)),  # noqa: S704  # escapes
         curl=options.curl(query, origin),
         python=options.python(query, origin),
@@ -252,7 +289,11 @@ def _without_common_note(rows: Sequence[Row]) -> tuple[Sequence[Row], str]:
 
 
 def _charts(
-    wish: PanelRequest, rows: Iterable[Row], facts: Mapping[str, Any], marks: Sequence[Mark]
+    wish: PanelRequest,
+    rows: Iterable[Row],
+    facts: Mapping[str, Any],
+    marks: Sequence[Mark],
+    before: Before | None,
 ) -> Iterator[tuple[str, Markup]]:
     """Yield a chart, or one a measure where shares of different groups stand in one answer."""
     drawn: dict[str, list[Row]] = {}
@@ -260,12 +301,30 @@ def _charts(
         if row.dimensions.get(TIME) != ALL:
             drawn.setdefault(row.dimensions.get(MEASURE, ""), []).append(row)
     for number, (measure, some) in enumerate(drawn.items()):
-        face = Face(f"{identifier(wish.id)}-{number}", heading=False, width=WIDTH)
-        plain = _labelled([_plain(row) for row in some])
         words = measure_words(measure)
-        title = f"{wish.title} {words}".strip()
-        chart = chart_of(wish.query.verb, plain, title, face, facts=facts, marks=marks)
-        yield words if len(drawn) > 1 else "", Markup(chart)  # noqa: S704  # it escapes
+        plain = _labelled([_plain(row) for row in some])
+        past = before and replace(before, rows=_past_of(before, measure))
+        chart = charts_of(
+            wish.query.verb,
+            plain,
+            f"{wish.title} {words}".strip(),
+            f"{identifier(wish.id)}-{number}",
+            facts=facts,
+            marks=marks,
+            before=past,
+            most_rows=wish.rows,
+            link=wish.link,
+        )
+        yield words if len(drawn) > 1 else "", chart
+
+
+def _past_of(before: Before, measure: str) -> list[Row]:
+    """Return the rows of *before* that are of *measure*, as its panel draws them."""
+    return [
+        _plain(row)
+        for row in before.rows
+        if row.dimensions.get(TIME) != ALL and row.dimensions.get(MEASURE, "") == measure
+    ]
 
 
 def _plain(row: Row) -> Row:

@@ -45,6 +45,7 @@
   function dress(part) {
     localise(part);
     for (const one of part.querySelectorAll("[data-copy]")) one.hidden = !navigator.clipboard;
+    document.dispatchEvent(new Event("dressed"));
   }
   dress(document);
 

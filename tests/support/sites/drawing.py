@@ -81,6 +81,9 @@ def _own(node: Element, anchor: str, size: float) -> tuple[float, float, float, 
     if kind == "rect":
         left, top = _at(node, "x"), _at(node, "y")
         return left, top, left + _at(node, "width"), top + _at(node, "height")
+    if kind == "circle":
+        x, y, r = _at(node, "cx"), _at(node, "cy"), _at(node, "r")
+        return x - r, y - r, x + r, y + r
     if kind == "line":
         xs, ys = (_at(node, "x1"), _at(node, "x2")), (_at(node, "y1"), _at(node, "y2"))
         return min(xs), min(ys), max(xs), max(ys)

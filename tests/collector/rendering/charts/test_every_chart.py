@@ -11,7 +11,7 @@ from tests.support.sites.drawing import Box, boxes, of_class, parsed, tag, view
 from tests.support.sites.gallery import PICTURES
 
 # What a page may hold; all else would have come out of a label.
-TAGS = {"svg", "a", "g", "rect", "line", "path", "text", "title", "desc"}
+TAGS = {"svg", "a", "g", "rect", "line", "path", "circle", "text", "title", "desc"}
 WIDTHS = (280, 420, 640, 1000)
 PAGE_BYTES = 80_000  # of a page of 150 KB, with the table
 every_picture = pytest.mark.parametrize("name", PICTURES)

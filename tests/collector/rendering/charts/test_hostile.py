@@ -20,7 +20,7 @@ from tests.support.charts import bars, cdf, difference, dots, grid, heat, histog
 from tests.support.sites.drawing import boxes, parsed, tag, view
 from tests.support.sites.gallery import blank, day, row
 
-TAGS: Final = {"svg", "g", "rect", "line", "path", "text", "title", "desc", "style"}
+TAGS: Final = {"svg", "g", "rect", "line", "path", "circle", "text", "title", "desc", "style"}
 NASTY: Final = (
     *MARKUP[::141],
     "<script>alert('1')</script>&\"]]>",

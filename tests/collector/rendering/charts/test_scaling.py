@@ -33,8 +33,12 @@ def number_in(text: str) -> float:
 def axis(picture: str, along: str) -> tuple[Inverse, float]:
     """Return the value at a place along x or y, and values per user unit, from grid lines."""
     root = parsed(picture)
-    lines = [e for e in root.iter() if e.get("class") in ("grid", "axis") and tag(e) == "line"]
+    lines = [e for e in root.iter() if e.get("class") == "axis" and tag(e) == "line"]
     places = [float(e.get(f"{along}1", 0)) for e in lines if is_across(e, along)]
+    for path in of_class(root, "grid"):
+        ends = list(path_points(path.get("d") or ""))
+        places += [a["xy".index(along)] for a, b in zip(ends[::2], ends[1::2], strict=True)]
+    places.sort(reverse=along == "y")
     labels = [e.text or "" for e in of_class(root, "tick")]
     values = [number_in(label) for label in labels[: len(places)]]
     slope = (values[-1] - values[0]) / (places[-1] - places[0])

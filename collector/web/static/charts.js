@@ -1,0 +1,164 @@
+// What charts gain by a script: keys, zoom, lines to hide, and pictures.  All else works without.
+"use strict";
+(() => {
+  const SVG = "http://www.w3.org/2000/svg";
+  const LEAST = 8; // pixels: a shorter way of the pointer is a click
+  const shown = (picture) => [...picture.querySelectorAll("svg.chart")].find((svg) => svg.getClientRects().length);
+  const stretches = (svg) => [...svg.querySelectorAll(".stretches a")];
+  const middle = (node) => { const box = node.getBoundingClientRect(); return (box.left + box.right) / 2; };
+  // The strip at a place across, or the nearest: a brush may end beside the plot.
+  const stretchAt = (svg, x) => {
+    const away = (node) => { const box = node.getBoundingClientRect(); return Math.max(box.left - x, x - box.right, 0); };
+    return stretches(svg).sort((a, b) => away(a) - away(b))[0];
+  };
+  const follow = (link) => { location.href = link.href.baseVal; };
+  function zoom(a, b) {
+    const [first, last] = [a, b].sort((p, q) => middle(p) - middle(q)).map((link) => new URL(link.href.baseVal, location.href));
+    first.searchParams.set("to", last.searchParams.get("to"));
+    location.href = first;
+  }
+
+  // Zoom: a way across the plot is a range of time.
+  let brush = null;
+  let brushed = false;
+  function covered(from, to) {
+    brush.area.setAttribute("x", Math.min(from, to));
+    brush.area.setAttribute("width", Math.abs(to - from));
+  }
+  document.addEventListener("pointerdown", (event) => {
+    const svg = event.target.closest && event.target.closest("svg.chart");
+    brushed = false;
+    if (!svg || event.button || !svg.querySelector(".stretches a") || !event.target.closest(".stretches a, .mark, .hover")) return;
+    brush = { svg, from: event.clientX, area: null };
+  });
+  document.addEventListener("pointermove", (event) => {
+    if (!brush || Math.abs(event.clientX - brush.from) < LEAST && !brush.area) return;
+    const scale = brush.svg.viewBox.baseVal.width / brush.svg.getBoundingClientRect().width;
+    const left = brush.svg.getBoundingClientRect().left;
+    if (!brush.area) {
+      const strip = stretches(brush.svg)[0].querySelector("rect");
+      brush.area = document.createElementNS(SVG, "rect");
+      brush.area.setAttribute("class", "brush");
+      for (const name of ["y", "height"]) brush.area.setAttribute(name, strip.getAttribute(name));
+      strip.closest("a").before(brush.area);
+    }
+    covered((brush.from - left) * scale, (event.clientX - left) * scale);
+  });
+  document.addEventListener("pointerup", (event) => {
+    if (brush && brush.area) {
+      brushed = true;
+      zoom(stretchAt(brush.svg, brush.from), stretchAt(brush.svg, event.clientX));
+    }
+    still();
+  });
+  document.addEventListener("pointercancel", still);
+  function still() { if (brush && brush.area) brush.area.remove(); brush = null; }
+  document.addEventListener("dragstart", (event) => { if (event.target.closest && event.target.closest(".chart")) event.preventDefault(); });
+  document.addEventListener("click", (event) => {
+    const mark = event.target.closest && event.target.closest(".chart .mark, .chart .stretches a");
+    if (!mark) return;
+    if (brushed) { event.preventDefault(); return; }
+    if (!mark.closest("a")) { const link = stretchAt(mark.ownerSVGElement, event.clientX); if (link) follow(link); }
+  });
+
+  // Keys: arrows go from mark to mark, with Shift they stretch a range, Enter goes there.
+  const places = new WeakMap();
+  const stops = (svg) => {
+    const marks = [...svg.querySelectorAll(".mark[data-label]")].filter((mark) => !mark.closest("a"));
+    return (marks.length ? marks : stretches(svg)).sort((a, b) => Math.round(middle(a) - middle(b)) || 0);
+  };
+  function point(mark) {
+    const box = mark.getBoundingClientRect();
+    const at = { bubbles: true, clientX: (box.left + box.right) / 2, clientY: (box.top + box.bottom) / 2 };
+    mark.dispatchEvent(new PointerEvent("pointermove", at));
+  }
+  function choose(picture, svg, marks, at, anchor) {
+    for (const mark of svg.querySelectorAll(".chosen")) mark.classList.remove("chosen");
+    const [low, high] = [Math.min(at, anchor), Math.max(at, anchor)];
+    for (const mark of marks.slice(low, high + 1)) mark.classList.add("chosen");
+    places.set(picture, { at, anchor });
+    point(marks[at]);
+  }
+  document.addEventListener("keydown", (event) => {
+    const picture = event.target;
+    const svg = picture.matches && picture.matches(".picture") && shown(picture);
+    const marks = svg ? stops(svg) : [];
+    if (!marks.length || event.ctrlKey || event.metaKey || event.altKey) return;
+    const place = places.get(picture);
+    const step = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity }[event.key];
+    if (step) {
+      const wanted = (place ? place.at : step > 0 ? -1 : marks.length) + step;
+      const at = Math.min(Math.max(wanted, 0), marks.length - 1);
+      choose(picture, svg, marks, at, event.shiftKey && place ? place.anchor : at);
+    } else if (event.key === "Enter" && place && marks[place.at]) {
+      const [from, to] = [place.anchor, place.at].map((at) => stretchAt(svg, middle(marks[at])));
+      if (from && to) { if (place.at === place.anchor) follow(to); else zoom(from, to); }
+    } else if (event.key === "Escape") {
+      places.delete(picture);
+      for (const mark of svg.querySelectorAll(".chosen")) mark.classList.remove("chosen");
+    } else return;
+    event.preventDefault();
+  });
+
+  // Lines to hide: a button each.  What is hidden stays so when the page renews itself.
+  const hidden = new Set();
+  function hide(picture, number, name, button) {
+    const key = `${picture.getAttribute("aria-label")} ${name}`;
+    const apply = () => {
+      for (const svg of picture.querySelectorAll("svg.chart")) svg.classList.toggle(`hide-${number}`, hidden.has(key));
+      button.setAttribute("aria-pressed", String(!hidden.has(key)));
+    };
+    button.addEventListener("click", () => { if (!hidden.delete(key)) hidden.add(key); apply(); });
+    apply();
+  }
+  function dress() {
+    for (const picture of document.querySelectorAll(".picture")) {
+      const names = picture.querySelectorAll("svg.broad [data-series]");
+      if (!names.length || picture.nextElementSibling?.matches(".series")) continue;
+      const row = document.createElement("div");
+      row.className = "series";
+      row.setAttribute("role", "group");
+      row.setAttribute("aria-label", `Lines of ${picture.getAttribute("aria-label")}`);
+      row.textContent = "Show";
+      for (const name of names) {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.className = "plain";
+        button.textContent = name.dataset.name;
+        row.append(button);
+        hide(picture, name.dataset.series, name.dataset.name, button);
+      }
+      picture.after(row);
+    }
+    // A picture of points, of the file of lines that the server draws.
+    for (const link of document.querySelectorAll("a[download]")) {
+      const address = link.getAttribute("href");
+      if (!address.split("?")[0].endsWith(".svg") || link.nextElementSibling?.matches("[data-png]")) continue;
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "plain";
+      button.dataset.png = address;
+      button.textContent = "PNG";
+      link.after(button);
+    }
+  }
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest && event.target.closest("[data-png]");
+    if (!button) return;
+    const image = new Image();
+    image.src = button.dataset.png;
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [2 * image.naturalWidth, 2 * image.naturalHeight];
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    const link = document.createElement("a");
+    canvas.toBlob((blob) => {
+      link.href = URL.createObjectURL(blob);
+      link.download = new URL(button.dataset.png, location.href).pathname.split("/").slice(-2).join("-").replace(/\.svg$/, ".png");
+      link.click();
+      URL.revokeObjectURL(link.href);
+    });
+  });
+  document.addEventListener("dressed", dress);
+  dress();
+})();

@@ -1,0 +1,169 @@
+"""What a chart answers to: the pointer, the keys, a finger; and what it is read at."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import Open
+from tests.support.sites.browsing import NARROW, WIDE
+
+TIME: Final = "#time"
+# Pixels of the smallest letters of the charts that are seen, and how many are.
+LETTERS: Final = """() => {
+  const all = [...document.querySelectorAll('.picture svg text')];
+  const seen = all.filter((one) => one.getClientRects().length);
+  return [Math.min(...seen.map((one) => {
+    const svg = one.ownerSVGElement;
+    const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+    return parseFloat(getComputedStyle(one).fontSize) * scale;
+  })), seen.length];
+}"""
+
+
+def query_of(page: Page) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(page.url).query)
+
+
+def across(page: Page, part: float) -> tuple[float, float]:
+    """Return a place in the chart over time, as a part of the way between its strips."""
+    strips = page.locator(f"{TIME} .broad .stretches a")
+    first, last = strips.first.bounding_box(), strips.last.bounding_box()
+    assert first
+    assert last
+    left, right = first["x"] + 1, last["x"] + last["width"] - 1
+    return left + part * (right - left), first["y"] + 5
+
+
+def picture(page: Page, panel: str) -> Locator:
+    return page.locator(f"{panel} .picture").first
+
+
+@pytest.mark.parametrize("path", ["/metric/one_page", "/metric/first_page", "/plan"])
+@pytest.mark.parametrize("width", [360, 390, 700, 1000, 1280])
+def test_letters_of_charts_have_eleven_pixels_at_any_width(
+    visit: Open, path: str, width: int
+) -> None:
+    page, _ = visit(path, viewport={"width": width, "height": 800})
+
+    smallest, count = page.evaluate(LETTERS)
+    assert count > 10
+    assert smallest >= 10.9  # of 11: widths are rounded to pixels
+
+
+def test_one_layout_is_seen_at_a_time(visit: Open) -> None:
+    page, _ = visit("/metric/one_page", viewport=NARROW)
+    expect(page.locator(f"{TIME} .narrow")).to_be_visible()
+    expect(page.locator(f"{TIME} .broad")).to_be_hidden()
+
+    page.set_viewport_size(WIDE)
+    expect(page.locator(f"{TIME} .narrow")).to_be_hidden()
+    expect(page.locator(f"{TIME} .broad")).to_be_visible()
+
+
+def test_a_row_leads_to_its_segment_by_pointer_and_by_keys(visit: Open) -> None:
+    page, _ = visit("/metric/one_page")
+    page.locator("#by-platform .broad a", has_text="phone").click()
+    page.wait_for_url("**segment.platform=phone**")
+    expect(page.locator("[name='segment.platform']").first).to_have_value("phone")
+
+    page.go_back()
+    page.locator("#by-platform .broad a", has_text="tablet").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**segment.platform=tablet**")
+
+
+def test_a_row_is_tapped_with_a_finger(visit: Open) -> None:
+    page, _ = visit("/metric/one_page", viewport=NARROW, has_touch=True)
+
+    page.locator("#by-platform .narrow a", has_text="phone").tap()
+
+    page.wait_for_url("**segment.platform=phone**")
+
+
+def test_a_day_opens_by_pointer_and_by_keys(visit: Open) -> None:
+    page, _ = visit("/metric/one_page")
+    page.mouse.click(*across(page, 0.0))
+    page.wait_for_url("**from=**")
+    by_pointer = query_of(page)
+    assert by_pointer["from"] == by_pointer["to"]
+
+    page.go_back()
+    picture(page, TIME).focus()
+    page.keyboard.press("Home")
+    expect(page.locator(".tip")).to_be_visible()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**from=**")
+    assert query_of(page) == by_pointer
+
+
+def test_a_brush_zooms_and_so_does_shift_with_the_arrows(visit: Open) -> None:
+    page, _ = visit("/metric/one_page")
+    page.mouse.move(*across(page, 0.3))
+    page.mouse.down()
+    page.mouse.move(*across(page, 0.5))
+    page.mouse.move(*across(page, 1.0))
+    page.mouse.up()
+    page.wait_for_url("**from=**")
+    brushed = query_of(page)
+    assert brushed["from"] < brushed["to"]
+
+    page.go_back()
+    picture(page, TIME).focus()
+    for key in ("End", "Shift+ArrowLeft", "Shift+ArrowLeft", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_url("**from=**")
+    keyed = query_of(page)
+    assert keyed["from"] < keyed["to"] == brushed["to"]
+
+
+def test_a_line_is_hidden_and_shown_again(visit: Open) -> None:
+    page, _ = visit("/metric/one_page")
+    panel = page.locator("#spread-version")
+    button = panel.get_by_role("button", name="4.9")
+    dots = panel.locator(".broad .dot-1:visible, .broad .dot-2:visible")
+    before = dots.count()
+
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "false")
+    assert 0 < dots.count() < before
+
+    button.press("Enter")
+    expect(button).to_have_attribute("aria-pressed", "true")
+    assert dots.count() == before
+
+
+def test_lines_are_held_against_an_earlier_period_and_the_address_keeps_it(visit: Open) -> None:
+    page, _ = visit("/metric/one_page?from=2026-11-20&to=2026-11-23")
+    page.locator("[name=before]").select_option("previous")
+    page.wait_for_url("**before=previous**")
+
+    expect(page.locator(f"{TIME} .broad .note", has_text="previous period")).to_have_count(1)
+    expect(page.locator("[name=before]")).to_have_value("previous")
+    page.locator("[name=before]").select_option("year")
+    page.wait_for_url("**before=year**")
+    expect(page.locator(f"{TIME} .broad .note", has_text="a year ago")).to_contain_text(
+        "no reports"
+    )
+
+
+def test_without_scripts_rows_and_days_are_links(visit: Open) -> None:
+    page, _ = visit("/metric/one_page", java_script_enabled=False)
+
+    page.locator(f"{TIME} .broad .stretches a").first.click(position={"x": 4, "y": 4})
+    page.wait_for_url("**from=**")
+    page.go_back()
+    page.locator("#by-platform .broad a").first.click()
+    page.wait_for_url("**segment.platform=**")
+
+
+def test_the_lines_of_a_list_are_as_high_as_a_finger_on_a_phone(visit: Open) -> None:
+    page, _ = visit("/metric/one_page", viewport=NARROW)
+
+    boxes = [link.bounding_box() for link in page.locator("#by-platform .narrow a").all()]
+    tops = [box["y"] for box in boxes if box]
+    assert min(b - a for a, b in pairwise(tops)) >= 43.5  # the drawing is 318 of its 320 units wide
