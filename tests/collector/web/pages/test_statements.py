@@ -127,11 +127,14 @@ def test_a_comparison_without_numbers_says_what_to_do_next(make_app: MakeApp) ->
     client = make_app().test_client()
     client.set_cookie("hearsay", READ_TOKEN)
 
-    page = client.get("/compare", headers=BROWSER).text
-    week = client.get("/compare?range=7d", headers=BROWSER).text
+    opened, month, week = (
+        client.get(f"/compare{address}", headers=BROWSER).text
+        for address in ("", "?range=30d", "?range=7d")
+    )
 
-    assert "Show 7 days" in page
-    assert "range=7d" in page
+    assert "another metric or segment" in opened
+    assert "Show 7 days" in month
+    assert "range=7d" in month
     assert "Show 7 days" not in week
     assert "another metric or segment" in week
 
