@@ -104,7 +104,7 @@ def test_an_answer_is_pinned_from_where_it_is_shown(desk: Desk) -> None:
     assert made.status_code == 303
     assert "<h1>Mine</h1>" in board.text
     assert question["title"] in board.text
-    assert board.text.count('class="chart"') == 1
+    assert board.text.count('class="picture"') == 1
     assert "by Ada" in board.text
     listed = desk.get("/boards").text
     assert ">Mine</a>" in listed
@@ -171,7 +171,7 @@ def test_a_saved_question_opens_in_the_form_and_is_deleted_and_restored(desk: De
     listed = desk.get("/boards").text
     [address] = re.findall(r'href="(/ask\?q=[^"]+)"', listed)
 
-    assert desk.get(unescape(address)).text.count('class="chart"') == 1
+    assert desk.get(unescape(address)).text.count('class="picture"') == 1
     desk.post(f"/question/{question.name}/delete", version="1")
     assert "What is common?" not in desk.get("/boards").text
     desk.post(f"/question/{question.name}/restore", version="2")
@@ -196,7 +196,7 @@ def test_a_panel_without_an_answer_says_why_in_place_and_costs_no_other(desk: De
     assert page.status_code == 200
     assert page.text.count('class="fault"') == 3
     assert "gone_metric: no registry has a metric of this name any more" in page.text
-    assert page.text.count('class="chart"') == 1
+    assert page.text.count('class="picture"') == 1
     assert ["answer" in panel for panel in answer["panels"]] == [False, False, False, True]
     assert all(panel["reason"] for panel in answer["panels"][:3])
 
@@ -393,7 +393,7 @@ def test_a_shared_answer_needs_no_account_and_opens_nothing_else(desk: Desk) -> 
     page = stranger.get(path, headers=BROWSER)
 
     assert page.status_code == 200
-    assert page.text.count('class="chart"') == 1
+    assert page.text.count('class="picture"') == 1
     assert "Set-Cookie" not in page.headers
     assert page.headers["Referrer-Policy"] == "no-referrer"
     assert page.headers["Cache-Control"] == "no-store"
@@ -416,7 +416,7 @@ def test_a_shared_board_shows_its_panels_as_they_were(desk: Desk) -> None:
 
     assert "pinned later" not in page
     assert "of colleagues only" not in page
-    assert page.count('class="chart"') == 1
+    assert page.count('class="picture"') == 1
 
 
 def test_a_link_that_is_forged_revoked_or_opened_too_often_is_a_page_that_says_so(
@@ -522,7 +522,7 @@ def test_a_board_of_a_file_is_shown_and_changed_in_the_file(
 
     page = desk.get("/board/team").text
 
-    assert page.count('class="chart"') == 1
+    assert page.count('class="picture"') == 1
     assert "from a file" in page
     assert "/board/team/edit" not in page
     assert "from the file" in desk.get("/notes").text
