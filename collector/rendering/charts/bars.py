@@ -221,7 +221,8 @@ def _ends(ends: tuple[float, float]) -> tuple[float, float]:
 def _body(
     rows: Sequence[Row], labels: Sequence[str], header: str | None, scale: Linear, columns: Columns
 ) -> Iterator[Element]:
-    numbers = {label: i % SERIES + 1 for i, label in enumerate(dict.fromkeys(labels))}
+    names = tuple(dict.fromkeys(labels))  # a colour is one label's, so there are none for more
+    numbers = {label: i + 1 if len(names) <= SERIES else 1 for i, label in enumerate(names)}
     groups: dict[str, list[tuple[Row, str]]] = {}
     for row, label in zip(rows, labels, strict=True):
         groups.setdefault(row.dimensions.get(header, "") if header else "", []).append((row, label))
