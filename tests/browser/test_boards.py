@@ -100,7 +100,7 @@ def test_a_release_is_noted_and_marked_on_the_line(visit: Open) -> None:
 
     page.get_by_label("Day").fill(yesterday)
     page.get_by_label("Text").fill("2.4 is out")
-    page.get_by_label("About").select_option(label="Left after one page")
+    page.get_by_label("About").select_option("metric:one_page")
     page.get_by_role("button", name="Add").click()
     faults = sound(page)
     page.goto(METRIC)
