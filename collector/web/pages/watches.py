@@ -16,7 +16,7 @@ from ...core.credentials import VIEW
 from ...core.errors import CollectorError
 from ...storage.records import FIRING, QUIET, UNABLE, UNKNOWN, Verdict, WatchSeries, WatchState
 from ..api.openapi import Operation
-from ..auth import reader, scope, visible
+from ..auth import scope, visible
 from ..services import services
 from .layout import CONTENT_TYPE, shown
 
@@ -68,7 +68,7 @@ def history(watch: str) -> ResponseReturnValue:
 @Operation(media_type=CONTENT_TYPE)
 def watches() -> ResponseReturnValue:
     """Show what each watch asks, and what it said last."""
-    state = services().watches()
+    state, whole = services().watches(), _sees_all()
     rows = sorted(rows_of(state), key=lambda row: (_ORDER.index(row.state), row.name))
     ledger = state.ledger
     looked = datetime.fromtimestamp(ledger.looked, UTC)
@@ -82,8 +82,8 @@ def watches() -> ResponseReturnValue:
         looked_text=f"{looked:%Y-%m-%d %H:%M} UTC",
         share=f"{100 * ledger.false_alarms:.3g} %",
         every=len(ledger.cursors),
-        waiting=len(ledger.outbox) if reader().metrics is None else 0,
-        given_up=ledger.given_up if reader().metrics is None else 0,
+        waiting=len(ledger.outbox) if whole else 0,
+        given_up=ledger.given_up if whole else 0,
     )
 
 
@@ -91,10 +91,11 @@ def rows_of(state: WatchState) -> Iterator[WatchRow]:
     """Yield the watches of metrics that the visitor may see; who sees all, sees those that are
     gone, too.
     """
+    whole = _sees_all()
     for name, cursor in state.ledger.cursors.items():
         series = state.series.get(name)
         url = _address(series.metric) if series else ""
-        if series is None or not series.verdicts or not (url or reader().metrics is None):
+        if series is None or not series.verdicts or not (url or whole):
             continue
         last = series.verdicts[0]
         yield WatchRow(
@@ -107,6 +108,11 @@ def rows_of(state: WatchState) -> Iterator[WatchRow]:
             rate=_odds(series),
             history=tuple((_days(v), WORDS.get(v.state, v.state), v.text) for v in series.verdicts),
         )
+
+
+def _sees_all() -> bool:
+    """Return whether the visitor may see every metric: what is gone may have been anybody's."""
+    return visible() is services().catalog
 
 
 def _address(metric: str) -> str:

@@ -41,6 +41,9 @@ def answer(tmp_path: Path, state: WatchState, token: str, address: str) -> Any:
     for name in ("set", "boolean"):
         one = frozenset({name})
         stored.add(token_of(name), Credential(READ, role=VIEWER, metrics=one, expires=END))
+    other = {"other": VIEWER}
+    stored.add(token_of("other"), Credential(READ, app="other", role=VIEWER, expires=END))
+    stored.add(token_of("other-role"), Credential(READ, roles=other, expires=END))
     sources = Sources.alone()._replace(watches=lambda: state)
     app: Flask = create_app(
         Config.from_env({"HEARSAY_REGISTRY": str(path), "HEARSAY_READ_TOKEN": READ_TOKEN}),
@@ -91,6 +94,18 @@ def test_a_token_of_one_metric_sees_its_watches_and_no_others(tmp_path: Path) ->
     assert "given up" not in own
     assert "a number of sets" not in other
     assert "Nothing is watched that you may see" in other
+
+
+@pytest.mark.parametrize("name", ["other", "other-role"])
+def test_who_sees_another_app_only_sees_no_watch_of_this_one(tmp_path: Path, name: str) -> None:
+    state = watch_state("set", "a number of sets")
+
+    text = page(tmp_path, state, token_of(name))
+
+    assert "a number of sets" not in text
+    assert "gone" not in text
+    assert "given up" not in text
+    assert answer(tmp_path, state, token_of(name), "/watches/hot").status_code == 404
 
 
 @pytest.mark.parametrize("markup", MARKUP[::97])
