@@ -63,7 +63,8 @@ def deliver(
             _post(channel, message, now, resolve or addresses_of)
     except DeliveryError:
         raise
-    except (OSError, HTTPException, smtplib.SMTPException, ConfigError) as error:
+    # ValueError: of an address or a password that is none, which its text may repeat.
+    except (OSError, ValueError, HTTPException, smtplib.SMTPException, ConfigError) as error:
         raise DeliveryError(f"channel={channel.name}: {type(error).__name__}") from error
 
 

@@ -129,6 +129,26 @@ def test_whatever_is_no_success_is_a_failure_and_nothing_is_followed(
     assert len(receiver.requests) == 1
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://hooks.example:secret/",
+        "https://hooks.example:99999/secret",
+        "https://[secret/",
+        "https://secret..example/",
+        f"https://{'secret' * 12}.example/",
+        "http://127.0.0.1:9/secret\u00e9",
+        "http://127.0.0.1:9/sec ret",
+    ],
+)
+def test_an_address_that_is_none_is_a_failure_and_ends_no_round(address: str) -> None:
+    channel = Channel("team", webhook=address, private=True)
+
+    with pytest.raises(DeliveryError, match=r"^channel=team: ") as failure:
+        deliver(channel, MESSAGE, NOW)
+    assert "secret" not in str(failure.value)
+
+
 def test_a_receiver_that_is_not_there_is_a_failure_that_names_no_address() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
