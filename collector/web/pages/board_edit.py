@@ -149,9 +149,10 @@ def restore(key: str) -> ResponseReturnValue:
     """Let a board be again what it was in an earlier version."""
     form, boards = form_of(RestoreForm), services().workspace.boards
     version, wanted = number_of(form.version, "version"), number_of(form.wanted, "wanted")
-    for before in (boards.document(key), *boards.history(key)):
-        if before.version == wanted and not is_readable(before.content):
-            raise UnknownDocumentError("board")
+    now, *before = boards.document(key), *boards.history(key)
+    restored = (each for each in before if each.version == wanted)
+    if not all(is_readable(each.content) for each in (now, *restored)):
+        raise UnknownDocumentError("board")
     boards.restore(key, version, wanted, author())
     return redirect(url_for("boards.board_page", key=key), SEE_OTHER)
 

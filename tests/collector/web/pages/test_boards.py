@@ -529,3 +529,25 @@ def test_a_board_of_a_file_is_shown_and_changed_in_the_file(
     form: dict[str, Any] = {"version": "0", "title": "x", "panel": ["x"], "place": ["1"]}
     assert desk.post("/board/team/edit", **form).status_code == 404
     assert desk.post("/pin", q=OTHER, title="x", board="team").status_code == 404
+
+
+def test_a_board_that_is_hidden_now_is_restored_by_nobody_who_saw_it_before(desk: Desk) -> None:
+    name = desk.board(OTHER)
+    desk.post("/pin", q=QUESTION, title="Next", board=name)
+    address = f"/board/{name}/restore"
+
+    done = desk.post(address, ANALYST_OF_ONE, version="2", wanted="1")
+
+    assert done.status_code == 404
+    assert len(desk.workspace.boards.document(name).content.panels) == 2
+
+
+def test_a_shared_link_shows_who_is_logged_in_nothing_of_their_own(desk: Desk) -> None:
+    link = desk.link(q=QUESTION, title="Kinds")
+
+    mine, others = desk.get(link).text, desk.get(link, "").text
+    wrong = desk.get(link[:-4] + "AAAA").text
+
+    assert mine == others
+    assert "Log out" not in wrong
+    assert 'aria-label="Pages"' not in wrong
