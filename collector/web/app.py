@@ -50,8 +50,7 @@ from .ingest.front import Front
 from .ingest.recent import RecentReports
 from .ingest.upload import HotRoute
 from .pages import BLUEPRINTS
-from .pages.layout import page_of, utc
-from .pages.shared import OPENED
+from .pages.layout import OPENED, page_of, utc
 from .services import CACHE, EVERY_ANSWER, FRAMES, NO_FRAMES, NO_STORE, Services, services
 
 UNREAD_S: Final = 10  # seconds without progress after which an answer is given up

@@ -30,6 +30,7 @@ from ..problems import Document
 from ..services import services
 
 CONTENT_TYPE: Final = "text/html; charset=utf-8"
+OPENED: Final = "shared.shared_page"  # what another site may frame: the same for everybody
 # A form sends a day that was not filled in as an empty one.
 DATE: Final = {"anyOf": [{"type": "string", "format": "date"}, {"const": ""}]}
 RANGE_PARAMETERS: Final = (
@@ -79,13 +80,14 @@ def shown(template: str, code: int = 200, **context: Any) -> Response:
 
     Args: context: what the template shows; ``links`` in it is shown for those of the visitor.
     """
-    who = visitor()
+    is_for_all = request.endpoint == OPENED
+    who = None if is_for_all else visitor()
     frame = {
         "links": addressed(links_of(who)),
         "here": request.endpoint or "",
         "apps": _apps_of(who),
         "logged_in": bool(who and auth.presented()),
-        "person": auth.person(),
+        "person": "" if is_for_all else auth.person(),
         "version": __version__,
     }
     page = render_template(template, **{**frame, **context})

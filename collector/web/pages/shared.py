@@ -27,12 +27,11 @@ from ..services import services
 from .board_edit import VersionForm
 from .boards import HERE, NAME, SEE_OTHER, answered, board_of, is_readable, known_question
 from .choices import require_known
-from .layout import CONTENT_TYPE, shown
+from .layout import CONTENT_TYPE, OPENED, shown
 from .panels import Answers
 
 blueprint = Blueprint("shared", __name__)
 
-OPENED: Final = "shared.shared_page"  # what a page of another site may frame
 _TEXT: Final = {"type": "string"}
 _PARAMETERS: Final = (
     in_query("q", _TEXT, "One question, in JSON; or else:"),
@@ -139,8 +138,6 @@ def shared_page(address: str) -> ResponseReturnValue:
     document, catalog = shared.links.open(address, shared.catalog)
     response = shown(
         "shared.html",
-        links=[],
-        logged_in=False,
         grant=document.content,
         panels=answered(document.content.panels, Answers(catalog)),
     )
