@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Final
+
+# As the command ``hearsay`` does, before numpy is loaded: times are those of the server.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 HERE: Final = Path(__file__).parent
 ROOMS: Final = {

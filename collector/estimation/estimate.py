@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any, Final, Protocol, TypeGuard, runtime_checkable
 
@@ -58,6 +59,7 @@ class AsksSamples(Protocol):
         """Return a and b of the variance a + b f(1-f) with which a share f is estimated."""
 
 
+@lru_cache(maxsize=256)  # an answer asks for few levels, once a row
 def normal_quantile(alpha: float) -> float:
     """Return z so that a standard normal lies within ±z with probability 1 - *alpha*."""
     return NormalDist().inv_cdf(1 - alpha / 2)
@@ -108,9 +110,10 @@ def _skewed(start: Any, totals: Any, n: int, p: float, q: float, z: float) -> An
     """Return the counts of which *totals* are the quantiles *z*, beginning at *start*."""
     limits, close = start, _CLOSE * np.sqrt(n * q * (1 - q)) / (p - q)
     for _ in range(_STEPS):
-        held = np.clip(limits, 0, n)  # what a count can be
-        variance = held * p * (1 - p) + (n - held) * q * (1 - q)
-        third = held * p * (1 - p) * (1 - 2 * p) + (n - held) * q * (1 - q) * (1 - 2 * q)
+        held = np.minimum(np.maximum(limits, 0), n)  # what a count can be
+        holders, others = held * p * (1 - p), (n - held) * q * (1 - q)
+        variance = holders + others
+        third = holders * (1 - 2 * p) + others * (1 - 2 * q)
         reach = z * np.sqrt(variance) + (z * z - 1) / 6 * third / variance
         limits, before = totals - reach / (p - q), limits
         if np.abs(limits - before).max(initial=0.0) <= close:

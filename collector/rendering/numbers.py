@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from math import ceil, floor, isfinite, log10
 from typing import Final, NamedTuple
 
@@ -46,10 +47,11 @@ class Numbers(NamedTuple):
 
 def numbers_of(row: Row) -> Numbers | None:
     """Return value and interval, or None if the row has no number."""
-    if row.value is None or row.ci_low is None or row.ci_high is None:
+    value, low, high = row.value, row.ci_low, row.ci_high
+    if value is None or low is None or high is None:
         return None
-    numbers = Numbers(row.value, row.ci_low, row.ci_high)
-    return numbers if all(abs(number) <= _GREATEST for number in numbers) else None
+    is_drawn = abs(value) <= _GREATEST and abs(low) <= _GREATEST and abs(high) <= _GREATEST
+    return Numbers(value, low, high) if is_drawn else None
 
 
 def bounds_of(row: Row) -> tuple[float, float] | None:
@@ -237,6 +239,7 @@ def _digits(value: float, half_width: float, signed: bool = False) -> str:
     return sign + (_power(rounded, Decimal(rounded).adjusted() + decimals) if rounded else "0")
 
 
+@lru_cache(maxsize=4_096)  # a row is drawn twice, and each time has a mark, a label and a cell
 def _precision(numbers: Numbers, factor: float) -> float:
     """Return the half-width that chooses the digits of an interval, in the unit of the row.
 
@@ -303,6 +306,7 @@ def _outward(value: float, half_width: float) -> float:
     return ceil(value * scale - _DUST) / scale if 0 < scale < _GREATEST else value
 
 
+@lru_cache(maxsize=4_096)
 def _last(half_width: float) -> int:
     """Return the decimals shown: negative are tens, hundreds and so on."""
     digits, _, power = f"{half_width:.1e}".partition("e")  # rounded, so that 0.0199… is 0.020

@@ -44,6 +44,7 @@ from ..verb import Slice, merged, widened
 Population: TypeAlias = Literal["drawn", "reported"]
 DRAWN: Final = "drawn"
 _ANY: Final = 0.5  # level of intervals that nobody uses
+_KEPT: Final = "_independent"  # where a slice keeps its level and estimates; a copy has none
 
 
 @dataclass(frozen=True)
@@ -135,9 +136,21 @@ def independent(part: Slice, alpha: float) -> Mapping[str, Estimate]:
 
     Raises: InvalidTallyError: the tally cannot have come from n reports.
     """
-    domain, mechanism = part.metric.domain, part.metric.mechanism
-    if is_joined(domain):
+    if is_joined(part.metric.domain):
         return {label: estimates.estimate for label, estimates in joined(part, alpha).items()}
+    if vars(part).get(_KEPT, (None,))[0] != alpha:
+        vars(part)[_KEPT] = alpha, _independent(part, alpha)
+    known: Mapping[str, Estimate] = vars(part)[_KEPT][1]
+    return known
+
+
+def _of_any_level(part: Slice) -> Mapping[str, Estimate]:
+    """Return what ``independent`` does at whatever level; a line has drawn it at one already."""
+    return independent(part, vars(part).get(_KEPT, (_ANY,))[0])
+
+
+def _independent(part: Slice, alpha: float) -> Mapping[str, Estimate]:
+    domain, mechanism = part.metric.domain, part.metric.mechanism
     if domain.grid:
         return {MEAN: mean(mechanism, domain.grid, part.tally, part.n, alpha)}
     if isinstance(mechanism, KeyValueMechanism):
@@ -173,7 +186,7 @@ def scatters_of(part: Slice, items: Sequence[str]) -> Mapping[str, tuple[float, 
             item: (estimates.value, _of_share(part, estimates, w))
             for item, (estimates, w) in parts.items()
         }
-    estimates = independent(part, _ANY)
+    estimates = _of_any_level(part)
     return {item: (estimates[item].value, _scatter(part, estimates[item])) for item in items}
 
 

@@ -18,6 +18,7 @@ Source: Cao, Jia, Gong, *Data Poisoning Attacks to Local Differential Privacy Pr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import floor, sqrt
 from typing import Any, Final, NamedTuple
 
@@ -100,6 +101,7 @@ def quantiles_moved(
     return [float(step) * mechanism.top / (bins - 1) for step in most]
 
 
+@lru_cache(maxsize=256)  # metrics; it takes a report of every symbol
 def mean_reach(mechanism: Mechanism[Any], domain: NumberDomain) -> Reach | None:
     """Return the reach of the mean of numbers, in their unit; None if none is known."""
     reach = mechanism.position_reach(np)

@@ -114,7 +114,7 @@ def _windows(parts: Sequence[Slice], length: int) -> Iterator[Sequence[Slice]]:
 
 
 def _rows(window: Sequence[Slice], items: Sequence[str], alpha: float) -> Iterator[Row]:
-    whole = merged(window, window[-1].dimensions)
+    whole = window[0] if len(window) == 1 else merged(window, window[-1].dimensions)
     refused = why_none(whole)
     unit = whole.metric.domain.unit
     estimates = {} if refused else estimates_of(whole, alpha)
