@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from client_sdk.registry.joint_domains import FunnelDomain
 from client_sdk.registry.metric import Metric
 
-from ..rows import Findings
+from ..rows import REACHED, Findings
 from ..sums import answer_joined
 from ..verb import Slice, Verb, VerbQuery
 
-REACHED, CONVERTED = "reached", "of the step before"
+CONVERTED: Final = "of the step before"
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:

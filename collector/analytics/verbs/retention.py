@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from client_sdk.registry.joint_domains import RetentionDomain
 from client_sdk.registry.metric import Metric
 
-from ..rows import Findings
+from ..rows import ACTIVE, Findings
 from ..sums import answer_joined
 from ..verb import Slice, Verb, VerbQuery
 
-ACTIVE, RETAINED = "active", "of the first period"
+RETAINED: Final = "of the first period"
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:

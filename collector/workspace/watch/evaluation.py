@@ -147,17 +147,17 @@ class _Question:
     def _change(self, period: int) -> dict[str, Any]:
         least = self._watch.changed or 0.0
         after = self._rows(period)
-        before = {row.item: row for row in self._rows(period - self._watch.window)}
+        before = {_place(row): row for row in self._rows(period - self._watch.window)}
         pairs = [
-            (before[row.item], row)
+            (old, row)
             for row in after
-            if row.item in before and row.value is not None and before[row.item].value is not None
+            if (old := before.get(_place(row))) and None not in (row.value, old.value)
         ]
+        if not all(can_change(row) for row in after if row.value is not None):
+            rule = "takes shares of all devices, and means; ask above or below of other numbers"
+            raise QueryError(f"changed: {rule}")
         if not pairs:
             return self._no_number([*after, *before.values()])
-        if not all(can_change(row) for _, row in pairs):
-            rule = "changed takes shares and means; ask above or below of other numbers"
-            raise QueryError(f"changed: {rule}")
         judged = [(row, change_of(old, row, self._metric, self._rate / len(pairs)))
                   for old, row in pairs]  # fmt: skip
 
@@ -218,8 +218,14 @@ def _fields(row: Row, span: Span) -> dict[str, Any]:
     return {**numbers, "unit": row.unit, "n": row.n}
 
 
+def _place(row: Row) -> frozenset[tuple[str, str]]:
+    """Return what tells *row* from the others of its answer: an item may have several numbers."""
+    return frozenset(row.dimensions.items())
+
+
 def _named(row: Row) -> str:
-    return "" if row.item in ("", MEAN, "true") else f"{row.item} "
+    words = (text for text in row.dimensions.values() if text not in ("", MEAN, "true"))
+    return "".join(f"{word} " for word in words)
 
 
 def _worded(span: Span, unit: str, signed: bool = False) -> str:

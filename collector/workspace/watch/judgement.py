@@ -30,7 +30,7 @@ from typing import Final
 from client_sdk.registry.metric import Metric
 
 from ...analytics.answer import MEAN
-from ...analytics.rows import SHARE, Row
+from ...analytics.rows import ACTIVE, MEASURE, REACHED, SHARE, Row
 from ...estimation.estimate import normal_quantile
 from ...estimation.significance import binomial_tail
 
@@ -75,8 +75,12 @@ def change_of(before: Row, after: Row, metric: Metric, rate: float) -> Span:
 
 
 def can_change(row: Row) -> bool:
-    """Return whether it is known how the number of *row* scatters over devices drawn anew."""
-    return row.unit == SHARE or row.item == MEAN
+    """Return whether it is known how the number of *row* scatters over devices drawn anew.
+
+    Of a part of a group it is not: the row does not say how many devices the group has.
+    """
+    is_part = row.dimensions.get(MEASURE, REACHED) not in (REACHED, ACTIVE)
+    return (row.unit == SHARE and not is_part) or row.item == MEAN
 
 
 def margin(error: float, step: float, rate: float) -> float:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from client_sdk.core.epoch import DAY
+from collector.core.cells import Cell
 from collector.storage.records import FIRING, QUIET, UNABLE, UNKNOWN, Verdict
 from collector.workspace.watch.evaluation import MOST_LATE, due, evaluate, newest
-from tests.support.device.registries import NUMBER
+from tests.support.device.registries import FUNNEL, NUMBER, PAIR, RETENTION
+from tests.support.store.stored import queue_one
 from tests.support.store.watched import NEWEST, NOON, TODAY, Desk, catalog_of
 
 
@@ -120,7 +122,7 @@ def test_devices_fell_silent_if_far_fewer_report_than_on_that_weekday(
         ("above = 1", {"options": "{nothing = 1}"}, "options"),
         ("above = 1", {"filters": '[["is", "gone", ["a"]]]'}, "dimensions"),
         ("above = 1", {"filters": '[["is", "platform", ["gone"]]]'}, "has the values"),
-        ("changed = 1", {"verb": '"actives"'}, "changed takes shares and means"),
+        ("changed = 1", {"verb": '"actives"'}, "changed: takes shares of all devices"),
     ],
 )
 def test_what_cannot_be_computed_says_why(rule: str, more: dict[str, str], what: str) -> None:
@@ -132,6 +134,38 @@ def test_what_cannot_be_computed_says_why(rule: str, more: dict[str, str], what:
 
     assert said.state == UNABLE
     assert what in said.text
+
+
+def alike(form: dict[str, str], **more: str) -> Verdict:
+    """Return what a watch of any change says of two days with the same reports, item by item."""
+    desk = watching("changed = 0", **more)
+    desk.catalog = catalog_of(form={**form, "epsilon": '"4.0"'})
+    metric = desk.catalog.metric("m")
+    tally = [1_000 * (place + 1) for place in range(len(metric.domain.labels))]
+    for day in (NEWEST - 1, NEWEST):
+        shard, entry = queue_one(desk.tallies)
+        cell = Cell(metric.digest, day, "")
+        desk.tallies.fold(shard, [entry], {cell: list(enumerate((sum(tally), *tally)))})
+    return verdict(desk)
+
+
+def test_each_number_of_an_answer_is_held_against_its_own() -> None:
+    table = alike(PAIR, verb='"crosstab"')
+    step = alike(FUNNEL, verb='"funnel"', item='"visit"')
+
+    assert (table.state, table.value) == (QUIET, 0.0)
+    assert (step.state, step.value) == (QUIET, 0.0)
+    assert "visit reached" in step.text
+
+
+@pytest.mark.parametrize(("form", "verb"), [(FUNNEL, '"funnel"'), (RETENTION, '"retention"')])
+def test_parts_of_a_group_take_no_change_as_their_devices_are_not_counted(
+    form: dict[str, str], verb: str
+) -> None:
+    said = alike(form, verb=verb)
+
+    assert said.state == UNABLE
+    assert "shares of all devices" in said.text
 
 
 @pytest.mark.parametrize("every", ["once"])
