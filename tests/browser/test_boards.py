@@ -128,6 +128,7 @@ def test_a_board_is_made_by_the_keyboard_alone(visit: Open) -> None:
     expect(page.locator("h1")).to_have_text("By keyboard")
     go_to(page, "a", "Edit")
     page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Delete this board")).to_be_visible()
     go_to(page, "button", "Delete this board")
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_have_text("Deleted")

@@ -39,7 +39,7 @@ def test_the_navigation_leads_everywhere_and_marks_where_one_is(visit: Open) -> 
     for name in ("Compare", "Ask", "Plan", "Privacy", "Overview"):
         page.get_by_role("navigation").get_by_role("link", name=name, exact=True).click()
         expect(page.locator("h1")).to_have_text(name)
-        expect(page.locator("nav [aria-current=page]")).to_have_text(name)
+        expect(page.locator("nav[aria-label=Pages] [aria-current=page]")).to_have_text(name)
 
 
 def test_a_range_a_segment_and_an_item_are_kept_in_the_address(visit: Open) -> None:

@@ -33,7 +33,7 @@ def test_new_reports_show_without_a_reload(browser: Browser, site: ShownSite) ->
 
         expect(page.locator("dl.facts dd").first).not_to_have_text(f"{before:,}")
         assert reports(page) > before
-        assert page.locator("details").first.get_attribute("open") is not None
+        assert page.locator("details[open]").first.locator("summary").inner_text() == "Table"
         assert page.evaluate("document.activeElement.matches('summary')")
 
 

@@ -119,11 +119,11 @@ class Selection:
         return [(heading or _REST, metric) for heading, metric in headed]
 
     def address(self, choices: Choices, page: int) -> str:
-        """Return the end of the address of another *page* of the same."""
+        """Return the address of another *page* of the same."""
         chosen = {"search": self.search, "order": self.order, "sheet": "" if page == 1 else page}
         own = urlencode({name: value for name, value in chosen.items() if value})
         period = choices.address().removeprefix("?")
-        return "?" + "&".join(filter(None, (period, own)))
+        return f"{request.path}?" + "&".join(filter(None, (period, own)))
 
 
 def _texts(metric: Metric) -> str:

@@ -47,6 +47,7 @@
     for (const one of part.querySelectorAll("[data-copy]")) one.hidden = !navigator.clipboard;
     document.dispatchEvent(new Event("dressed"));
   }
+  let sent = main().innerHTML;  // as the server sent it: scripts change what is shown
   dress(document);
 
   // Under the pointer: the numbers of a mark, which its title tells to everybody else.
@@ -188,9 +189,10 @@
     tag = answer.headers.get("ETag");
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = page.getElementById("main");
-    if (!fresh || fresh.innerHTML === refresh.last || busy()) return;
-    if (refresh.last !== undefined || fresh.textContent !== main().textContent) swap(fresh);
-    refresh.last = fresh.innerHTML;
+    const text = fresh && fresh.innerHTML;
+    if (!fresh || text === sent || busy()) return;
+    swap(fresh);
+    sent = text;
   }
   function swap(fresh) {
     const open = [...main().querySelectorAll("details")].map((one) => one.open);

@@ -96,7 +96,7 @@ def test_a_comparison_in_time_tells_both_windows_and_the_difference(visit: Visit
 
     assert shown(text)["against"] == "previous"
     assert 'class="fault"' not in text  # of the two numbers beside it
-    assert text.count("<svg") == 2
+    assert text.count("<svg") == 4  # two charts, each for phones, too
     assert "less 2026-02-19 to 2026-02-25" in text
 
 

@@ -91,7 +91,7 @@ def test_an_order_is_kept_in_the_address(
 
     assert names(page)[:2] == first
     assert headings(page) == heads
-    assert f'href="?range=7d&amp;order={order}&amp;sheet=2"' in page
+    assert f'href="/?range=7d&amp;order={order}&amp;sheet=2"' in page
     assert f'<option value="{order}" selected>' in page
 
 
