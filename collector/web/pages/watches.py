@@ -82,6 +82,7 @@ def watches() -> ResponseReturnValue:
         looked_text=f"{looked:%Y-%m-%d %H:%M} UTC",
         share=f"{100 * ledger.false_alarms:.3g} %",
         every=len(ledger.cursors),
+        bounded=sum(series.rate > 0 for series in state.series.values()),
         waiting=len(ledger.outbox) if whole else 0,
         given_up=ledger.given_up if whole else 0,
     )

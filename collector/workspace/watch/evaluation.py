@@ -22,7 +22,7 @@ from ...query.request import LEAST_ALPHA, MOST_ALPHA
 from ...rendering.numbers import POINTS, number
 from ...storage.protocols import TallyStore
 from ...storage.records import FIRING, QUIET, UNABLE, UNKNOWN, Verdict
-from .judgement import Span, can_change, change_of, fewer, span_of
+from .judgement import Span, can_change, change_of, fewer, span_of, weight_of
 from .rules import Watch, Watches, period_of
 
 USUAL: Final = 4  # periods that are the usual: of days those of the same weekday
@@ -127,9 +127,8 @@ class _Question:
     def _threshold(self, period: int) -> dict[str, Any]:
         above, below = self._watch.above, self._watch.below
         rows = self._rows(period)
-        judged = [
-            (row, span_of(row, self._rate / len(rows))) for row in rows if row.value is not None
-        ]
+        rate, weight = self._rate / len(rows), weight_of(self._metric)
+        judged = [(row, span_of(row, rate, weight)) for row in rows if row.value is not None]
         if not judged:
             return self._no_number(rows)
 

@@ -7,7 +7,9 @@ tails, where rates of one in a million live, they are too short for skewed sums.
 *Numbers.*  An estimate is the mean of what n independent reports stand for, each bounded, so it
 exceeds its expectation by t or more with at most exp(-t^2 / (2 (V + b t / 3))), V being its
 variance and b the most that one report weighs.  V comes from the interval of the answer, at the arm
-that points to the null; b from the reach of a fake report.  Where no reach is known b is 0.
+that points to the null; b from the reach of a fake report.  Where a row tells none, b of a share is
+the most that a report adds to any sum of shares; of a part of a group that is less than it weighs,
+and where nothing is known b is 0: the rate is then no bound.
 
 *Changes.*  Of two numbers of different reports V is the sum, and there which devices happened to
 report is chance, too: a share f of n devices drawn at random has the variance f (1 - f) / n, and a
@@ -46,10 +48,13 @@ class Span:
     high: float
 
 
-def span_of(row: Row, rate: float) -> Span:
-    """Return the number of a *row* that has one; either limit is wrong with at most *rate*."""
+def span_of(row: Row, rate: float, weight: float = 0.0) -> Span:
+    """Return the number of a *row* that has one; either limit is wrong with at most *rate*.
+
+    Args: weight: that of one report in any share, of ``weight_of``.
+    """
     value, low, high = _numbers(row)
-    z, step = normal_quantile(row.alpha), _step(row)
+    z, step = normal_quantile(row.alpha), _step(row, weight)
     return Span(
         value,
         value - margin((value - low) / z, step, rate),
@@ -69,9 +74,20 @@ def change_of(before: Row, after: Row, metric: Metric, rate: float) -> Span:
         else (second[2] - second[0], first[0] - first[1])
     )
     law = sum((arm / z) ** 2 for arm in arms) + _drawn(before, after, metric)
-    reach = margin(sqrt(law), max(_step(before), _step(after)), rate / 2)
+    weight = weight_of(metric)
+    reach = margin(sqrt(law), max(_step(before, weight), _step(after, weight)), rate / 2)
     value = second[0] - first[0]
     return Span(value, value - reach, value + reach)
+
+
+def weight_of(metric: Metric) -> float:
+    """Return the most by which one report is off in a sum of shares of *metric*; 0: not known.
+
+    Derived: its support of some items is no more than of all, and what is taken off for chance no
+    more than for all; the expectation is between 0 and 1.
+    """
+    reach = metric.mechanism.group_reach(len(metric.domain.labels))
+    return max(reach.high, 1.0) - reach.low if reach else 0.0
 
 
 def can_change(row: Row) -> bool:
@@ -109,8 +125,10 @@ def _numbers(row: Row) -> tuple[float, float, float]:
     return row.value, min(row.ci_low, row.value), max(row.ci_high, row.value)
 
 
-def _step(row: Row) -> float:
+def _step(row: Row, weight: float) -> float:
     """Return the most that one report weighs in the number of *row*; 0 if that is not known."""
+    if row.influence is None and row.unit == SHARE:
+        return weight / max(row.n, 1)
     return (row.influence or 0.0) / FAKES / max(row.n, 1)
 
 

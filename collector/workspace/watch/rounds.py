@@ -44,7 +44,7 @@ from ...storage.records import (
 )
 from .delivery import DeliveryError
 from .evaluation import due, evaluate, label, metric_of, newest, period_from
-from .rules import Channel, Watch, Watches
+from .rules import Channel, Watch, Watches, is_bounded
 
 LEASE_S: Final = 120  # for which no other process evaluates or sends; a try takes half a minute
 RENEW_S: Final = 60  # left of it, at which it is renewed
@@ -218,7 +218,7 @@ class Rounds:
             verdicts = tuple(each for each in known.verdicts if each.last != verdict.last)
         metric = metric_of(watch, self._catalog)
         rate = 0.0
-        if metric is not None and metric.every != ONCE:
+        if metric is not None and metric.every != ONCE and is_bounded(watch):
             rate = self._watches.rate(metric.every)
         series = WatchSeries(
             name=watch.name,

@@ -35,6 +35,7 @@ YEARLY: Final[Mapping[str, int]] = {
 }
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _NAME_RULE: Final = "must be 1 to 40 of a-z, 0-9 and -"
+_BOUNDED: Final = (ESTIMATE, "frequency", "mean", "top_k", "actives")  # shares, means and counts
 _KINDS: Final = ("above", "below", "changed", "silent")
 _Text: TypeAlias = Annotated[str, Meta(min_length=1, max_length=300)]
 _Number: TypeAlias = Annotated[float, Meta(ge=-1e15, le=1e15)]
@@ -105,6 +106,11 @@ class Watches(Struct, frozen=True, forbid_unknown_fields=True):
         """Return the names of the channels to which *watch* reports."""
         every = [channel.name for channel in self.channel]
         return every if watch.channels is None else watch.channels
+
+
+def is_bounded(watch: Watch) -> bool:
+    """Return whether the rate is a bound: what a report weighs in the number is known."""
+    return watch.kind == "silent" or watch.verb in _BOUNDED
 
 
 def period_of(every: str) -> str:

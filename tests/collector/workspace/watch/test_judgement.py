@@ -13,9 +13,17 @@ from client_sdk.mechanisms import Channel
 from client_sdk.registry.metric import Metric
 from collector.analytics.rows import Row, row_of
 from collector.estimation.estimate import Estimate, score_limits
-from collector.workspace.watch.judgement import FAKES, change_of, fewer, margin, span_of
+from collector.workspace.watch.judgement import (
+    FAKES,
+    change_of,
+    fewer,
+    margin,
+    span_of,
+    weight_of,
+)
 from collector.workspace.watch.rules import YEARLY
 from tests.support.crowds.asking import answer
+from tests.support.device.registries import FUNNEL
 from tests.support.store.watched import catalog_of
 
 WATCHES: Final = 50
@@ -168,3 +176,25 @@ def test_fifty_watches_over_quiet_years_have_no_more_alarms_than_is_said() -> No
 
     assert years_with_an_alarm(RATE) <= 55
     assert years_with_an_alarm(0.05) == years
+
+
+def test_shares_of_groups_are_judged_by_what_a_report_weighs_in_them() -> None:
+    """Exact: 100 devices that took no step, at an epsilon where two noisy reports are rare."""
+    metric = catalog_of(form={**FUNNEL, "epsilon": '"8.0"'}).metric("m")
+    channel: Any = metric.mechanism
+    p, q = float(channel.channel.p), float(channel.channel.q)
+    n, steps = 100, 2  # of the last two items, which nobody is
+    chances = law(n, steps * q)
+
+    def rate_of(weight: float) -> float:
+        fired = 0.0
+        for count, chance in enumerate(chances[:20]):
+            value = (count - n * steps * q) / (p - q) / n
+            error = (count * (1 - p) * p + n * steps * q) ** 0.5 / (p - q) / n
+            ends = Estimate(value, error, value - 4.89 * error, value + 4.89 * error)
+            row = row_of({"item": "cart"}, ends, n, 1e-6, "share")
+            fired += chance * (span_of(row, RATE, weight).low > 0)
+        return fired
+
+    assert rate_of(weight_of(metric)) <= RATE
+    assert rate_of(0.0) > 100 * RATE  # the planted fault: as if a report weighed nothing

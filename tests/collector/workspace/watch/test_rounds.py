@@ -69,6 +69,17 @@ def test_a_period_is_evaluated_once_however_many_rounds_there_are() -> None:
     assert len(desk.received) == 1
 
 
+def test_a_rate_is_stated_only_where_it_bounds_false_alarms() -> None:
+    share, cumulative = Desk(ABOVE), Desk(ABOVE.replace("above", 'verb = "cdf"\nabove'))
+
+    for desk in (share, cumulative):
+        desk.fold(NEWEST, 20_000, 0.8)
+        desk.rounds("one").round()
+
+    assert share.store.series()["dark"].rate == share.watches.rate("1d")
+    assert cumulative.store.series()["dark"].rate == 0
+
+
 def test_what_came_late_does_not_change_what_was_said() -> None:
     desk = Desk(ABOVE)
     desk.fold(NEWEST, 20_000, 0.8)
