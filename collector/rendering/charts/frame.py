@@ -252,7 +252,7 @@ def _document(
         height=high if alone else None,
         role="group" if any(map(_leads, content)) else "img",  # an image holds no links
         aria_labelledby=" ".join(names if face.felt else names[:1]),
-        font_family=FONT,
+        font_family=None if face.styled else FONT,
     )
     return markup(root, face.styled)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Final
 
@@ -70,8 +71,11 @@ class Marker:
         data: dict[str, str | None] = {"data_label": one_line(label)}
         if numbers is None:
             return {**data, "data_reason": one_line(reading(row))}
-        texts = value_of(row, self.unit, least=self.least), *ends_of(row, self.unit, self.least)
-        return data | dict(zip(("data_value", "data_low", "data_high"), texts, strict=True))
+        value = value_of(row, self.unit, least=self.least)
+        low, high = ends_of(row, self.unit, self.least)
+        if self.face.styled:  # the script of pages knows an end that is not said as the value
+            low, high = ("" if end == value else end for end in (low, high))
+        return data | {"data_value": value, "data_low": low or None, "data_high": high or None}
 
     def _sentence(self, row: Row, label: str) -> str:
         words = reading(row, self.unit, least=self.least)
@@ -155,8 +159,31 @@ def void(left: float, width: float, scale: Linear) -> tuple[Element, ...]:
 
 
 def line_path(points: Sequence[tuple[float, float]]) -> str:
-    """Return the path through *points*."""
-    return "M" + "L".join(f"{coordinate(x)},{coordinate(y)}" for x, y in points)
+    """Return the path through *points*, to a tenth: each by its way from the one before.
+
+    That takes fewer letters.  Ways are those between rounded places, so they add up.
+    """
+    (x, y), *others = [(round(10 * x), round(10 * y)) for x, y in points]
+    path = [f"M{_tenths(x)},{_tenths(y)}"]
+    for to_x, to_y in others:
+        path.append(_way(to_x - x, to_y - y))
+        x, y = to_x, to_y
+    return "".join(path)
+
+
+@lru_cache(maxsize=4_096)  # points of a line are equally far apart
+def _way(right: int, down: int) -> str:
+    """Return a straight line by so many tenths of a user unit."""
+    if not down:
+        return f"h{_tenths(right)}"
+    if not right:
+        return f"v{_tenths(down)}"
+    return f"l{_tenths(right)}{',' * (down > 0)}{_tenths(down)}"
+
+
+def _tenths(number: int) -> str:
+    sign, whole, rest = "-" * (number < 0), *divmod(abs(number), 10)
+    return f"{sign}{whole or ''}.{rest}" if rest else f"{sign}{whole}"
 
 
 def rectangle(x: float, y: float, width: float, height: float, look: str) -> Element:

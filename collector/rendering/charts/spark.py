@@ -37,7 +37,7 @@ def spark(rows: Sequence[Row], title: str, face: Face = DEFAULT) -> str:
         height=HEIGHT,
         role="img",
         aria_labelledby=" ".join(names),
-        font_family=FONT,
+        font_family=None if face.styled else FONT,
     )
     return markup(root, face.styled)
 

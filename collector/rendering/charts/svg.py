@@ -265,7 +265,8 @@ def _ink(theme: dict[str, str], step: int, opacity: float) -> str:
 def _css() -> str:
     """Return the style sheet.  It holds none of < > &, so that it is the same in XML and HTML."""
     rules = [
-        f".chart{{display:block;width:100%;height:auto;font-variant-numeric:tabular-nums;"
+        f".chart{{display:block;width:100%;height:auto;font-family:{FONT};"
+        f"font-variant-numeric:tabular-nums;"
         f"break-inside:avoid;print-color-adjust:exact;-webkit-print-color-adjust:exact;"
         f"{_variables(LIGHT)}}}",
         f"@media (prefers-color-scheme:dark){{.chart{{{_variables(DARK)}{_inks(1)}}}}}",

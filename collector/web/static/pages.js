@@ -69,7 +69,7 @@
       if (silenced) still();
       const title = mark.querySelector(":scope > title");
       if (title) { silenced = { mark, title }; title.remove(); } else { silenced = null; }
-      const { label, value, low, high, reason } = mark.dataset;
+      const { label, value, low = value, high = value, reason } = mark.dataset;
       tip.replaceChildren();
       const head = document.createElement("b");
       head.textContent = label;
