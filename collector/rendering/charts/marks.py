@@ -6,7 +6,7 @@ Also what noise alone could show: the interval of an estimate whose truth is zer
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Final
@@ -20,13 +20,16 @@ from .svg import Element, coordinate, element, paint
 
 CAP: Final = 4.0  # user units, half the end of a whisker
 _DOT: Final = 4.0  # user units, half a marker
-# One shape a series after the first, of the same area as its circle of radius 1.
+# One shape a series after the first, of the same area as its circle of radius 1: its corners.
 _SHAPES: Final = (
-    "m-.89,-.89h1.78v1.78h-1.78z",
-    "m0,-1.3l1.2,2.15h-2.4z",
-    "m0,-1.3l1.3,1.3l-1.3,1.3l-1.3,-1.3z",
-    "m0,1.3l1.2,-2.15h-2.4z",
-    "m-.4,-1.2h.8v.8h.8v.8h-.8v.8h-.8v-.8h-.8v-.8h.8z",
+    ((-0.89, -0.89), (0.89, -0.89), (0.89, 0.89), (-0.89, 0.89)),
+    ((0.0, -1.3), (1.2, 0.85), (-1.2, 0.85)),
+    ((0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0)),
+    ((0.0, 1.3), (1.2, -0.85), (-1.2, -0.85)),
+    (
+        *((-0.4, -1.2), (0.4, -1.2), (0.4, -0.4), (1.2, -0.4), (1.2, 0.4), (0.4, 0.4)),
+        *((0.4, 1.2), (-0.4, 1.2), (-0.4, 0.4), (-1.2, 0.4), (-1.2, -0.4), (-0.4, -0.4)),
+    ),
 )
 _FEWEST: Final = 3  # rows: of one row alone nothing is known about zero
 
@@ -53,7 +56,10 @@ class Marker:
             return shapes[0] if len(shapes) == 1 else element("g", *shapes)
         is_titled = titled and not self.face.styled  # pages tell it by a script, and in a table
         said = element("title", self._sentence(row, one_line(label))) if is_titled else None
-        return element("g", said, *shapes, class_="mark", **self._data(row, label))
+        data = element("g", class_="mark", **self._data(row, label)).attributes
+        if self.face.styled and len(shapes) == 1 and "class" not in shapes[0].attributes:
+            return replace(shapes[0], attributes={**shapes[0].attributes, **data})
+        return Element("g", data, shapes if said is None else (said, *shapes))
 
     def spot(
         self, row: Row, label: str, place: tuple[float, float, float, float]
@@ -137,8 +143,8 @@ def bare_dot(x: float, y: float, series: int, size: float) -> Element:
 def _dot(x: float, y: float, series: int, size: float, painted: Mapping[str, str]) -> Element:
     if series == 1:
         return element("circle", cx=x, cy=y, r=size, **painted)
-    path = f"M{coordinate(x)},{coordinate(y)}{_sized(_SHAPES[series - 2], size)}"
-    return element("path", d=path, **painted)
+    path = line_path([(x + size * right, y + size * down) for right, down in _SHAPES[series - 2]])
+    return element("path", d=f"{path}z", **painted)
 
 
 def cross(x: float, y: float) -> Element:
@@ -205,25 +211,6 @@ def stroke(x1: float, y1: float, x2: float, y2: float, look: str) -> Element:
 def _note(row: Row) -> str | None:
     parts = ("in progress" if row.is_open else "", one_line(row.note or ""))
     return " · ".join(part for part in parts if part) or None
-
-
-def _sized(shape: str, size: float) -> str:
-    """Return *shape*, made for size 1, at *size*."""
-    return "".join(_part(part, size) for part in _split(shape))
-
-
-def _split(shape: str) -> list[str]:
-    parts = [""]
-    for letter in shape:
-        if letter.isalpha() or letter == ",":
-            parts += [letter, ""]
-        else:
-            parts[-1] += letter
-    return parts
-
-
-def _part(part: str, size: float) -> str:
-    return part if not part or part.isalpha() or part == "," else coordinate(float(part) * size)
 
 
 def noise_of(rows: Sequence[Row]) -> float | None:

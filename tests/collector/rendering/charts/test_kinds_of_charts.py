@@ -170,7 +170,8 @@ def test_lines_differ_by_marker_and_are_named_at_their_ends() -> None:
     names = ["light", "dark", "system default", "high contrast", "sepia", "solarized"]
     assert texts(picture, "label") == names
     last = [of_class(root, f"dot-{i}")[-1].get("d") or "" for i in range(1, SERIES + 1)]
-    assert len({d.partition("m")[2] for d in last}) == SERIES
+    shapes = [[(x - d[0][0], y - d[0][1]) for x, y in d] for d in map(list, map(path_points, last))]
+    assert len({tuple((round(x), round(y)) for x, y in shape) for shape in shapes}) == SERIES
 
 
 def test_lines_that_end_at_the_same_place_have_names_apart() -> None:
