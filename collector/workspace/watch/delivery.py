@@ -14,7 +14,9 @@ import json
 import smtplib
 import socket
 import ssl
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from email.message import EmailMessage
 from email.utils import formatdate
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -50,17 +52,23 @@ class DeliveryError(CollectorError, OSError):
 
 
 def deliver(
-    channel: Channel, message: WatchMessage, now: int, *, resolve: Resolve | None = None
+    channel: Channel,
+    message: WatchMessage,
+    now: int,
+    *,
+    resolve: Resolve | None = None,
+    answer_s: float = TIMEOUT_S,
 ) -> None:
     """Hand *message* to *channel*; returns once it was taken.
 
+    Args:   answer_s: seconds for the whole answer of a webhook, also of one that trickles in.
     Raises: DeliveryError: it was not, or it is not known; sending again has the same id.
     """
     try:
         if channel.mail:
             _mail(channel, message)
         else:
-            _post(channel, message, now, resolve or addresses_of)
+            _post(channel, message, now, resolve or addresses_of, answer_s)
     except DeliveryError:
         raise
     # ValueError: of an address or a password that is none, which its text may repeat.
@@ -109,7 +117,9 @@ def require_public(address: str) -> None:
         raise DeliveryError(f"webhook: {rule}")
 
 
-def _post(channel: Channel, message: WatchMessage, now: int, resolve: Resolve) -> None:
+def _post(
+    channel: Channel, message: WatchMessage, now: int, resolve: Resolve, answer_s: float
+) -> None:
     url = channel.webhook or _secret(channel.webhook_file)
     parts = urlsplit(url)
     host = parts.hostname or ""
@@ -131,15 +141,25 @@ def _post(channel: Channel, message: WatchMessage, now: int, resolve: Resolve) -
     if channel.secret_file:
         headers[SIGNATURE] = signature(_secret(channel.secret_file).encode(), now, body)
     connection = _connection(parts.scheme, host, port, addresses[0])
+    # The timeout of a socket begins anew with each byte.
+    end = threading.Timer(answer_s, _cut, [connection.sock])
+    end.daemon = True
+    end.start()
     try:
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         connection.request("POST", target, body, headers)
         response = connection.getresponse()
         response.read(MOST_ANSWER)
     finally:
+        end.cancel()
         connection.close()
     if not 200 <= response.status < 300:
         raise DeliveryError(f"channel={channel.name}: answered {response.status}")
+
+
+def _cut(plain: socket.socket) -> None:
+    with suppress(OSError, ValueError):  # it was closed meanwhile
+        plain.shutdown(socket.SHUT_RDWR)
 
 
 def _connection(scheme: str, host: str, port: int, address: str) -> HTTPConnection:

@@ -9,8 +9,9 @@ import socket
 import socketserver
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from email import message_from_bytes
 from email.policy import default
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -147,6 +148,31 @@ def test_an_address_that_is_none_is_a_failure_and_ends_no_round(address: str) ->
     with pytest.raises(DeliveryError, match=r"^channel=team: ") as failure:
         deliver(channel, MESSAGE, NOW)
     assert "secret" not in str(failure.value)
+
+
+def test_an_answer_that_trickles_in_is_given_up() -> None:
+    lines = 2_000  # a hundred seconds of them
+    sent: list[int] = []
+
+    class Slow(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.wfile.write(b"HTTP/1.1 500 Slow\r\n")
+            with suppress(OSError):
+                for line in range(lines):
+                    self.wfile.write(b"X-Line: 1\r\n" if line % 50 == 0 else b" more\r\n")
+                    sent.append(line)
+                    time.sleep(0.05)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with serving(HTTPServer(("127.0.0.1", 0), Slow)) as server:
+        channel = Channel("team", webhook=f"http://127.0.0.1:{server.server_port}/", private=True)
+
+        with pytest.raises(DeliveryError, match=r"^channel=team: "):
+            deliver(channel, MESSAGE, NOW, answer_s=0.2)
+
+    assert len(sent) < lines
 
 
 def test_a_receiver_that_is_not_there_is_a_failure_that_names_no_address() -> None:
