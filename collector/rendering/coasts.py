@@ -7,7 +7,7 @@ which is in the public domain.  Bays of less than half a degree are straight lin
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import pairwise
 from typing import Final, TypeAlias
@@ -19,12 +19,13 @@ PARTS: Final = 10  # of a degree: the unit of the file
 _FILE: Final = "coasts.txt"
 
 
-def coasts_within(box: Box) -> list[list[Point]]:
+@lru_cache(maxsize=64)  # maps: each is drawn twice, and again at every visit
+def coasts_within(box: Box) -> tuple[tuple[Point, ...], ...]:
     """Return the lines of coasts that lie in *box*, cut off at its ends.
 
     A line that leaves the box and comes back is several.  Of a box at sea there are none.
     """
-    return [piece for line in _coasts() for piece in _pieces(line, box)]
+    return tuple(tuple(piece) for line in _coasts() for piece in _pieces(line, box))
 
 
 @cache

@@ -91,6 +91,7 @@ def coordinate(value: float) -> str:
     return "0" if short == "-0" else short
 
 
+@cache  # of a few dozen attributes, each written a thousand times
 def _name(name: str) -> str:
     return name.rstrip("_").replace("_", "-")
 

@@ -84,4 +84,4 @@ def test_the_edges_of_the_source_are_no_coasts() -> None:
 
 
 def test_a_map_at_sea_has_no_coast() -> None:
-    assert coasts_within(Box(-40, 20, -30, 30)) == []
+    assert coasts_within(Box(-40, 20, -30, 30)) == ()
