@@ -52,7 +52,8 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     items = items_of(slices[0].metric, options.item, MOST_ITEMS)
     by = _dimension(slices[0], options.by)
     pairs = pairs_of(slices, by, options.against)
-    comparisons = compared(pairs, items, options.population, query.alpha, in_time=by == TIME)
+    in_time = by == TIME and not any(map(_is_apart, pairs))
+    comparisons = compared(pairs, items, options.population, query.alpha, in_time=in_time)
     rows = iter([difference_row(comparison, query.alpha) for comparison in comparisons])
     facts = {
         "comparisons": len(comparisons),
@@ -68,6 +69,19 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         () if pairs else (_nothing(slices, by),),
         facts,
     )
+
+
+def _is_apart(pair: Pair) -> bool:
+    """Return whether more time lies between both stretches than either takes.
+
+    Then the devices may be others, whose repeated noise does not cancel out.
+    """
+    stretches = [range(min(part.epochs), max(part.epochs) + 1)
+                 for part in (pair.first, pair.second) if part.epochs]  # fmt: skip
+    if len(stretches) < 2:
+        return False
+    gap = max(each.start for each in stretches) - min(each.stop for each in stretches)
+    return gap > max(map(len, stretches))
 
 
 def _nothing(slices: Sequence[Slice], by: str) -> str:
