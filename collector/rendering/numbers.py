@@ -17,7 +17,7 @@ _SYMMETRIC: Final = 0.15  # of the half-width: how far the arms of ± may differ
 _KNOWN: Final = 9  # digits after the first at most, however small the interval is
 _GREATEST: Final = 1e300  # beyond, and of what is not finite, nothing is drawn
 _SIGN: Final = 3  # more digits than an interval deserves, where the sign hangs on them
-_MORE: Final = 2  # more digits than an interval deserves, where the others of its chart have them
+_MORE: Final = 2  # digits by which a number may differ from what its interval deserves, for a chart
 _UNIT: Final = 16  # letters
 _DUST: Final = 1e-9  # of a digit: 0.30000000000000004 is 0.3
 _PLAIN: Final = (1e-6, 1e12)  # numbers beyond are written with a power of ten
@@ -95,13 +95,21 @@ def plus_minus(
 
 
 def finest(rows: Iterable[Row], unit: str | None = None) -> float | None:
-    """Return the half-width whose digits all of *rows* are shown with: the least that is known."""
-    widths = [
-        _precision(numbers, _scaled(unit or unit_of(row))[0])
+    """Return the half-width whose digits all of *rows* are shown with: the least that is known.
+
+    It chooses at most one digit more than the row deserves that deserves the fewest.
+    """
+    known = [
+        (_precision(numbers, factor), numbers.half_width, factor)
         for row in rows
         if row.std_error and (numbers := numbers_of(row)) and numbers.half_width
+        for factor, _ in (_scaled(unit or unit_of(row)),)
     ]
-    return min(widths, default=None)
+    if not known:
+        return None
+    least, _, factor = min(known)
+    widest = max(half for _, half, _ in known)
+    return least if _last(factor * least) <= _last(factor * widest) + 1 else widest / 10
 
 
 def margin(row: Row, unit: str | None = None, least: float | None = None) -> str:
@@ -120,7 +128,7 @@ def margin(row: Row, unit: str | None = None, least: float | None = None) -> str
     factor, _ = _scaled(unit or unit_of(row))
     if not row.std_error:  # bounds, which are counted
         return f"({_exact(factor * low)} to {_exact(factor * high)})"
-    precision = _shared(_precision(numbers, factor), least, factor)
+    precision = _shared(numbers, least, factor)
     if _is_symmetric(numbers):
         return plus_minus(_longer_arm(numbers), unit or unit_of(row), value, precision=precision)
     ends = _rounded_ends(numbers, factor, factor * precision)
@@ -146,7 +154,7 @@ def value_of(
         return ""
     unit_name = unit or unit_of(row)
     factor, _ = _scaled(unit_name)
-    precision = _shared(_precision(numbers, factor), least, factor) if row.std_error else 0.0
+    precision = _shared(numbers, least, factor) if row.std_error else 0.0
     return number(numbers.value, unit_name, precision, signed)
 
 
@@ -156,7 +164,7 @@ def ends_of(row: Row, unit: str | None = None, least: float | None = None) -> tu
     if numbers is None:
         return "", ""
     factor, suffix = _scaled(unit or unit_of(row))
-    own = _shared(_precision(numbers, factor), least, factor) if row.std_error else 0.0
+    own = _shared(numbers, least, factor) if row.std_error else 0.0
     precision = factor * own
     ends = _rounded_ends(numbers, factor, precision)
     return _joined(_digits(ends[0], precision), suffix), _joined(
@@ -260,11 +268,21 @@ def _precision(numbers: Numbers, factor: float) -> float:
     )
 
 
-def _shared(own: float, least: float | None, factor: float) -> float:
-    """Return the half-width that chooses the digits: *least*, if that shows at most _MORE more."""
-    if least is None or least >= own or own <= 0:
+def _shared(numbers: Numbers, least: float | None, factor: float) -> float:
+    """Return the half-width that chooses the digits: *least*, unless it hides what is known.
+
+    That is the sign, or more than _MORE digits.
+    """
+    own = _precision(numbers, factor)
+    if least is None or own <= 0:
         return own
-    return least if _last(factor * least) - _last(factor * own) <= _MORE else own
+    away = _last(factor * own) - _last(factor * least)
+    is_sure = not numbers.low <= 0 <= numbers.high
+    if abs(away) > _MORE or (
+        away > 0 and is_sure and _touches_zero(numbers, factor, factor * least)
+    ):
+        return own
+    return least
 
 
 def _touches_zero(numbers: Numbers, factor: float, precision: float) -> bool:

@@ -13,7 +13,7 @@ from ...analytics.rows import Row
 from ..letters import one_line, width_of
 from ..numbers import margin, tick_labels, value_of
 from .frame import PAD, Face, text
-from .marks import Marker, stroke, strokes
+from .marks import Marker, rectangle, stroke, strokes
 from .scale import Linear, nice_ticks
 from .svg import SMALL, TEXT, Element, element, group, paint
 
@@ -29,6 +29,8 @@ _EDGE: Final = 12  # user units beside the plot of a narrow chart, for labels th
 _INDENT: Final = 6  # user units, of words within the plot
 FINGER: Final = 44  # user units, which are pixels on a phone: what a finger can point at
 _ABOVE: Final = 18  # user units that a line is higher with its label above its mark
+_OWN_LINE: Final = 16  # user units more, if the label has a line to itself
+_TEXT_HIGH: Final = 16  # user units of clear ground behind a line of text
 _BOLD: Final = 1.06  # how much wider bold digits are
 
 
@@ -108,6 +110,7 @@ class Columns:
     face: Face
     unit: str
     signed: bool = False
+    stacked: float = 0.0  # user units that numbers stand below labels, which have no room beside
 
     @classmethod
     def of(
@@ -131,7 +134,9 @@ class Columns:
         value = face.width - PAD - (min(after, _AFTER * face.width) + 5 if after else 0)
         numbers = max(min(widest, _VALUES * face.width) + face.width - PAD - value, least)
         room = face.width - PAD - numbers - _GAP  # where labels end if they stand beside numbers
-        label = room if face.is_narrow else PAD + min(named, _LABELS * face.width)
+        is_stacked = face.is_narrow and PAD + max(map(label_width, labels), default=0.0) > room
+        beside = face.width - PAD if is_stacked else room
+        label = beside if face.is_narrow else PAD + min(named, _LABELS * face.width)
         start = PAD + _EDGE if face.is_narrow else label + _GAP
         end = face.width - PAD - _EDGE if face.is_narrow else room - _GAP
         return cls(
@@ -143,21 +148,36 @@ class Columns:
             face=face,
             unit=unit,
             signed=signed,
+            stacked=_OWN_LINE if is_stacked else 0.0,
         )
 
     def high(self, usual: float) -> float:
         """Return how high a line is that is *usual* where all stands side by side."""
-        return max(usual + _ABOVE, FINGER) if self.face.is_narrow else usual
+        return max(usual + _ABOVE + self.stacked, FINGER) if self.face.is_narrow else usual
 
     @property
     def rise(self) -> float:
-        """How far labels and numbers stand above the middle of a line."""
-        return _ABOVE / 2 if self.face.is_narrow else 0.0
+        """How far labels stand above the middle of a line."""
+        return (_ABOVE + self.stacked) / 2 if self.face.is_narrow else 0.0
 
     @property
     def sink(self) -> float:
         """How far marks stand below the middle of a line."""
-        return _ABOVE / 2 if self.face.is_narrow else 0.0
+        return self.rise
+
+    def ground(self, y: float) -> Iterator[Element]:
+        """Yield what keeps lines of the plot out of label and numbers of the line at *y*.
+
+        A line through a minus would make a plus of it.
+        """
+        yield from self.ground_of_text(y - self.rise, self.stacked)
+
+    def ground_of_text(self, y: float, more: float = 0.0) -> Iterator[Element]:
+        """Yield the ground of the text whose middle is at *y*, and of what is *more* below it."""
+        if self.face.is_narrow:
+            left = PAD + 1.0  # within the outline of a link
+            width, high = self.face.width - 2 * left, _TEXT_HIGH + more
+            yield rectangle(left, y - _TEXT_HIGH / 2, width, high, "paper")
 
     def line(self, row: Row, y: float, high: float, drawn: Iterable[Element]) -> Iterator[Element]:
         """Yield what is *drawn* of the line of *row*, which a link makes one target."""
@@ -177,7 +197,7 @@ class Columns:
 
     def numbers(self, row: Row, y: float, look: str = "value") -> Iterator[Element]:
         """Yield the number of *row* and what stands after it."""
-        least, y = self.marker.least, y - self.rise
+        least, y = self.marker.least, y - self.rise + self.stacked
         room = _VALUES * self.face.width
         number = value_of(row, self.unit, self.signed, least)
         yield text(number, self.value, y, look, "end", room)

@@ -145,6 +145,7 @@ def _drawn(line: _Line, y: float, scale: Linear, columns: Columns) -> Iterator[E
     if row is None:
         yield columns.words(line.words, y, line.brief)
         return
+    yield from columns.ground(y)
     yield columns.name(line.label, y)
     numbers = numbers_of(row)
     if numbers is None:
@@ -241,6 +242,7 @@ def _body(
 def _draw_dots(
     row: Row, label: str, group: str, y: float, series: int, scale: Linear, columns: Columns
 ) -> Iterator[Element]:
+    yield from columns.ground(y)
     yield columns.name(label, y)
     numbers = numbers_of(row)
     full = " · ".join(part for part in (group, label) if part)
@@ -322,18 +324,20 @@ def verdict(row: Row) -> str:
 def _draw_difference(
     row: Row, name: str, y: float, scale: Linear, columns: Columns
 ) -> Iterator[Element]:
+    yield from columns.ground(y - _UP)
     yield columns.name(name, y - _UP if columns.face.is_narrow else y)
     numbers = numbers_of(row)
     if numbers is None:
         yield columns.marker.mark(row, name, columns.words(reading(row), y))
         return
-    sure = is_detectable(row)
-    halo, whisker = lying_whisker(row, scale, y, "reach-1" if sure else "quiet-reach")
+    sure, middle = is_detectable(row), y + columns.stacked / 2
+    below = y + _UP + columns.sink
+    yield from columns.ground_of_text(below)
+    halo, whisker = lying_whisker(row, scale, middle, "reach-1" if sure else "quiet-reach")
     place = scale.at(numbers.value)
-    point = dot(place, y, 1, size=5) if sure else _hollow(place, y)
+    point = dot(place, middle, 1, size=5) if sure else _hollow(place, middle)
     yield columns.marker.mark(row, name, halo, whisker, point)
     yield from columns.numbers(row, y - _UP, "value" if sure else "margin")
-    below = y + _UP + columns.sink
     yield text(verdict(row), columns.face.width - PAD, below, "aside", "end")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -24,6 +25,8 @@ from tests.support.sites.gallery import (
 )
 
 PHONE = Face(width=320, felt=False)
+_LONG = "never married, divorced or widowed "
+_PLOT_LINES = {"grid", "axis", "noise"}
 FINGER = 44  # user units, which are pixels on a phone of 360
 
 
@@ -95,10 +98,74 @@ def test_all_numbers_of_a_chart_have_as_many_decimals() -> None:
     assert values == ["28.3 %", "6.2 %"]
 
 
-def test_a_number_shows_no_more_than_two_digits_that_it_does_not_deserve() -> None:
+def test_a_number_shows_no_more_than_one_digit_that_it_does_not_deserve() -> None:
     rows = [row("a", 0.283, 0.03), row("b", 0.0001, 0.00002)]
 
-    assert [value_of(r, least=finest(rows)) for r in rows] == ["28 %", "0.010 %"]
+    assert [value_of(r, least=finest(rows)) for r in rows] == ["28.3 %", "0.010 %"]
+
+
+def test_one_row_with_many_decimals_gives_them_neither_to_the_others_nor_to_itself() -> None:
+    rows = [row("a", 0.27, 0.05), row("b", 0.04627, 0.04327), row("c", 0.0326, 0.00082)]
+
+    least = finest(rows)
+    shown = [f"{value_of(r, least=least)} {margin(r, least=least)}" for r in rows]
+    assert shown == ["27.0 % ± 5.0", "4.6 % ± 4.4", "3.3 % ± 0.2"]
+
+
+def test_a_sign_is_not_rounded_away_for_the_digits_of_others() -> None:
+    rows = [row("a", 0.27, 0.05), row("b", 0.0102, 0.01)]
+
+    least = finest(rows)
+    assert ends_of(rows[1], least=least)[0] == "0.02 %"
+    assert value_of(rows[0], least=least) == "27.0 %"
+
+
+@pytest.mark.parametrize("long", [False, True])
+@pytest.mark.parametrize("name", ["bars", "dots", "difference"])
+def test_no_line_of_a_plot_on_a_phone_runs_through_a_text(name: str, long: bool) -> None:
+    """A line through a minus makes a plus of it."""
+    draw = {"bars": bars, "dots": dots, "difference": difference}[name]
+    rows = differences()[:3] if name == "difference" else shares()[:4]
+    rows = [
+        replace(r, dimensions={"item": _LONG + str(i)}) for i, r in enumerate(rows)
+    ] * long or rows
+
+    drawn = list(boxes(parsed(draw(rows, "t", PHONE))))
+
+    grounds = [box for box in drawn if box.element.get("class") == "paper"]
+    looks = {"label", "value", "margin", "aside"}
+    texts = [box for box in drawn if box.element.get("class") in looks]
+    high = [box for box in drawn if box.foot - box.top > FINGER]  # no sample of the legend
+    lines = [drawn.index(box) for box in high if box.element.get("class") in _PLOT_LINES]
+    assert len(texts) >= 2 * len(rows)
+    assert max(lines) < drawn.index(grounds[0])
+    for box in texts:
+        assert any(
+            ground.left <= box.left + 1
+            and box.right <= ground.right + 1
+            and ground.top <= box.top + 1
+            and box.foot <= ground.foot + 1
+            for ground in grounds
+        ), box.element.text
+
+
+@pytest.mark.parametrize("name", ["bars", "dots", "difference"])
+def test_a_long_label_on_a_phone_is_whole_and_above_its_number(name: str) -> None:
+    draw = {"bars": bars, "dots": dots, "difference": difference}[name]
+    rows = differences()[:3] if name == "difference" else shares()[:3]
+    named = [replace(r, dimensions={"item": f"{_LONG}{i}"}) for i, r in enumerate(rows)]
+
+    drawn = list(boxes(parsed(draw(named, "t", PHONE))))
+
+    labels = [box for box in drawn if box.element.get("class") == "label"]
+    assert [box.element.text for box in labels] == [f"{_LONG}{i}" for i in range(3)]
+    others = [b for b in drawn if b.element.get("class") in {"value", "margin", "aside"}]
+    marks = [
+        b for b in drawn if (b.element.get("class") or "").startswith(("reach", "quiet", "whisker"))
+    ]
+    zero = [b for b in marks if b.foot - b.top > FINGER]  # the line at zero
+    assert not any(a.overlaps(b, 0.5) for a in labels for b in others)
+    assert not any(a.overlaps(b, 0.5) for a in (*labels, *others) for b in marks if b not in zero)
 
 
 def test_a_cross_stands_in_a_strip_and_on_no_line_of_the_axis() -> None:
