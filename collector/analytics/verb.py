@@ -12,6 +12,7 @@ times as large (``widened``).  Responses of two layers repeat in part, for which
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -51,6 +52,7 @@ class Slice:
     is_open: bool = False  # the last epoch is still running
     late: int = 0  # of the n reports, those folded later than a day after their epoch
     refusal: str | None = None
+    reports: Mapping[int, int] = field(default_factory=dict)  # by epoch; empty: not known
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ def merged(parts: Sequence[Slice], dimensions: Mapping[str, str]) -> Slice:
         is_open=any(part.is_open for part in parts),
         late=sum(part.late for part in parts),
         refusal=None,
+        reports=sum((Counter(part.reports) for part in parts), Counter[int]()),
     )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import threading
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
@@ -104,13 +105,14 @@ class _Total:
         self._waiting: list[bytes] = []
         self._room = _WAITING
         self._late = 0
-        self._epochs: set[int] = set()
+        self._reports = Counter[int]()  # by epoch
 
     def take(self, cell: Cell, vector: bytes) -> None:
         """Add the *vector* of a cell."""
         self._waiting.append(vector)
-        self._epochs.add(cell.epoch)
-        self._late += reports_of(vector) if cell.lateness else 0
+        n = reports_of(vector)
+        self._reports[cell.epoch] += n
+        self._late += n if cell.lateness else 0
         self._room -= len(vector)
         if self._room <= 0:
             self._add()
@@ -124,7 +126,7 @@ class _Total:
         if n > MAX_REPORTS:
             rule = f"leaves {n} reports, must be at most {MAX_REPORTS}; take fewer epochs"
             raise QueryError(f"date_range: {rule}")
-        epochs = tuple(sorted(self._epochs))
+        epochs = tuple(sorted(self._reports))
         running = reading.is_open and reading.epochs[-1] in epochs
         tally, refusal = self._sum.tally, too_few(metric, n)
         return Slice(
@@ -136,6 +138,7 @@ class _Total:
             is_open=running,
             late=self._late,
             refusal=refusal,
+            reports=self._reports,
         )
 
     def _add(self) -> None:

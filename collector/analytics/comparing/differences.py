@@ -6,6 +6,7 @@ value of every other dimension, and the intervals of all comparisons of an answe
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, erfc, isfinite, sqrt
@@ -181,7 +182,12 @@ def _with_rest(group: Sequence[Slice], by: str) -> Iterator[Pair]:
     whole = merged(group, {**others(group[0], by), by: REST})
     for part in group:
         # of its epochs no less is known than that they are among those of the whole
-        rest = replace(whole, n=whole.n - part.n, tally=whole.tally - part.tally)
+        rest = replace(
+            whole,
+            n=whole.n - part.n,
+            tally=whole.tally - part.tally,
+            reports=Counter(whole.reports) - Counter(part.reports),
+        )
         alone = _ALONE if too_few(rest.metric, rest.n) else unsure(rest)
         yield Pair({**part.dimensions, AGAINST: REST}, part, rest, part.refusal or alone)
 

@@ -17,6 +17,7 @@ from ..comparing.differences import (
     pairs_of,
     sides,
 )
+from ..comparing.mix import of_pairs
 from ..comparing.numbers import DRAWN, Population, askable, items_of, refusal
 from ..rows import TIME, Findings, Row, empty_row, with_item
 from ..verb import Slice, Verb, VerbQuery
@@ -66,7 +67,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
             for pair in pairs
             for item in items
         ),
-        () if pairs else (_nothing(slices, by),),
+        _warnings(slices, pairs, by),
         facts,
     )
 
@@ -82,6 +83,12 @@ def _is_apart(pair: Pair) -> bool:
         return False
     gap = max(each.start for each in stretches) - min(each.stop for each in stretches)
     return gap > max(map(len, stretches))
+
+
+def _warnings(slices: Sequence[Slice], pairs: Sequence[Pair], by: str) -> tuple[str, ...]:
+    if not pairs:
+        return (_nothing(slices, by),)
+    return () if by == TIME else of_pairs(pairs)
 
 
 def _nothing(slices: Sequence[Slice], by: str) -> str:

@@ -29,6 +29,7 @@ from ..comparing.differences import (
     require_value,
     smallest_seen,
 )
+from ..comparing.mix import of_pairs
 from ..comparing.numbers import DRAWN, Population, askable, items_of, refusal
 from ..rows import MEASURE, RELATIVE, SHARE, TIME, Findings, Row, empty_row, row_of, with_item
 from ..verb import Slice, Verb, VerbQuery
@@ -88,7 +89,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         "power": [_power(comparison, options) for comparison in comparisons[:MOST_FACTS]],
     }
     sentences = (_sentence(comparison, options) for comparison in _unseen(comparisons, options))
-    return Findings(tuple(rows), tuple(sentences), facts)
+    return Findings(tuple(rows), (*of_pairs(pairs), *sentences), facts)
 
 
 def _rows(comparison: Comparison, alpha: float) -> Iterator[Row]:

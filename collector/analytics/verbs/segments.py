@@ -20,6 +20,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from ...estimation.significance import each_of
+from ..comparing.mix import of_groups
 from ..comparing.numbers import askable, estimates_of, items_of, refusal
 from ..rows import RAW, TIME, Findings, Row, empty_row, row_of, with_item
 from ..suppression import TOGETHER
@@ -89,7 +90,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
             group_rows, fact = _pool(group_rows)
             facts += [{"time": group[0].dimensions.get(TIME), **fact}] if fact else []
         rows += group_rows
-    return Findings(tuple(rows), facts={"segments": answered, "pooling": facts})
+    return Findings(tuple(rows), of_groups(slices), {"segments": answered, "pooling": facts})
 
 
 def _row(part: Slice, item: str, level: float, alpha: float) -> Row:
