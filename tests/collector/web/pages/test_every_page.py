@@ -61,6 +61,16 @@ def test_a_page_has_the_landmarks_and_names_that_readers_of_screens_need(
     assert all(b - a <= 1 for a, b in pairwise(levels))
 
 
+@pytest.mark.parametrize(
+    "path", ["/ask?metric=category&verb=estimate", *(f"/metric/{name}" for name in NAMES)]
+)
+def test_code_beside_a_chart_is_closed_at_first(visit: Visit, path: str) -> None:
+    text = visit(path).text
+
+    assert "<details><summary>The query</summary>" in text
+    assert not re.search(r"<details open[^>]*><summary>The query", text)
+
+
 @every_page
 def test_a_page_weighs_no_more_than_it_may(visit: Visit, path: str) -> None:
     page = visit(path)
