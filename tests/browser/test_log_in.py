@@ -16,11 +16,26 @@ from tests.support.sites.shown_site import READ_TOKEN, ShownSite
 PASSED_ON: Final = "proxy_set_header Host $http_host;"
 
 
-def test_the_link_of_a_start_fills_in_the_form_and_leaves_no_trace(
-    browser: Browser, site: ShownSite
-) -> None:
+def test_the_link_of_a_start_logs_in_and_leaves_no_trace(browser: Browser, site: ShownSite) -> None:
     with watched(browser, site.url) as (page, _):
         page.goto(f"/login#token={READ_TOKEN}")
+
+        expect(page.locator("h1")).to_have_text("Overview")
+        page.go_back()
+        assert READ_TOKEN not in page.url
+
+
+def test_the_link_of_another_site_only_fills_in_the_form(browser: Browser, site: ShownSite) -> None:
+    with browser.new_context() as context:
+        page = context.new_page()
+        link = f"{site.url}/login#token={READ_TOKEN}"
+        elsewhere = f'<a rel="noreferrer" href="{link}">in</a>'
+        page.route(
+            "http://elsewhere.localhost/",
+            lambda route: route.fulfill(body=elsewhere, content_type="text/html"),
+        )
+        page.goto("http://elsewhere.localhost/")
+        page.get_by_role("link").click()
         field = page.locator("input[name=token]")
 
         expect(field).to_have_value(READ_TOKEN)

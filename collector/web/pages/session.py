@@ -42,8 +42,10 @@ class LogOut(Struct, forbid_unknown_fields=True):
 @scope(OPEN)
 @Operation(media_type=CONTENT_TYPE, parameters=(_NEXT,))
 def login_page() -> ResponseReturnValue:
-    """Show the form of the log-in."""
-    return shown("login.html", next=local(request.args.get("next", "")), wrong=False)
+    """Show the form of the log-in; a script sends it only where nobody's page led to it."""
+    # "none": somebody typed the address, or opened it from a terminal.  No page can send that.
+    own = request.headers.get("Sec-Fetch-Site") == "none"
+    return shown("login.html", next=local(request.args.get("next", "")), wrong=False, own=own)
 
 
 @blueprint.post(LOG_IN)

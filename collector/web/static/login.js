@@ -5,6 +5,7 @@ const field = document.querySelector("input[name=token]");
 if (token && field) {
   history.replaceState(null, "", location.pathname + location.search);
   field.value = token;
-  // Not sent from here: a link of another site could otherwise log its reader in as somebody else.
-  field.form.querySelector("button").focus();
+  // Sent only if no other site led here: its link could log a reader in as somebody else.
+  if (field.form.hasAttribute("data-own")) field.form.requestSubmit();
+  else field.form.querySelector("button").focus();
 }

@@ -69,6 +69,25 @@ def test_the_cookie_is_for_no_script_no_other_site_and_by_tls_but_on_this_machin
     assert set(told.split("; ")[1:]) == flags
 
 
+@pytest.mark.parametrize(
+    ("sent_from", "own"),
+    [
+        ("none", True),
+        ("cross-site", False),
+        ("same-site", False),
+        ("same-origin", False),
+        ("", False),
+    ],
+)
+def test_a_link_is_sent_at_once_only_if_no_page_led_to_it(
+    browser: FlaskClient, sent_from: str, own: bool
+) -> None:
+    """A page elsewhere that leads here with its own token would log a reader in as somebody."""
+    headers = {**BROWSER, "Sec-Fetch-Site": sent_from} if sent_from else BROWSER
+
+    assert (" data-own>" in browser.get("/login", headers=headers).text) == own
+
+
 def test_a_log_in_leads_to_the_page_that_was_asked_for(browser: FlaskClient) -> None:
     asked = browser.get("/metric/category?range=7d", headers=BROWSER)
     form = browser.get(asked.headers["Location"], headers=BROWSER)
