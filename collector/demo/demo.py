@@ -9,6 +9,7 @@ import json
 import os
 import random
 import secrets
+import shlex
 import socket
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TextIO
 
+from client_sdk.core.epoch import day_of
 from client_sdk.privacy.wording import counted
 from client_sdk.registry.registry import Registry
 from client_sdk.upload.transport import MESSAGEPACK, RequestsTransport
@@ -31,11 +33,12 @@ from ..operations.parent_death import die_with_parent
 from ..rendering.numbers import number
 from ..storage.connect import open_storage
 from ..storage.redis import RedisStorage
-from .embedded import launch
+from .embedded import URL, EmbeddedStore, launch
 from .fleet import (
     DATA,
     DEMO_REGISTRY,
     PER_SECOND,
+    Crowd,
     drive,
     drive_gateways,
     population,
@@ -111,13 +114,14 @@ def run(devices: int, port: int, once: bool, as_json: bool, show: bool = False) 
                     print_table(document, out)
                     _say(out, f"{document['reports']:,} reports in {document['seconds']} s")
                 if not once:
+                    _say_settings(site, store, out)
                     _say_where(site, out, show)
                     children.end(worker)
-                    _fill(site, devices, children, out)
+                    past = _fill(site, devices, children, out)
                     for command in ("worker", "watch"):
                         children.start(command, environment)
                     _say(out, f"two weeks after {time.monotonic() - started:.0f} s")
-                    _go_on(site, children, out)
+                    _go_on(site, past, children, out)
             except KeyboardInterrupt:
                 _say(out, "\nstopping")
             finally:
@@ -150,6 +154,16 @@ def _measure(site: _Site, devices: int, children: Children, out: TextIO) -> dict
     }
 
 
+def _say_settings(site: _Site, store: EmbeddedStore, out: TextIO) -> None:
+    """Say by which settings other commands find the demo's store."""
+    names = ["HEARSAY_REGISTRY", "HEARSAY_PREFIX", "HEARSAY_PROFILE"]
+    if store.kind != URL:  # who gave an address has it, and it may hold a password
+        names.append(URL)
+    environment = site.environment()
+    settings = " ".join(f"{name}={shlex.quote(environment[name])}" for name in names)
+    _say(out, f"for other commands: export {settings}")
+
+
 def _say_where(site: _Site, out: TextIO, show: bool) -> None:
     """Say where the pages are and what opens them, and open them if wanted."""
     _say(out, f"read token: {site.read_token}  (HEARSAY_READ_TOKEN of the queries on the pages)")
@@ -158,8 +172,8 @@ def _say_where(site: _Site, out: TextIO, show: bool) -> None:
         webbrowser.open(site.page)
 
 
-def _fill(site: _Site, devices: int, children: Children, out: TextIO) -> None:
-    """Let past days report, while no worker runs: the demo folds them itself."""
+def _fill(site: _Site, devices: int, children: Children, out: TextIO) -> Past:
+    """Let past days report, while no worker runs, and fold them here; return what they were."""
     seed = random.SystemRandom().getrandbits(64)
     past = Past(site.url, site.gateway_key, str(DEMO_REGISTRY), devices, seed, time.time())
     backfill(
@@ -168,14 +182,17 @@ def _fill(site: _Site, devices: int, children: Children, out: TextIO) -> None:
         children.require_alive,
         _Progress(out, "past days", PAST_DAYS),
     )
+    return past
 
 
-def _go_on(site: _Site, children: Children, out: TextIO) -> None:
+def _go_on(site: _Site, past: Past, children: Children, out: TextIO) -> None:
     """Let devices go on reporting while people look at the pages, until Ctrl-C or a death."""
-    _say(out, f"devices: {PER_SECOND} a second go on reporting")
+    crowd = Crowd(past.usual, day_of(past.now), past.devices)
+    pace = f"one every {1 / PER_SECOND:g} s goes on reporting"
+    _say(out, f"devices: {pace}, up to the {crowd.usual:,} that are usual a day")
     chance = random.Random()  # noqa: S311  # people, not noise
     registry = Registry.from_file(str(DEMO_REGISTRY))
-    run_forever(registry, site.transport, chance, children.require_alive)
+    run_forever(registry, site.transport, chance, children.require_alive, crowd)
 
 
 class _Site:

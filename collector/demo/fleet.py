@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
 from client_sdk.client import Client
+from client_sdk.core.epoch import day_of
 from client_sdk.gateway import Gateway
 from client_sdk.privacy.consent import Consent, NoOptOuts
 from client_sdk.registry.metric import Metric
@@ -31,7 +32,7 @@ Truth: TypeAlias = Mapping[str, Mapping[str, float]]  # metric name to row to tr
 DATA: Final = Path(str(files("collector.demo"))) / "data"
 DEMO_REGISTRY: Final = DATA / "metrics.toml"
 _PROGRESS_EVERY: Final = 200  # devices between two reports of progress
-PER_SECOND: Final = 3  # devices while pages are watched; some hundredths of a processor
+PER_SECOND: Final = 0.5  # devices while pages are watched: the usual number after some 15 minutes
 _AT_ONCE: Final = 500  # people drawn together
 
 
@@ -47,6 +48,15 @@ class Traffic:
         """Return what both did."""
         reports, uploaded = self.reports + other.reports, self.uploaded + other.uploaded
         return Traffic(self.devices + other.devices, reports, uploaded)
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """How many devices report on a day as a rule, and how many have on the first one."""
+
+    usual: int
+    day: int
+    reported: int
 
 
 def truth_of(people: Sequence[Person], registry: Registry) -> Truth:
@@ -143,10 +153,22 @@ def run_forever(
     transport: Transport,
     chance: random.Random,
     alive: Callable[[], None],
+    crowd: Crowd,
     pause: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.time,
 ) -> None:
-    """Let one more device after another report, PER_SECOND on average, until *alive* raises."""
-    for _ in visits(_passers_by(chance), registry, transport):
+    """Let one more device after another report, PER_SECOND on average, until *alive* raises.
+
+    As many report on a day as usual, so that none is suspected for its number.
+    """
+    more = iter(visits(_passers_by(chance), registry, transport, clock))
+    day, reported = crowd.day, crowd.reported
+    while True:
+        if (today := day_of(clock())) != day:
+            day, reported = today, 0
+        if reported < crowd.usual:
+            next(more)
+            reported += 1
         pause(chance.expovariate(PER_SECOND))
         alive()
 

@@ -33,7 +33,7 @@ from .fleet import DATA, REDESIGNED, RELEASED, drive_gateways, population
 
 PAST_DAYS: Final = MAX_REPORT_AGE - 1  # a report is taken for so long, even around midnight
 _MOST_HELPERS: Final = 4
-_UNEVEN: Final = 0.06  # by how much at most a past day has more visitors than today, so far
+_MORE: Final = (0.12, 0.18)  # by how much a past day has more visitors than today, so far
 _POLL: Final = 0.02  # seconds between two looks at the helpers
 
 
@@ -51,7 +51,12 @@ class Past:
     def visitors(self, days_ago: int) -> int:
         """Return how many devices report on a past day: hardly ever as many as on another."""
         chance = random.Random(f"{self.seed} {days_ago}")  # noqa: S311  # people, not noise
-        return round(self.devices * (1 + chance.uniform(0, _UNEVEN)))
+        return round(self.devices * (1 + chance.uniform(*_MORE)))
+
+    @property
+    def usual(self) -> int:
+        """How many devices report on a day: the mean of the past ones."""
+        return round(sum(map(self.visitors, range(1, PAST_DAYS + 1))) / PAST_DAYS)
 
 
 def boards_of(now: float) -> str:

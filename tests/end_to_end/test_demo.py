@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -107,6 +108,7 @@ class Stopped:
     below: set[int]
     returncode: int
     left: list[Path]
+    report: int  # exit status of a report by the settings that were printed
 
 
 @pytest.fixture(scope="module", params=[signal.SIGINT, signal.SIGTERM])
@@ -117,13 +119,22 @@ def stopped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         below = wait_for_the_page(process, lines)
         (token,) = [line.split()[2] for line in lines if line.startswith("read token:")]
         address, _, start_token = lines[-1].split()[2].partition("/login#token=")
+        (export,) = [line for line in lines if line.startswith("for other commands: export ")]
+        settings = dict(part.split("=", 1) for part in shlex.split(export)[4:])
+        report = subprocess.run(
+            [sys.executable, "-m", "collector", "report", "--out", str(folder / "week.html")],
+            env={**os.environ, **settings},
+            check=False,
+        )
+        (folder / "week.html").unlink(missing_ok=True)
         answer = requests.get(f"{address}/v1/metrics", headers=bearer(token), timeout=10)
         closed = requests.get(f"{address}/operations", timeout=10)
         page = requests.get(f"{address}/operations", headers=bearer(start_token), timeout=10)
         process.send_signal(request.param)
         process.communicate(timeout=60)
     statuses = answer.status_code, closed.status_code, page.status_code
-    return Stopped(statuses, below, process.returncode, list(folder.iterdir()))
+    left = list(folder.iterdir())
+    return Stopped(statuses, below, process.returncode, left, report.returncode)
 
 
 @linux
@@ -136,6 +147,10 @@ def test_a_demo_asked_to_stop_leaves_nothing_behind(stopped: Stopped) -> None:
 
 def test_a_demo_tells_the_token_that_the_queries_of_its_pages_need(stopped: Stopped) -> None:
     assert stopped.statuses == (200, 401, 200)
+
+
+def test_a_demo_tells_the_settings_by_which_other_commands_find_it(stopped: Stopped) -> None:
+    assert stopped.report == 0
 
 
 @linux

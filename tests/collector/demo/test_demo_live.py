@@ -20,7 +20,7 @@ from client_sdk.upload.transport import Answer
 from collector.core.catalog import Catalog
 from collector.core.config import SHARDS, STANDARD
 from collector.core.errors import ChildError
-from collector.demo.fleet import DEMO_REGISTRY, run_forever
+from collector.demo.fleet import DEMO_REGISTRY, Crowd, run_forever
 from collector.demo.past import PAST_DAYS, Past, backfill
 from collector.intake.validation import judge
 from collector.intake.wire import JSON, decode
@@ -140,13 +140,14 @@ def test_past_days_end_with_the_demo(played: Played) -> None:
         backfill(played.past, played.storage, Ending(1), days=DAYS)
 
 
-def test_a_past_day_has_about_as_many_visitors_as_today_and_enough_for_a_number() -> None:
+def test_a_past_day_has_somewhat_more_visitors_than_today_so_far_and_enough_for_a_number() -> None:
     past = Past("http://127.0.0.1:1", GATEWAY_KEY, str(DEMO_REGISTRY), 1_000, seed=5, now=DAY)
 
     visitors = [past.visitors(ago) for ago in range(1, PAST_DAYS + 1)]
 
     assert len(set(visitors)) > 1
-    assert all(1_000 <= number <= 1_060 for number in visitors)
+    assert all(1_120 <= number <= 1_180 for number in visitors)
+    assert min(visitors) < past.usual < max(visitors)
     assert all(metric.min_reports <= 1_000 for metric in REGISTRY)
 
 
@@ -154,11 +155,28 @@ def test_past_days_are_accepted_even_around_midnight() -> None:
     assert PAST_DAYS + MAX_CLOCK_SKEW <= MAX_REPORT_AGE
 
 
+EMPTY = Crowd(usual=1_000, day=day_of(time.time()), reported=0)
+
+
+def test_no_more_devices_report_on_a_day_than_are_usual() -> None:
+    transport, now = Judging(), [time.time() // DAY * DAY]
+    day = day_of(now[0])
+    crowd = Crowd(usual=5, day=day, reported=3)
+
+    def pause(seconds: float) -> None:
+        now[0] += DAY / 8
+
+    with pytest.raises(EndedError):
+        run_forever(REGISTRY, transport, random.Random(3), Ending(16), crowd, pause, lambda: now[0])
+
+    assert [transport.accepted["one_page", day + n] for n in (0, 1)] == [2, 5]
+
+
 def test_devices_go_on_one_at_a_time_with_a_pause_until_the_demo_ends() -> None:
     transport, pauses = Judging(), list[float]()
 
     with pytest.raises(EndedError):
-        run_forever(REGISTRY, transport, random.Random(3), Ending(4), pauses.append)
+        run_forever(REGISTRY, transport, random.Random(3), Ending(4), EMPTY, pauses.append)
 
     assert transport.accepted["age", 0] == len(pauses) == 4
     assert min(pauses) > 0
