@@ -90,12 +90,16 @@ def _once(rounds: Rounds) -> None:
     outcome = rounds.round()
     rounds.release()
     if outcome is None:
-        click.echo("another process evaluates the watches", err=True)
-        return
+        raise click.ClickException(
+            "another process evaluates the watches, so nothing was asked here; it sends what they"
+            " say. Stop it, or look at the page Watches"
+        )
     from ..storage.records import FIRING, UNABLE
 
     for state, count in sorted(outcome.states.items()):
         click.echo(f"{state}: {count}")
+    for name, state, reason in outcome.unanswered:
+        click.echo(f"{name}: {state}: {reason}")
     click.echo(f"messages that wait: {outcome.waiting}")
     raise SystemExit(_status(outcome, FIRING, UNABLE))
 
@@ -137,15 +141,26 @@ def report(out: Path | None, mail: str | None, file: str | None, back: int) -> N
     from ..storage.connect import connect_reader
     from ..storage.connection import allowed
     from ..storage.records import RedisWatches, WatchState
+    from ..workspace.watch.report import RECENT_DAYS, has_reports
     from ..workspace.watch.report import report as write
 
     if out is None and mail is None:
         raise ConfigError("--out", "", "must name a file, or --mail a channel")
     config = Config.from_env()
     channel = _channel(mail, file or config.watches) if mail else None
+    catalog, storage, now = (
+        Catalog.from_files(config.registry_paths),
+        connect_reader(config),
+        time.time(),
+    )
+    if not has_reports(catalog, storage, now, back):
+        rule = (
+            f"has no report of these metrics, of that week or of the last {RECENT_DAYS} days; set"
+            " REDIS_URL, HEARSAY_PREFIX and HEARSAY_REGISTRY as the collector has them"
+        )
+        raise ConfigError("HEARSAY_PREFIX", config.prefix, rule)
     state = allowed(RedisWatches.of(config).state, WatchState())
-    catalog = Catalog.from_files(config.registry_paths)
-    week = write(catalog, connect_reader(config), state, time.time(), back)
+    week = write(catalog, storage, state, now, back)
     if out is not None:
         out.write_text(week.html, encoding="utf-8")
         click.echo(out)

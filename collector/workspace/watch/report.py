@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from html import escape
 from typing import Any, Final
 
+from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.privacy.wording import counted
 from client_sdk.registry.metric import Metric
@@ -25,11 +26,13 @@ from ...rendering.charts.svg import CSS
 from ...rendering.numbers import POINTS, reading
 from ...rendering.tables import table_of
 from ...storage.protocols import TallyStore
-from ...storage.records import FIRING, UNABLE, WatchState
+from ...storage.records import FIRING, UNABLE, UNKNOWN, WatchState
 
 MOST_ITEMS: Final = 8  # of a list of items, the most common ones
 MOST_ROWS: Final = 40  # of a table
 MOST_CHANGES: Final = 8
+RECENT_DAYS: Final = 35  # in which a store that is in use has a report
+_QUIET: Final = "All watches were quiet."
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE: Final = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
@@ -59,6 +62,24 @@ def week_of(now: float, back: int = 1) -> tuple[date, date]:
     today = datetime.fromtimestamp(now, UTC).date()
     monday = today - timedelta(days=today.weekday() + 7 * back)
     return monday, monday + timedelta(days=6)
+
+
+def has_reports(catalog: Catalog, storage: TallyStore, now: float, back: int = 1) -> bool:
+    """Return whether there is any report of the week, or of the last RECENT_DAYS.
+
+    Raises: StorageUnavailableError.
+    """
+    monday = datetime.combine(week_of(now, back)[0], datetime.min.time(), UTC).timestamp()
+    spans = ((now - RECENT_DAYS * DAY, now), (monday, monday + 7 * DAY - 1))
+    return any(
+        storage.index(metric.digest, _epochs(metric.every, *span)).cells
+        for metric in catalog
+        for span in spans
+    )
+
+
+def _epochs(every: str, begin: float, end: float) -> range:
+    return range(epoch_of(every, begin), epoch_of(every, end) + 1)
 
 
 def report(
@@ -190,5 +211,17 @@ def _watched(state: WatchState, first: date, last: date) -> Iterator[str]:
     ]
     for day, name, verdict in sorted(said, key=lambda entry: entry[:2]):
         yield f"{day} {name}: {verdict.text}"
-    if state.ledger.cursors and not said:
-        yield "All watches were quiet."
+    states = [
+        verdict.state
+        for series in state.series.values()
+        for verdict in series.verdicts
+        if first.isoformat() <= verdict.last <= last.isoformat()
+    ]
+    if not state.ledger.cursors:
+        yield "No watch was asked."
+    elif not states:
+        yield "Nothing is kept of what watches said of these days."
+    elif not said:
+        unknown = states.count(UNKNOWN)
+        answers = f"{counted(unknown, 'answer')} of {len(states)}"
+        yield f"No alarm; {answers} had not enough reports." if unknown else _QUIET

@@ -15,7 +15,7 @@ import hashlib
 import logging
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -65,10 +65,14 @@ class LostLeaseError(CollectorError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a round leaves: how many watches say what, and how many messages wait."""
+    """What a round leaves: how many watches say what, what ails some, and what waits.
+
+    ``unanswered``: of each watch that is unknown or unable its name, that word and the reason.
+    """
 
     states: Mapping[str, int]
     waiting: int
+    unanswered: Sequence[tuple[str, str, str]] = ()
 
 
 class Rounds:
@@ -124,7 +128,14 @@ class Rounds:
         states: dict[str, int] = {}
         for cursor in self._ledger.cursors.values():
             states[cursor.state] = states.get(cursor.state, 0) + 1
-        return Outcome(states, len(self._ledger.outbox))
+        return Outcome(states, len(self._ledger.outbox), tuple(self._unanswered()))
+
+    def _unanswered(self) -> Iterator[tuple[str, str, str]]:
+        series = self._store.series()
+        for name, cursor in self._ledger.cursors.items():
+            if cursor.state in (UNKNOWN, UNABLE):
+                said = series[name].verdicts if name in series else ()
+                yield name, cursor.state, said[0].text if said else "no reason is kept"
 
     def release(self) -> None:
         """Let another process go on at once."""

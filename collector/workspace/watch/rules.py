@@ -15,6 +15,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -162,6 +163,8 @@ def _require_channel(channel: Channel) -> None:
         raise ConfigError(place, "", "must have either a webhook or mail")
     if channel.webhook and channel.webhook_file:
         raise ConfigError(place, "", "must have webhook or webhook_file, not both")
+    if channel.webhook:
+        _require_address(channel, f"{place}.webhook")
     if not channel.mail:
         return
     host, _, port = channel.server.rpartition(":")
@@ -172,6 +175,19 @@ def _require_channel(channel: Channel) -> None:
             raise ConfigError(f"{place}.mail", address, "sender and mail must be addresses")
     if bool(channel.user) != bool(channel.password_file):
         raise ConfigError(f"{place}.user", channel.user, "needs password_file, and the reverse")
+
+
+def _require_address(channel: Channel, place: str) -> None:
+    """Raise ConfigError unless the webhook is HTTPS, or plain where that is allowed."""
+    try:
+        parts = urlsplit(channel.webhook)
+        host = parts.hostname or ""
+    except ValueError:
+        raise ConfigError(place, "", "must be https://host/path") from None
+    if parts.scheme not in ("http", "https") or not host or parts.username or parts.fragment:
+        raise ConfigError(place, "", "must be https://host/path")  # it may hold a secret: not told
+    if parts.scheme == "http" and not channel.private:
+        raise ConfigError(place, "", "must be https; with private = true it may be http")
 
 
 def _require_watch(watch: Watch, channels: set[str]) -> None:

@@ -9,12 +9,14 @@ from typing import Final
 
 import pytest
 from click.testing import CliRunner, Result
+from msgspec.structs import replace
 
 from client_sdk.core.epoch import day_of
 from collector.cli import main
 from collector.core.catalog import Catalog
 from collector.demo.embedded import EmbeddedStore
-from collector.storage.connect import open_storage
+from collector.storage.connect import open_connection, open_storage
+from collector.storage.records import RedisWatches
 from tests.support.device.registries import BOOLEAN, file_with
 from tests.support.store.servers import needs_real, own_keys
 from tests.support.store.watched import fold
@@ -73,6 +75,49 @@ def test_one_round_tells_cron_by_its_status(deployment: Deployment, rule: str, s
 
     assert (first.exit_code, again.exit_code) == (status, status), first.output
     assert "messages that wait: 0" in first.output
+    assert ("dark: unable: m: cannot be computed: " in first.output) == (status == 3)
+
+
+@pytest.mark.real
+@needs_real
+def test_a_round_names_what_is_unknown_and_why_and_fails_beside_another_process(
+    deployment: Deployment,
+) -> None:
+    store = open_storage(deployment.url, deployment.keys.prefix, 2, "standard")
+    store.prepare()
+    path = deployment.watches(WATCH + "above = 0.5")
+    try:
+        alone = deployment.hearsay("watch", path, "--once")
+        watches = RedisWatches(open_connection(deployment.url), deployment.keys.prefix)
+        read, ledger = watches.ledger()
+        watches.replace(read, replace(ledger, holder="another", until=watches.now() + 60))
+        beside = deployment.hearsay("watch", path, "--once")
+    finally:
+        store.destroy()
+
+    assert alone.exit_code == 0, alone.output
+    assert "dark: unknown: Dark mode: not enough reports" in alone.output
+    assert beside.exit_code == 1
+    assert "another process evaluates the watches, so nothing was asked here" in beside.output
+
+
+@pytest.mark.real
+@needs_real
+def test_a_report_of_a_store_without_reports_is_an_error_and_no_file(
+    deployment: Deployment,
+) -> None:
+    store = open_storage(deployment.url, deployment.keys.prefix, 2, "standard")
+    store.prepare()
+    out = deployment.folder / "week.html"
+    try:
+        result = deployment.hearsay("report", "--out", str(out))
+    finally:
+        store.destroy()
+
+    assert result.exit_code == 1
+    assert f"HEARSAY_PREFIX={deployment.keys.prefix}: has no report of these" in result.output
+    assert "set REDIS_URL, HEARSAY_PREFIX and HEARSAY_REGISTRY" in result.output
+    assert not out.exists()
 
 
 def test_a_check_says_how_often_each_watch_may_err(deployment: Deployment) -> None:

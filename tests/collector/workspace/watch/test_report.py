@@ -12,8 +12,16 @@ from client_sdk.core.epoch import DAY
 from client_sdk.registry.registry import Registry
 from collector.core.catalog import Catalog
 from collector.core.errors import StorageUnavailableError
-from collector.storage.records import WatchState
-from collector.workspace.watch.report import Report, report, week_of
+from collector.storage.records import (
+    QUIET,
+    UNKNOWN,
+    Verdict,
+    WatchCursor,
+    WatchLedger,
+    WatchSeries,
+    WatchState,
+)
+from collector.workspace.watch.report import Report, has_reports, report, week_of
 from tests.hostile.markup import MARKUP
 from tests.support.crowds.uploads import NOON
 from tests.support.device.every_type import FORMS, fill, registry_text
@@ -23,6 +31,7 @@ from tests.support.store.memory_storage import MemoryStorage
 from tests.support.store.watched import TODAY, Desk
 
 MONDAY: Final = date(2026, 2, 23)  # of the week before that of NOON
+DAYS: Final = ("2026-03-01", "2026-02-28", "2026-02-27")  # of that week
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +85,43 @@ def test_what_watches_said_in_that_week_stands_first_and_of_other_weeks_not() ->
 
     assert "2026-03-01 hot: sets: above 5 %" in said
     assert "2026-03-02" not in said
-    assert "All watches were quiet." in later
+    assert "Nothing is kept of what watches said of these days." in later
+
+
+def kept(*states: str) -> WatchState:
+    """What is kept where one watch said these *states* of the days of the week, the last first."""
+    verdicts = tuple(
+        Verdict(day, day, state, "", 1) for day, state in zip(DAYS, states, strict=False)
+    )
+    cursors = {"w": WatchCursor("d", DAYS[0], states[0], DAYS[0])}
+    series = {"w": WatchSeries("w", "set", "set above 5 %", "d", 1e-6, verdicts)}
+    return WatchState(WatchLedger(cursors=cursors), series)
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (WatchState(), "No watch was asked."),
+        (kept(QUIET, QUIET), "All watches were quiet."),
+        (kept(UNKNOWN), "No alarm; 1 answer of 1 had not enough reports."),
+        (kept(QUIET, UNKNOWN, UNKNOWN), "No alarm; 2 answers of 3 had not enough reports."),
+    ],
+)
+def test_watches_are_called_quiet_only_where_each_answer_was(state: WatchState, words: str) -> None:
+    catalog = Catalog([Registry.from_text(registry_text())])
+
+    assert words in report(catalog, MemoryStorage(), state, NOON).text.splitlines()
+
+
+def test_a_store_has_reports_if_the_week_or_the_last_days_have(storage: MemoryStorage) -> None:
+    catalog = Catalog([Registry.from_text(registry_text())])
+
+    assert has_reports(catalog, storage, NOON)
+    assert not has_reports(catalog, MemoryStorage(), NOON)
+    desk = Desk('[[watch]]\nname = "w"\nmetric = "m"\nabove = 0.5')
+    desk.fold(TODAY, 1, 0.5)
+    assert not has_reports(desk.catalog, desk.tallies, NOON + 100 * 7 * DAY)
+    assert has_reports(desk.catalog, desk.tallies, NOON + 100 * 7 * DAY, 100)
 
 
 @pytest.mark.parametrize("markup", MARKUP[::131])

@@ -41,6 +41,10 @@ HOOK = CHANNEL + 'webhook = "https://x.example.org"\n'
         (GOOD + "above = 1\n" + CHANNEL, "either a webhook or mail"),
         (GOOD + "above = 1\n" + HOOK + 'mail = ["a@b"]', "either a webhook or mail"),
         (GOOD + "above = 1\n" + HOOK + 'webhook_file = "x"', "not both"),
+        (GOOD + "above = 1\n" + HOOK.replace("https", "http"), "channel.c.webhook=: must be https"),
+        (GOOD + "above = 1\n" + HOOK.replace("https", "ftp"), "must be https://host/path"),
+        (GOOD + "above = 1\n" + HOOK.replace("//", "//u:p@"), "must be https://host/path"),
+        (GOOD + "above = 1\n" + HOOK.replace("x.example.org", "[x"), "must be https://host/path"),
         (GOOD + "above = 1\n" + CHANNEL + 'mail = ["a@b"]\nsender = "a@b"', "host:port"),
         (
             GOOD + "above = 1\n" + CHANNEL + 'mail = ["a\\nb"]\nsender = "a@b"\nserver = "h:25"',
@@ -52,6 +56,12 @@ def test_a_file_with_a_fault_is_refused_by_its_name(text: str, what: str) -> Non
     with pytest.raises(ConfigError) as refusal:
         parse(text)
     assert what in str(refusal.value)
+
+
+def test_a_channel_of_this_network_may_be_plain() -> None:
+    watches = parse(GOOD + "above = 1\n" + HOOK.replace("https", "http") + "private = true")
+
+    assert watches.channel[0].webhook == "http://x.example.org"
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: object) -> None:
