@@ -17,6 +17,8 @@ from client_sdk.core.epoch import DAY, day_of, epoch_of
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.registry import Registry
 from client_sdk.upload.transport import Answer
+from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM
+from collector.analytics.poisoning.checks import EpochEstimates, more_reports
 from collector.core.catalog import Catalog
 from collector.core.config import SHARDS, STANDARD
 from collector.core.errors import ChildError
@@ -149,6 +151,20 @@ def test_a_past_day_has_somewhat_more_visitors_than_today_so_far_and_enough_for_
     assert all(1_120 <= number <= 1_180 for number in visitors)
     assert min(visitors) < past.usual < max(visitors)
     assert all(metric.min_reports <= 1_000 for metric in REGISTRY)
+
+
+@pytest.mark.parametrize("devices", [1_000, 3_000, 50_000])
+def test_a_day_of_the_usual_number_is_not_suspected_and_an_endless_one_is(devices: int) -> None:
+    past = Past("http://127.0.0.1:1", GATEWAY_KEY, str(DEMO_REGISTRY), devices, seed=5, now=DAY)
+    days = [EpochEstimates(None, None, past.visitors(ago)) for ago in range(1, PAST_DAYS + 1)]
+
+    usual = more_reports(past.usual, days, FALSE_ALARM / CHECKS)
+    endless = more_reports(2 * past.usual, days, FALSE_ALARM / CHECKS)
+
+    assert usual is not None
+    assert endless is not None
+    assert usual.statistic <= usual.limit
+    assert endless.statistic > endless.limit
 
 
 def test_past_days_are_accepted_even_around_midnight() -> None:
