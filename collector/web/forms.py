@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 from flask import request
@@ -14,6 +15,22 @@ FORM: Final = "application/x-www-form-urlencoded"
 MOST_BYTES: Final = 4_096  # of a form: a cookie holds no longer token
 LARGE_FORM: Final = 32 * 1024  # bytes of one with many fields: 24 titles, each letter escaped
 F = TypeVar("F", bound=Struct)
+
+
+class FormFault(NamedTuple):
+    """What is wrong in a form that is shown again, beside the field that it is about."""
+
+    field: str  # "" for none of them
+    text: str
+
+
+def fault_of(error: Exception, labels: Mapping[str, str]) -> FormFault:
+    """Return *error*, ``place: rule``, by the *labels* that fields have on their page."""
+    place, _, rule = str(error).partition(": ")
+    name = place.partition("=")[0]
+    if name not in labels or not rule:
+        return FormFault("", str(error))
+    return FormFault(name, f"{labels[name]} {rule}.")
 
 
 def form_of(form: type[F], most_bytes: int = MOST_BYTES) -> F:

@@ -11,22 +11,32 @@ from flask.typing import ResponseReturnValue
 from msgspec import Struct, field
 
 from ...core.credentials import ASK
-from ...core.errors import QueryError, UnknownDocumentError
+from ...core.errors import ChangedDocumentError, QueryError, UnknownDocumentError
 from ...query.options import as_json
-from ...workspace.documents import Board, Panel, SavedQuestion
+from ...workspace.documents import Board, Document, Panel, SavedQuestion
 from ...workspace.shelf import Shelf, app_of
 from ..api.openapi import Operation
 from ..auth import author, scope, visible
-from ..forms import FORM, LARGE_FORM, form_of, number_of
+from ..forms import FORM, LARGE_FORM, FormFault, fault_of, form_of, number_of
 from ..services import services
-from .boards import HERE, NAME, SEE_OTHER, board_of, is_readable, may_write, require_may_delete
+from .boards import (
+    HERE,
+    NAME,
+    SEE_OTHER,
+    board_of,
+    is_readable,
+    list_of_boards,
+    may_write,
+    require_may_delete,
+)
 from .choices import require_known
-from .layout import CONTENT_TYPE, shown
+from .layout import CONTENT_TYPE, shown, wants_page
 
 blueprint = Blueprint("board_edit", __name__)
 
 _PROBLEMS: Final = (400, 404, 408, 409, 413, 415)
 _EDIT: Final = "board_edit.edit_page"
+_LABELS: Final = {"title": "Title", "group": "Group", "about": "Description"}
 
 
 class NewForm(Struct, forbid_unknown_fields=True):
@@ -68,7 +78,12 @@ def new_board() -> ResponseReturnValue:
     """Begin a board without panels."""
     form = form_of(NewForm)
     board = Board(form.title, app=app_of((), visible(), services().catalog))
-    document = services().workspace.boards.add(board, author())
+    try:
+        document = services().workspace.boards.add(board, author())
+    except QueryError as error:
+        if not wants_page():
+            raise
+        return list_of_boards("", typed=form.title, fault=fault_of(error, _LABELS))
     return redirect(url_for(_EDIT, key=document.name), SEE_OTHER)
 
 
@@ -78,18 +93,7 @@ def new_board() -> ResponseReturnValue:
 def edit_page(key: str) -> ResponseReturnValue:
     """Show the form of a board, and what it was before."""
     require_known(request.args)
-    document = board_of(key)
-    history = services().workspace.boards.history(key)
-    return shown(
-        "board_edit.html",
-        here=HERE,
-        board=document,
-        panels=[
-            (panel, url_for("ask.ask_page", q=as_json(panel.query)))
-            for panel in document.content.panels
-        ],
-        history=[before for before in history if is_readable(before.content)],
-    )
+    return _form(board_of(key))
 
 
 @blueprint.post("/board/<key>/edit")
@@ -105,16 +109,13 @@ def edit_page(key: str) -> ResponseReturnValue:
 def edit(key: str) -> ResponseReturnValue:
     """Keep what the form of a board says."""
     form = form_of(EditForm, LARGE_FORM)
-    document = board_of(key)
-    board = msgspec.structs.replace(
-        document.content,
-        title=form.title,
-        group=form.group,
-        about=form.about,
-        panels=list(_panels(document.content.panels, form)),
-    )
-    version = number_of(form.version, "version")
-    services().workspace.boards.replace(key, version, board, author())
+    document, version = board_of(key), number_of(form.version, "version")
+    try:
+        _save(document, version, form)
+    except (ChangedDocumentError, QueryError) as error:
+        if not wants_page():
+            raise
+        return _form(board_of(key), form, error)
     return redirect(url_for("boards.board_page", key=key), SEE_OTHER)
 
 
@@ -212,6 +213,57 @@ def deleted_page() -> ResponseReturnValue:
 
 def _questions() -> Shelf[SavedQuestion]:
     return services().workspace.questions
+
+
+def _save(document: Document[Board], version: int, form: EditForm) -> None:
+    """Keep what *form* says in place of *version*.  Raises as ``Shelf.replace``."""
+    if document.version != version:
+        raise ChangedDocumentError("boards")
+    board = msgspec.structs.replace(
+        document.content,
+        title=form.title,
+        group=form.group,
+        about=form.about,
+        panels=list(_panels(document.content.panels, form)),
+    )
+    services().workspace.boards.replace(document.name, version, board, author())
+
+
+def _form(
+    document: Document[Board],
+    form: EditForm | None = None,
+    error: ChangedDocumentError | QueryError | None = None,
+) -> ResponseReturnValue:
+    """Return the form of a board; one that was not kept with what was typed, and why.
+
+    What was typed of panels is shown again where the board still asks the same questions.
+    """
+    shelf, board = services().workspace.boards, document.content
+    history = [before for before in shelf.history(document.name) if is_readable(before.content)]
+    read = next((b for b in history if form and str(b.version) == form.version), document)
+    asked, now = ([panel.query for panel in each.content.panels] for each in (read, document))
+    is_same = form is not None and asked == now and len(now) == len(form.panel) == len(form.place)
+    fields = [(p.title, str(i), p.wide, False) for i, p in enumerate(board.panels, 1)]
+    if form and is_same:
+        fields = [
+            (form.panel[i], form.place[i], str(i + 1) in form.wide, str(i + 1) in form.remove)
+            for i in range(len(now))
+        ]
+    return shown(
+        "board_edit.html",
+        200 if error is None else 409 if isinstance(error, ChangedDocumentError) else 400,
+        here=HERE,
+        board=document,
+        typed=form or board,
+        panels=[
+            (*field, url_for("ask.ask_page", q=as_json(panel.query)))
+            for field, panel in zip(fields, board.panels, strict=True)
+        ],
+        is_changed=isinstance(error, ChangedDocumentError),
+        is_same=is_same,
+        fault=fault_of(error, _LABELS) if error else FormFault("", ""),
+        history=history,
+    )
 
 
 def _panels(panels: Sequence[Panel], form: EditForm) -> Iterator[Panel]:

@@ -20,7 +20,7 @@ from ...workspace.documents import Panel as BoardPanel
 from ...workspace.shelf import Shelf, app_of, is_visible, knows, place_of
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import author, reader, scope, visible
-from ..forms import FORM, LARGE_FORM, form_of
+from ..forms import FORM, LARGE_FORM, FormFault, form_of
 from ..services import services
 from .choices import WORDS, Choices, choices_of, require_known
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
@@ -57,7 +57,17 @@ class PinForm(Struct, forbid_unknown_fields=True):
 def boards_page() -> ResponseReturnValue:
     """List boards by group, and saved questions."""
     require_known(request.args, (_SEARCH,))
-    words = request.args.get("q", "").casefold().split()
+    return list_of_boards(request.args.get("q", ""))
+
+
+def list_of_boards(
+    search: str, typed: str = "", fault: FormFault | None = None
+) -> ResponseReturnValue:
+    """Return the page of the boards that match *search*.
+
+    Args: typed: the title of a new board that was not kept, because of *fault*.
+    """
+    words = search.casefold().split()
     boards = sorted(
         _matching(readable_boards(), words),
         key=lambda board: (board.content.group.casefold(), board.content.title.casefold()),
@@ -65,8 +75,11 @@ def boards_page() -> ResponseReturnValue:
     questions = _matching(readable_questions(), words)
     return shown(
         "boards.html",
+        400 if fault else 200,
         here=HERE,
-        q=request.args.get("q", ""),
+        q=search,
+        typed=typed,
+        fault=fault or FormFault("", ""),
         total=len(boards),
         most=MOST_SHOWN,
         groups=[

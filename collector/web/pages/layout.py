@@ -164,12 +164,19 @@ def page_of(problem: Document) -> Response | None:
         title=wrong or details["title"],
         detail="" if wrong else details["detail"],
         of_the_store=bool(wrong),
+        back=_back(),
         **({"links": addressed(LINKS)} if hidden else {}),
     )
     for name, value in problem.headers:
         if name != "Content-Type":
             response.headers[name] = value
     return response
+
+
+def _back() -> str:
+    """Return the page here whose form was sent, as the browser tells; "" if it tells none."""
+    came = request.referrer or ""
+    return came if request.method == "POST" and came.startswith(f"{auth.origin()}/") else ""
 
 
 def wants_page() -> bool:

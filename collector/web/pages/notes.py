@@ -16,18 +16,19 @@ from ...workspace.notes import is_planned, matching, readable
 from ...workspace.shelf import app_of, is_visible, place_of
 from ..api.openapi import Operation, in_query
 from ..auth import author, reader, scope, visible
-from ..forms import FORM, form_of, number_of
+from ..forms import FORM, FormFault, fault_of, form_of, number_of
 from ..services import services
 from .board_edit import VersionForm
 from .boards import HERE, MOST_SHOWN, NAME, SEE_OTHER, may_write, require_may_delete
 from .choices import require_known
-from .layout import CONTENT_TYPE, shown
+from .layout import CONTENT_TYPE, shown, wants_page
 
 blueprint = Blueprint("notes", __name__)
 
 _SEARCH: Final = in_query("q", {"type": "string"}, "Words of a note, a metric or a day.")
 _PROBLEMS: Final = (400, 404, 408, 409, 413, 415)
 _PAGE: Final = "notes.notes_page"
+_LABELS: Final = {"at": "Day", "text": "Text", "about": "About", "app": "About", "url": "Link"}
 
 
 class NoteForm(Struct, forbid_unknown_fields=True):
@@ -45,14 +46,27 @@ class NoteForm(Struct, forbid_unknown_fields=True):
 def notes_page() -> ResponseReturnValue:
     """List the notes, the last day first, with a form for another."""
     require_known(request.args, (_SEARCH,))
-    shared, words = services(), request.args.get("q", "")
+    return _list(request.args.get("q", ""))
+
+
+def _list(
+    words: str, typed: NoteForm | None = None, fault: FormFault | None = None
+) -> ResponseReturnValue:
+    """Return the page of the notes that match *words*.
+
+    Args: typed: a note that was not kept, because of *fault*.
+    """
+    shared = services()
     shelf = shared.workspace.notes
     notes = list(matching(readable_notes(), words))
     now = shared.clock()
     gone = [n for n in shelf.deleted() if may_see(n.content)] if may_write() else []
     return shown(
         "notes.html",
+        400 if fault else 200,
         here=HERE,
+        typed=typed,
+        fault=fault or FormFault("", ""),
         q=words,
         total=len(notes),
         most=MOST_SHOWN,
@@ -71,19 +85,27 @@ def notes_page() -> ResponseReturnValue:
 def new_note() -> ResponseReturnValue:
     """Keep a note."""
     form = form_of(NoteForm)
+    try:
+        keep(_note_of(form))
+    except QueryError as error:
+        if not wants_page():
+            raise
+        return _list("", form, fault_of(error, _LABELS))
+    return redirect(url_for(_PAGE), SEE_OTHER)
+
+
+def _note_of(form: NoteForm) -> Note:
+    """Return the note that *form* tells.  Raises QueryError: what it is about is neither."""
     kind, _, name = form.about.partition(":")
     if kind not in ("", "app", "metric"):
         raise QueryError("about: must be app:<name>, metric:<name>, or nothing for all")
-    keep(
-        Note(
-            at=form.at,
-            text=form.text,
-            metric=name if kind == "metric" else "",
-            app=name if kind == "app" else "",
-            url=form.url,
-        )
+    return Note(
+        at=form.at,
+        text=form.text,
+        metric=name if kind == "metric" else "",
+        app=name if kind == "app" else "",
+        url=form.url,
     )
-    return redirect(url_for(_PAGE), SEE_OTHER)
 
 
 @blueprint.post("/notes/<key>/delete")

@@ -44,7 +44,7 @@
 
   function dress(part) {
     localise(part);
-    for (const one of part.querySelectorAll("[data-copy]")) one.hidden = !navigator.clipboard;
+    for (const one of part.querySelectorAll("[data-copy], [data-copy-text]")) one.hidden = !navigator.clipboard;
     document.dispatchEvent(new Event("dressed"));
   }
   let sent = main().innerHTML;  // as the server sent it: scripts change what is shown
@@ -144,12 +144,12 @@
     form.addEventListener("change", (event) => { if (event.target.name === "metric") { const url = new URL(location); url.search = `?metric=${encodeURIComponent(event.target.value)}`; location = url; } });
   }
 
-  // Copy the numbers of a panel.
+  // Copy the numbers of a panel, or an address.
   document.addEventListener("click", async (event) => {
-    const button = event.target.closest("[data-copy]");
+    const button = event.target.closest("[data-copy], [data-copy-text]");
     if (!button) return;
-    const answer = await fetch(button.dataset.copy);
-    await navigator.clipboard.writeText(await answer.text());
+    const { copy, copyText } = button.dataset;
+    await navigator.clipboard.writeText(copyText || await (await fetch(copy)).text());
     tell("Copied.");
   });
 

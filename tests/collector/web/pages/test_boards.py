@@ -147,8 +147,62 @@ def test_who_saves_an_old_version_is_told_and_nothing_is_lost(desk: Desk) -> Non
     late = desk.post(f"/board/{name}/edit", version="1", title="Second of two", **texts)
 
     assert late.status_code == 409
-    assert "changed or deleted by somebody else meanwhile" in late.text
+    assert "Somebody else saved this board meanwhile" in late.text
+    assert f'href="/board/{name}"' in late.text
     assert desk.workspace.boards.document(name).content.title == "First of two"
+    assert 'value="Second of two"' in late.text
+    again = desk.post(f"/board/{name}/edit", version="2", title="Second of two", **texts)
+    assert again.status_code == 303
+
+
+def test_texts_of_panels_are_not_laid_over_other_panels(desk: Desk) -> None:
+    name = desk.board(QUESTION)
+    desk.post("/pin", q=OTHER, title="Pinned meanwhile", board=name)
+
+    late = desk.post(
+        f"/board/{name}/edit", version="1", title="Mine", panel=["My panel"], place=["1"]
+    )
+
+    assert late.status_code == 409
+    assert 'value="Mine"' in late.text
+    assert 'value="Pinned meanwhile"' in late.text
+    assert "but for the panels, which are now others" in late.text
+    assert "My panel" not in late.text
+
+
+def test_a_form_that_breaks_a_rule_is_shown_again_with_what_was_typed(desk: Desk) -> None:
+    name = desk.board(QUESTION)
+    texts: dict[str, Any] = {"panel": ["Typed panel"], "place": ["1"], "wide": ["1"]}
+
+    note = desk.post("/notes", at="2026-02-30", text="2.4 is out", about="metric:category")
+    board = desk.post("/boards", title=" ")
+    edited = desk.post(f"/board/{name}/edit", version="1", title=" ", about="Typed", **texts)
+
+    assert [each.status_code for each in (note, board, edited)] == [400] * 3
+    assert "Day must be a date such as 2026-01-31." in note.text
+    assert 'name="at" value="2026-02-30" aria-invalid="true" aria-describedby="fault"' in note.text
+    assert 'value="2.4 is out"' in note.text
+    assert '<option value="metric:category" selected>' in note.text
+    for page in (board, edited):
+        assert "Title must be 1 to 120 printable characters." in page.text
+        assert 'aria-invalid="true" aria-describedby="fault"' in page.text
+    assert 'value="Typed panel"' in edited.text
+    assert 'value="Typed"' in edited.text
+    assert desk.workspace.boards.document(name).version == 1
+
+
+def test_a_button_of_an_old_version_leads_back_to_its_page(desk: Desk) -> None:
+    name = desk.board(QUESTION)
+    browser = desk.browser()
+    old = {"version": "7"}
+
+    faults = [
+        browser.post(f"/board/{name}/delete", data=old, headers={**OURS, "Referer": came}).text
+        for came in (f"http://localhost/board/{name}/edit", "http://localhost.evil.example/x")
+    ]
+
+    assert f'href="http://localhost/board/{name}/edit">Back</a>' in faults[0]
+    assert "evil" not in faults[1]
 
 
 def test_a_board_is_deleted_and_comes_back(desk: Desk) -> None:
@@ -349,13 +403,13 @@ def test_a_note_is_deleted_and_restored(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("form", "place"),
     [
-        ({"at": "2026-02-30", "text": "x"}, "at"),
-        ({"at": "2026-03-01", "text": ""}, "text"),
-        ({"at": "2026-03-01", "text": "x", "url": "javascript:alert(1)"}, "url"),
-        ({"at": "2026-03-01", "text": "x", "about": "app:none"}, "app"),
-        ({"at": "2026-03-01", "text": "x", "about": "canary"}, "about"),
-        ({"at": "2026-03-01"}, "form"),
-        ({"at": "2026-03-01", "text": "x", "more": "y"}, "form"),
+        ({"at": "2026-02-30", "text": "x"}, "Day"),
+        ({"at": "2026-03-01", "text": ""}, "Text"),
+        ({"at": "2026-03-01", "text": "x", "url": "javascript:alert(1)"}, "Link"),
+        ({"at": "2026-03-01", "text": "x", "about": "app:none"}, "About"),
+        ({"at": "2026-03-01", "text": "x", "about": "canary"}, "About"),
+        ({"at": "2026-03-01"}, "form:"),
+        ({"at": "2026-03-01", "text": "x", "more": "y"}, "form:"),
     ],
 )
 def test_a_note_that_breaks_a_rule_is_refused_by_field(
@@ -363,8 +417,8 @@ def test_a_note_that_breaks_a_rule_is_refused_by_field(
 ) -> None:
     refused = desk.post("/notes", **form)
 
-    assert (refused.status_code, f"{place}: must" in unescape(refused.text)) == (400, True)
-    assert "alert" not in refused.text
+    assert (refused.status_code, f"{place} must" in unescape(refused.text)) == (400, True)
+    assert 'href="javascript' not in refused.text
     assert desk.documents.count("notes") == 0
 
 
