@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 AGAINST: Final = "against"  # the dimension of what a number is compared with
 ALL: Final = "(all)"  # the value of a dimension that was summed over
+REST: Final = "(rest)"  # of the same dimension: all other values together
 ITEM: Final = "item"  # the dimension that names an item, a quantile, a bucket, a key
 MEASURE: Final = "measure"  # the dimension of what a row tells of an item, if several things
 REACHED: Final = "reached"  # such a measure that is a share of all devices

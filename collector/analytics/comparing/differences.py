@@ -21,7 +21,7 @@ from ...core.errors import QueryError
 from ...estimation.estimate import Estimate, normal_quantile
 from ...estimation.significance import each_of, holm
 from ..poisoning.influence import Side, fakes_to_flip
-from ..rows import AGAINST, TIME, Row, row_of, with_item
+from ..rows import AGAINST, REST, TIME, Row, row_of, with_item
 from ..sums import unsure
 from ..suppression import too_few
 from ..verb import Slice, merged
@@ -42,7 +42,6 @@ NO_CHANGE: Final = "no detectable change"
 MOST_REPORTS: Final = 10**12  # needed; beyond, it is as good as never
 MOST_EPOCHS: Final = 10**5
 PREVIOUS, FIRST = "previous", "first"  # stretches of time
-REST: Final = "(rest)"  # all other values together
 _ALONE: Final = "nothing else beside it has enough reports"
 MOST_ITEMS: Final = 1_024  # compared at once; more would leave each interval too wide to tell
 MOST_COMPARISONS: Final = 50_000  # of one answer

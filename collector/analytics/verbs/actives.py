@@ -17,8 +17,8 @@ DEVICES: Final = "devices"
 EXACT: Final = "exact: counted in the clear"
 BOUNDS: Final = "no more than bounds is known: reports do not tell which devices came again"
 WEEKLY: Final = (
-    "a device reports once an epoch and definition, so a metric with a longer epoch counts the "
-    'devices of a longer stretch: every = "7d" those of a week, "28d" those of four weeks'
+    "a device reports once in each period of a metric, and again if its definition changes, so a "
+    "metric that is asked every week counts the devices of a week, one of every 28 days theirs"
 )
 CAVEAT: Final = (
     "Counts devices that sent a report. Devices without consent, outside the sample, or out of "

@@ -40,7 +40,7 @@ from ..verb import Slice, Verb, VerbQuery, refused_rows, rows_of, widened
 
 MOST_CELLS: Final = 1_024  # of a table; the errors of more take too long
 APART: Final = "the two were collected apart, so no more than bounds of both together is known"
-DECLARE: Final = 'declare type = "pair" to see which answers go together'
+DECLARE: Final = "a metric of the type pair shows which answers go together"
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     domain = metrics[0].domain
     if not isinstance(domain, PairDomain):
         raise QueryError(
-            f"metrics: {metrics[0].name} is one answer; name two that have reports, or {DECLARE}"
+            f"metrics: {metrics[0].name} is one answer; name two that have reports; {DECLARE}"
         )
     if of is not None and of not in domain.names:
         raise QueryError(f"options.of: must be one of: {listed(domain.names)}")

@@ -34,8 +34,8 @@ def refusal(metric: Metric) -> str | None:
     if isinstance(metric.domain, FunnelDomain):
         return None
     return (
-        'does not join the steps of a device, and no analysis can; declare type = "funnel", '
-        "or ask for frequency or mean"
+        "does not join the steps of a device, and no analysis can; ask for frequency or mean, "
+        "or declare a metric of the type funnel"
     )
 
 

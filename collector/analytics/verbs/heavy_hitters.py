@@ -141,7 +141,7 @@ def refusal(metric: Metric) -> str | None:
     """Answer metrics of strings."""
     if isinstance(metric.mechanism, TextMechanism):
         return None
-    return 'has a list of values, or numbers; declare type = "string", or ask for top_k'
+    return "has a list of values, or numbers; ask for top_k, or declare a metric of the type string"
 
 
 VERB = Verb(answer, refusal, Options, estimates=False, most_slices=16)

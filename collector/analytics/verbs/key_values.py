@@ -46,7 +46,7 @@ def refusal(metric: Metric) -> str | None:
     """Answer metrics of keys with numbers."""
     if metric.domain.numbers and metric.domain.labels:
         return None
-    return 'has no keys; declare type = "key_value", or ask for frequency or mean'
+    return "has no keys; ask for frequency or mean, or declare a metric of the type key_value"
 
 
 VERB = Verb(answer, refusal, Options)

@@ -103,7 +103,10 @@ def refusal(metric: Metric) -> str | None:
     """Answer metrics of places."""
     if isinstance(metric.domain, GridDomain):
         return None
-    return 'has no places; declare type = "location", or ask for frequency, mean or histogram'
+    return (
+        "has no places; ask for frequency, mean or histogram, or declare a metric of the type "
+        "location"
+    )
 
 
 VERB = Verb(answer, refusal, Options, OF_PARTS, most_slices=24)

@@ -34,8 +34,8 @@ def refusal(metric: Metric) -> str | None:
     if isinstance(metric.domain, RetentionDomain):
         return None
     return (
-        'does not join the periods of a device, and no analysis can; declare type = "retention", '
-        "or ask for actives or trend"
+        "does not join the periods of a device, and no analysis can; ask for actives or trend, "
+        "or declare a metric of the type retention"
     )
 
 

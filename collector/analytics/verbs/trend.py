@@ -9,6 +9,8 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
+from client_sdk.registry.domains import BOOLEAN_LABELS
+
 from ...core.errors import QueryError
 from ...estimation.significance import each_of, holm
 from ..comparing.differences import NO_CHANGE, difference
@@ -26,10 +28,11 @@ from ..comparing.numbers import (
     why_none,
 )
 from ..distribution import refusal as distribution_refusal
-from ..rows import SHARE, TIME, Findings, Row, chance, empty_row, row_of, with_item
+from ..rows import ITEM, SHARE, TIME, Findings, Row, chance, empty_row, row_of, with_item
 from ..verb import Slice, Verb, VerbQuery, merged
 from .quantile import Level, quantile_rows
 
+_MINUS: Final = "\u2212"
 MOST_ITEMS: Final = 20  # lines that one picture can hold
 MOST_LEVELS: Final = 5  # quantiles of one answer
 MOST_WINDOWS: Final = 400  # rows of quantiles take milliseconds each
@@ -172,12 +175,17 @@ def _sentence(change: dict[str, Any], part: Slice) -> str:
     )
     places = max(0, 1 - floor(log10(max(high - low, _CLOSEST) / 2)))  # two digits of the half-width
     grid = 10**places
-    ends = f"{floor(low * grid) / grid:,.{places}f} to {ceil(high * grid) / grid:,.{places}f}"
-    what = ", ".join(change["dimensions"].values())
+    numbers = (before, after, floor(low * grid) / grid, ceil(high * grid) / grid)
+    start, end, least, most = (f"{value:,.{places}f}".replace("-", _MINUS) for value in numbers)
+    is_boolean = part.metric.domain.labels == BOOLEAN_LABELS
+    words = (
+        "yes" if is_boolean and name == ITEM and value == "true" else value
+        for name, value in change["dimensions"].items()
+    )
     return (
-        f"{part.metric.address}: {what} changed at {change['changed_at']} "
-        f"from {before:,.{places}f} to {after:,.{places}f}{ending} "
-        f"(difference {ends}{apart}, {chance(change['p_value'])})"
+        f"{part.metric.address}: {', '.join(words)} changed at {change['changed_at']} "
+        f"from {start} to {end}{ending} "
+        f"(difference {least} to {most}{apart}, {chance(change['p_value'])})"
     )
 
 

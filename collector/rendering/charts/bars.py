@@ -353,7 +353,8 @@ def _difference_notes(rows: Sequence[Row], drawn: Sequence[Row]) -> Iterator[Not
     for row in drawn if len(drawn) <= _FEW else ():
         if row.fakes_to_flip is not None and is_detectable(row):
             name = f"{label_of(row)}: " if label_of(row) else ""
-            yield Note(f"{name}{row.fakes_to_flip:,} fake devices could reverse this")
+            reach = f"{row.fakes_to_flip:,} devices that send false reports could reverse this"
+            yield Note(f"{name}beyond noise, {reach}" if name else f"Beyond noise, {reach}")
 
 
 def _describe_differences(rows: Sequence[Row], unit: str) -> str:

@@ -331,7 +331,7 @@ def _note_texts(rows: Sequence[Row]) -> Iterator[str]:
         if count == len(rows):
             yield note
         elif count > 1:
-            yield f"{note} ({count:,} of {len(rows):,})"
+            yield f"{count:,} of the {len(rows):,} shown: {note}"
     for row in rows if len(single) <= _MOST else ():
         if row.note and one_line(row.note) in single:
             yield f"{label_of(row)}: {one_line(row.note)}"

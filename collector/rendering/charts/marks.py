@@ -11,6 +11,8 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import Final
 
+from client_sdk.privacy.wording import counted
+
 from ...analytics.rows import Row
 from ..letters import one_line
 from ..numbers import bounds_of, ends_of, finest, numbers_of, reading, value_of
@@ -87,7 +89,7 @@ class Marker:
         words = reading(row, self.unit, least=self.least)
         said = f"{label}: {words}" if label else words
         note = _note(row)
-        return f"{said} · {row.n:,} reports" + (f" · {note}" if note else "")
+        return f"{said} · {counted(row.n, 'report')}" + (f" · {note}" if note else "")
 
 
 def around(scale: Linear, place: float, width: float) -> tuple[float, float]:

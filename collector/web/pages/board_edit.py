@@ -241,8 +241,8 @@ def _form(
     shelf, board = services().workspace.boards, document.content
     history = [before for before in shelf.history(document.name) if is_readable(before.content)]
     read = next((b for b in history if form and str(b.version) == form.version), document)
-    asked, now = ([panel.query for panel in each.content.panels] for each in (read, document))
-    is_same = form is not None and asked == now and len(now) == len(form.panel) == len(form.place)
+    before, now = ([panel.query for panel in each.content.panels] for each in (read, document))
+    is_same = form is not None and before == now and len(now) == len(form.panel) == len(form.place)
     fields = [(p.title, str(i), p.wide, False) for i, p in enumerate(board.panels, 1)]
     if form and is_same:
         fields = [

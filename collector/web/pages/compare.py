@@ -22,6 +22,7 @@ from ...core.errors import QueryError
 from ...query import Query
 from ...query.request import SEGMENT
 from ...query.window import PERIOD, PREVIOUS
+from ...rendering.wording import worded
 from ..api.openapi import Operation, in_query
 from ..auth import scope
 from .choices import (
@@ -201,8 +202,8 @@ def with_periods(panel: Panel) -> Panel:
     pairs = {(row.dimensions.get(TIME), row.dimensions.get(AGAINST)) for row in rows}
     if panel.wish.query.verb != "compare" or len(pairs) != 1:
         return panel
-    now, before = (text.replace("/", " to ") if text else "" for text in pairs.pop())
-    periods = f"{now} less {before}." if now else f"Each less {before}."
+    shown = worded(rows[:1])[0].dimensions
+    periods = f"{shown.get(TIME, 'Each')} against {shown.get(AGAINST)}."
     return replace(panel, wish=replace(panel.wish, hint=f"{periods} {panel.wish.hint}"))
 
 

@@ -29,6 +29,7 @@ from ...rendering.charts import Before, Mark
 from ...rendering.charts.frame import measure_words, varying
 from ...rendering.charts.scale import hours_of
 from ...rendering.tables import table_of
+from ...rendering.wording import worded
 from ...storage.connection import allowed
 from ...storage.protocols import TallyStore
 from ...storage.values import Index
@@ -47,6 +48,7 @@ WINDOW: Final = "window"
 _RANGES: Final = ("30d", "28d", "14d", "7d")  # to be compared with the previous period
 _LONG_RANGES: Final = ("6mo", "91d", "28d")
 PERIODS: Final[Mapping[str, str]] = {"previous": "previous period", "year": "a year ago"}
+_BOOLEAN: Final = "boolean"
 _MOST_KEPT: Final = 500_000  # counters of one reading that a page keeps for its other panels
 NOTHING: Final = Markup("")
 _HEIGHT: Final = re.compile(r'viewBox="0 0 [\d.]+ ([\d.]+)"')
@@ -252,13 +254,15 @@ def dressed(
     """Return the panel of a *reply*, with *marks* on its time axes and the period *before*."""
     query, origin, facts = wish.query, auth.origin(), reply.meta.facts
     rows, note = _without_common_note(reply.rows)
+    is_boolean = all(metric.type == _BOOLEAN for metric in reply.meta.metrics)
+    listed = worded(rows, is_boolean)
     # Beside the numbers, but for what the head of the page tells.
-    warnings = (text for text in reply.meta.warnings if IN_PROGRESS not in text)
+    warnings = (_titled(text, reply) for text in reply.meta.warnings if IN_PROGRESS not in text)
     return Panel(
         wish,
         reply,
-        charts=tuple(_charts(wish, rows, facts, marks, before)),
-        table=Markup(table_of(rows, wish.title, most=MOST_ROWS, facts=facts)),  # noqa: S704  # escapes
+        charts=tuple(_charts(wish, rows, facts, marks, before, is_boolean)),
+        table=Markup(table_of(listed, wish.title, most=MOST_ROWS, facts=facts)),  # noqa: S704  # escapes
         curl=options.curl(query, origin),
         python=options.python(query, origin),
         json=options.as_json(query),
@@ -267,6 +271,13 @@ def dressed(
         warnings=(*filter(None, (note,)), *warnings),
         facts=facts,
     )
+
+
+def _titled(warning: str, reply: Answer) -> str:
+    """Return *warning* with the title of the metric that it names first."""
+    name, _, text = warning.partition(": ")
+    titles = {metric.name: metric.title for metric in reply.meta.metrics}
+    return f"{titles[name]}: {text}" if name in titles else warning
 
 
 def _whole_title(wish: PanelRequest, reply: Answer) -> str:
@@ -294,6 +305,7 @@ def _charts(
     facts: Mapping[str, Any],
     marks: Sequence[Mark],
     before: Before | None,
+    is_boolean: bool,
 ) -> Iterator[tuple[str, Markup]]:
     """Yield a chart, or one a measure where shares of different groups stand in one answer."""
     drawn: dict[str, list[Row]] = {}
@@ -302,8 +314,8 @@ def _charts(
             drawn.setdefault(row.dimensions.get(MEASURE, ""), []).append(row)
     for number, (measure, some) in enumerate(drawn.items()):
         words = measure_words(measure)
-        plain = _labelled([_plain(row) for row in some])
-        past = before and replace(before, rows=_past_of(before, measure))
+        plain = _labelled(worded([_plain(row) for row in some], is_boolean))
+        past = before and replace(before, rows=worded(_past_of(before, measure), is_boolean))
         chart = charts_of(
             wish.query.verb,
             plain,

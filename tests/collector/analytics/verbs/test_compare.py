@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 import pytest
 
-from collector.analytics.comparing.differences import NO_CHANGE, REST, compared, pairs_of
+from collector.analytics.comparing.differences import NO_CHANGE, compared, pairs_of
 from collector.analytics.comparing.numbers import numbers_of
-from collector.analytics.rows import AGAINST
+from collector.analytics.rows import AGAINST, REST
 from collector.analytics.verb import Slice
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import AGE, PAGE, drawn, exact, is_at_most

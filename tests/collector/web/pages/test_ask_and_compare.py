@@ -97,7 +97,7 @@ def test_a_comparison_in_time_tells_both_windows_and_the_difference(visit: Visit
     assert shown(text)["against"] == "previous"
     assert 'class="fault"' not in text  # of the two numbers beside it
     assert text.count("<svg") == 4  # two charts, each for phones, too
-    assert "less 2026-02-19 to 2026-02-25" in text
+    assert "against 19 to 25 Feb." in text
 
 
 def test_a_comparison_opens_on_the_longest_range_with_reports_before_it(visit: Visit) -> None:
@@ -113,7 +113,7 @@ def test_a_comparison_is_with_any_earlier_days(visit: Visit) -> None:
     text = visit(f"/compare?metric=boolean&by=time&range=7d&{days}").text
 
     assert shown(text)["against"] == ["2026-02-19", "2026-02-20"]
-    assert "less 2026-02-19 to 2026-02-20" in text
+    assert "against 19 to 20 Feb." in text
     assert 'class="fault"' not in text
 
 
