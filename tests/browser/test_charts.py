@@ -85,20 +85,64 @@ def test_a_row_is_tapped_with_a_finger(visit: Open) -> None:
     page.wait_for_url("**segment.platform=phone**")
 
 
-def test_a_day_opens_by_pointer_and_by_keys(visit: Open) -> None:
+def test_a_click_on_a_chart_over_time_tells_its_numbers_and_a_key_opens_a_day(visit: Open) -> None:
     page, _ = visit("/metric/one_page")
     page.mouse.click(*across(page, 0.0))
-    page.wait_for_url("**from=**")
-    by_pointer = query_of(page)
-    assert by_pointer["from"] == by_pointer["to"]
+    expect(page.locator(".tip")).to_contain_text("between")
+    assert query_of(page) == {}
 
-    page.go_back()
     picture(page, TIME).focus()
     page.keyboard.press("Home")
     expect(page.locator(".tip")).to_be_visible()
     page.keyboard.press("Enter")
     page.wait_for_url("**from=**")
-    assert query_of(page) == by_pointer
+    keyed = query_of(page)
+    assert keyed["from"] == keyed["to"]
+
+
+def test_a_tap_on_a_phone_tells_the_numbers_of_its_day_and_another_tap_hides_them(
+    visit: Open,
+) -> None:
+    page, _ = visit("/metric/one_page", viewport=NARROW, has_touch=True)
+    tip = page.locator(".tip")
+    strips = page.locator(f"{TIME} .narrow .stretches a")
+    told = []
+    for strip in (strips.first, strips.last):
+        strip.scroll_into_view_if_needed()
+        box = strip.bounding_box()
+        assert box
+        page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + 20)
+        expect(tip).to_be_visible()
+        told.append(tip.inner_text())
+
+    assert query_of(page) == {}
+    assert told[0] != told[1]
+    days = strips.last.locator("title").inner_text()
+    assert any(day in told[1] for day in days.split(" – "))
+    page.locator(f"{TIME} h2").tap()
+    expect(tip).to_be_hidden()
+
+
+def test_a_key_on_a_phone_tells_the_numbers_too(visit: Open) -> None:
+    page, _ = visit("/metric/one_page", viewport=NARROW)
+
+    picture(page, TIME).focus()
+    page.keyboard.press("End")
+
+    expect(page.locator(".tip")).to_be_visible()
+
+
+def test_where_days_were_chosen_a_link_shows_all_of_them_again(visit: Open) -> None:
+    page, _ = visit("/metric/one_page?segment.platform=phone")
+    assert page.get_by_role("link", name="Show all days").count() == 0
+    picture(page, TIME).focus()
+    for key in ("End", "Shift+ArrowLeft", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_url("**from=**")
+
+    page.locator(TIME).get_by_role("link", name="Show all days").click()
+    page.wait_for_url(lambda url: "from=" not in url)
+    assert query_of(page) == {"segment.platform": ["phone"]}
 
 
 def test_a_brush_zooms_and_so_does_shift_with_the_arrows(visit: Open) -> None:

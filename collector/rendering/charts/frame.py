@@ -117,6 +117,7 @@ class Note:
 
     text: str
     look: str | None = None  # of a small box
+    line: str = ""  # the look of a line across it
 
 
 @dataclass(frozen=True)
@@ -217,6 +218,9 @@ def _placed(picture: Picture, face: Face) -> tuple[list[Element], float]:
         if note.look is not None:
             box = {"x": PAD, "y": top + 3, "width": 12, "height": 9}
             content.append(element("rect", **box, **paint(note.look)))
+            if note.line:
+                across = {"x1": PAD, "y1": top + 7.5, "x2": PAD + 12, "y2": top + 7.5}
+                content.append(element("line", **across, **paint(note.line)))
         for line in wrapped(note.text, SMALL, face.width - PAD - indent):
             content.append(text(line, indent, top + _NOTE / 2, "note"))
             top += _NOTE

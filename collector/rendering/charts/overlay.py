@@ -147,7 +147,7 @@ def past_notes(past: Past) -> Iterator[Note]:
     """Yield what the thin lines are, or why there are none."""
     if past.series:
         look = "past-band" if past.series[0][0] == 0 else None
-        yield Note(f"{'' if look else 'thin: '}{past.name}", look)
+        yield Note(f"{'' if look else 'thin: '}{past.name}", look, "past" if look else "")
     else:
         yield Note(f"{past.name}: {past.reason}")
 

@@ -22,9 +22,10 @@ from ...analytics.verb import ESTIMATE, load, summary
 from ...core.catalog import ADDRESS
 from ...core.credentials import ASK, VIEW
 from ...query.request import SEGMENT
+from ...query.window import PREVIOUS
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visitor
-from .choices import DATES, Choices, choices_of, filter_rows, filters_of, require_known
+from .choices import DATES, WORDS, Choices, choices_of, filter_rows, filters_of, require_known
 from .drill import leads
 from .files import CSV, FILES, KIND_PARAMETER, file_of
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
@@ -33,6 +34,7 @@ from .panels import (
     MOST_DRAWN,
     PERIODS,
     Answers,
+    Notice,
     Panel,
     PanelRequest,
     greatest,
@@ -217,13 +219,14 @@ def metric_page(name: str) -> ResponseReturnValue:
     require_known(request.args, (*_PARAMETERS, *_SHOWN), SEGMENT)
     answers, choices = Answers(), choices_of(request.args)
     metric = answers.catalog.metric(name)
-    wish = _shown(first_wish(metric, choices), metric, choices)
+    notices = tuple(_notices(metric, choices, answers))
+    wish = _shown(first_wish(metric, choices), metric, choices, notices)
     first = answers.panel(wish, _csv(metric, wish, choices))
     item = _item(metric, choices, first)
     panels = [
         first,
         *(
-            answers.panel(_shown(wish, metric, choices), _csv(metric, wish, choices))
+            answers.panel(_shown(wish, metric, choices, notices), _csv(metric, wish, choices))
             for wish in further_wishes(metric, choices, item)
         ),
     ]
@@ -271,8 +274,37 @@ def _wishes(metric: Metric, choices: Choices) -> Iterator[PanelRequest]:
     yield from further_wishes(metric, choices, choices.item)
 
 
-def _shown(wish: PanelRequest, metric: Metric, choices: Choices) -> PanelRequest:
+def _notices(metric: Metric, choices: Choices, answers: Answers) -> Iterator[Notice]:
+    """Yield what is said above charts over time: how all days are shown, and what is not there."""
+    page = url_for("metric.metric_page", name=metric.address)
+    whole = replace(choices, first="", last="")
+    if choices.range == DATES:
+        days = " – ".join(dict.fromkeys((choices.first, choices.last)))
+        yield Notice(
+            f"Only {days} is shown.", "Show all days", page + replace(whole, range="").address()
+        )
+    if not choices.against or metric.every == ONCE:
+        return
+    if answers.has_earlier(metric, first_wish(metric, choices).query, choices.against):
+        return
+    if choices.against != PREVIOUS:
+        yield Notice("There are no reports of the same dates a year ago.")
+        return
+    longest = answers.previous_range(metric)
+    whole = replace(whole, range=longest)
+    if answers.has_earlier(metric, first_wish(metric, whole).query, PREVIOUS):
+        url = page + whole.address()
+        words = f"Choose {WORDS[longest]} to compare"
+        yield Notice("The previous period has no reports.", words, url)
+    else:
+        yield Notice("The previous period has no reports, and that of no shorter range has any.")
+
+
+def _shown(
+    wish: PanelRequest, metric: Metric, choices: Choices, notices: tuple[Notice, ...]
+) -> PanelRequest:
     """Return *wish* as the page shows it: where its rows lead, what they are held against."""
+    is_over_time = any(name.startswith(TIME) for name in wish.query.dimensions)
     stretch = next((name for name in wish.query.dimensions if name.startswith(TIME)), TIME)
     own = replace(choices, item=str(wish.query.options.get("item", "")) or choices.item)
     page = url_for("metric.metric_page", name=metric.address) + choices.address()
@@ -281,6 +313,7 @@ def _shown(wish: PanelRequest, metric: Metric, choices: Choices) -> PanelRequest
         link=leads(metric, own, items_of(metric) if has_choice(metric) else (), stretch),
         against=choices.against,
         rows=ALL_DRAWN if request.args.get("all") == wish.id else MOST_DRAWN,
+        notices=notices if is_over_time else (),
         all_rows=f"{page}{'&' if '?' in page else '?'}all={wish.id}#{wish.id}",
     )
 

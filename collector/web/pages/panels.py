@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cached_property
 from typing import Any, Final
 
@@ -61,6 +61,15 @@ _log = logging.getLogger("hearsay.web")
 
 
 @dataclass(frozen=True)
+class Notice:
+    """What is said above a chart, and the link that leads on: its words and address, if any."""
+
+    text: str
+    words: str = ""
+    url: str = ""
+
+
+@dataclass(frozen=True)
 class PanelRequest:
     """A question, and how its panel is named."""
 
@@ -73,6 +82,7 @@ class PanelRequest:
     against: str = ""  # "previous" or "year": a period drawn below lines over time
     rows: int = MOST_DRAWN  # of a chart at most
     all_rows: str = ""  # the address of the same page with a chart of all rows
+    notices: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,7 +118,8 @@ class Panel:
     def height(self) -> float:
         """About how high it is shown, in pixels."""
         drawn = (match for _, chart in self.charts if (match := _HEIGHT.search(chart)))
-        texts = len(self.warnings) + bool(self.wish.hint) + len(self.charts)
+        above = len(self.wish.notices) + bool(self.wish.hint)
+        texts = len(self.warnings) + above + len(self.charts)
         return _FRAME + _TEXT * texts + sum(float(match[1]) for match in drawn)
 
 
@@ -163,6 +174,23 @@ class Answers:
             if epochs.start - len(epochs) >= first:
                 return words
         return ranges[-1]
+
+    def has_earlier(self, metric: Metric, query: Query, against: str) -> bool:
+        """Return whether *metric* has reports in the period that *query* is held *against*.
+
+        True also where it cannot be known, which its chart then tells.
+        """
+        try:
+            whole = structs.replace(query, against=against)
+            ends = earlier(whole, self._catalog, self._now).date_range
+            if not isinstance(ends, tuple):  # it always is one: of dates
+                return True
+            first, last = map(date.fromisoformat, ends)
+            looked = epochs_of(metric, first, last, "against")
+            definitions = self._catalog.definitions(metric)
+            return any(self._storage.index(each.digest, looked).cells for each in definitions)
+        except (BusyError, QueryError, DamagedTallyError, RefusedByStoreError):
+            return True
 
     def marks(self, query: Query) -> list[Mark]:
         """Return the notes that charts of *query* show; a shared link opens none."""

@@ -11,6 +11,23 @@
     const away = (node) => { const box = node.getBoundingClientRect(); return Math.max(box.left - x, x - box.right, 0); };
     return stretches(svg).sort((a, b) => away(a) - away(b))[0];
   };
+  // The marks at a place across, all of one time: the narrow drawing has none, the broad one tells them.
+  function marksAt(picture, svg, x) {
+    const strip = stretchAt(svg, x);
+    const [from, to = from] = strip.querySelector("title").textContent.split(" – ");
+    const box = strip.getBoundingClientRect();
+    const timeOf = (mark) => mark.dataset.label.split(" · ").pop();
+    const marks = [...picture.querySelectorAll("svg.broad .mark[data-label]")].filter((mark) => !mark.closest("a"));
+    const within = marks.filter((mark) => from <= timeOf(mark) && timeOf(mark) <= to);
+    const times = [...new Set(within.map(timeOf))].sort();
+    const part = Math.min(Math.max((x - box.left) / box.width, 0), 1);
+    const time = times[Math.min(Math.floor(part * times.length), times.length - 1)];
+    return within.filter((mark) => timeOf(mark) === time);
+  }
+  function tell(svg, x, y) {
+    const marks = marksAt(svg.closest(".picture"), svg, x);
+    if (marks.length) document.dispatchEvent(new CustomEvent("pointed", { detail: { marks, x, y } }));
+  }
   const follow = (link) => { location.href = link.href.baseVal; };
   function zoom(a, b) {
     const [first, last] = [a, b].sort((p, q) => middle(p) - middle(q)).map((link) => new URL(link.href.baseVal, location.href));
@@ -54,11 +71,15 @@
   document.addEventListener("pointercancel", still);
   function still() { if (brush && brush.area) brush.area.remove(); brush = null; }
   document.addEventListener("dragstart", (event) => { if (event.target.closest && event.target.closest(".chart")) event.preventDefault(); });
+  // A click or a tap tells the numbers; it leads on only from a row or a note.
   document.addEventListener("click", (event) => {
     const mark = event.target.closest && event.target.closest(".chart .mark, .chart .stretches a");
     if (!mark) return;
     if (brushed) { event.preventDefault(); return; }
-    if (!mark.closest("a")) { const link = stretchAt(mark.ownerSVGElement, event.clientX); if (link) follow(link); }
+    const svg = mark.ownerSVGElement;
+    if (mark.closest("a:not([tabindex='-1'])") || !stretches(svg).length || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    tell(svg, event.clientX, event.clientY);
   });
 
   // Keys: arrows go from mark to mark, with Shift they stretch a range, Enter goes there.
@@ -69,8 +90,9 @@
   };
   function point(mark) {
     const box = mark.getBoundingClientRect();
-    const at = { bubbles: true, clientX: (box.left + box.right) / 2, clientY: (box.top + box.bottom) / 2 };
-    mark.dispatchEvent(new PointerEvent("pointermove", at));
+    const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
+    if (mark.matches(".mark")) mark.dispatchEvent(new PointerEvent("pointermove", { bubbles: true, clientX: x, clientY: y }));
+    else tell(mark.ownerSVGElement, x, y);
   }
   function choose(picture, svg, marks, at, anchor) {
     for (const mark of svg.querySelectorAll(".chosen")) mark.classList.remove("chosen");

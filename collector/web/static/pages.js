@@ -62,26 +62,38 @@
     silenced = null;
     tip.hidden = true;
   }
+  function tipLine({ label, value, low = value, high = value, reason }) {
+    const line = document.createElement("div");
+    const head = document.createElement("b");
+    head.textContent = label;
+    line.append(head, value ? `${value}${low ? ` — between ${low} and ${high}` : ""}` : reason || "no number");
+    return line;
+  }
+  function tipAt(x, y) {
+    tip.hidden = false;
+    const box = tip.getBoundingClientRect();
+    const below = y + 18;
+    tip.style.left = `${Math.max(Math.min(x + 14, innerWidth - box.width - 8), 8)}px`;
+    tip.style.top = `${below + box.height > innerHeight ? y - box.height - 12 : below}px`;
+  }
   document.addEventListener("pointermove", (event) => {
     const mark = event.target.closest && event.target.closest(".mark[data-label]");
-    if (!mark) { if (!tip.hidden) still(); return; }
+    if (!mark) { if (!tip.hidden && !event.target.closest?.(".stretches")) still(); return; }
     if (!silenced || silenced.mark !== mark) {
       if (silenced) still();
       const title = mark.querySelector(":scope > title");
       if (title) { silenced = { mark, title }; title.remove(); } else { silenced = null; }
-      const { label, value, low = value, high = value, reason } = mark.dataset;
-      tip.replaceChildren();
-      const head = document.createElement("b");
-      head.textContent = label;
-      tip.append(head, value ? `${value}${low ? ` — between ${low} and ${high}` : ""}` : reason || "no number");
+      tip.replaceChildren(tipLine(mark.dataset));
     }
-    tip.hidden = false;
-    const box = tip.getBoundingClientRect();
-    const left = Math.min(event.clientX + 14, innerWidth - box.width - 8);
-    const below = event.clientY + 18;
-    tip.style.left = `${Math.max(left, 8)}px`;
-    tip.style.top = `${below + box.height > innerHeight ? event.clientY - box.height - 12 : below}px`;
+    tipAt(event.clientX, event.clientY);
   });
+  // What a tap or a key points at, where no pointer moves: several marks of one time.
+  document.addEventListener("pointed", ({ detail }) => {
+    still();
+    tip.replaceChildren(...detail.marks.map((mark) => tipLine(mark.dataset)));
+    tipAt(detail.x, detail.y);
+  });
+  document.addEventListener("pointerdown", still);
   document.addEventListener("scroll", still, true);
 
   // Forms that show something answer at once when a choice is made.

@@ -26,7 +26,7 @@ def texts(picture: str, look: str) -> list[str]:
 
 
 def middle(picture: str, look: str) -> list[tuple[float, float]]:
-    (path,) = of_class(parsed(picture), look)
+    (path,) = [e for e in of_class(parsed(picture), look) if tag(e) == "path"]
     return list(path_points(path.get("d") or ""))
 
 
@@ -126,7 +126,7 @@ def test_both_reach_every_chart_over_time_of_an_answer() -> None:
     picture = chart_of("trend", months(), "t", Face(), marks=marks, before=before)
     whole = chart_of("estimate", [row("a", 0.2, 0.01)], "t", Face(), marks=marks, before=before)
 
-    assert len(of_class(parsed(picture), "past")) == 1
+    assert middle(picture, "past")
     assert texts(picture, "flag") == ["1", "2", "3"]
     assert texts(whole, "flag") == []
 
@@ -137,3 +137,15 @@ def test_numbers_of_another_unit_are_no_earlier_period() -> None:
     picture = chart_of("trend", times, "t", Face(), before=Before(shares, 7, "the week before"))
 
     assert "the week before: no reports" in texts(picture, "note")
+
+
+def test_the_earlier_period_has_another_sample_in_the_legend_than_the_noise() -> None:
+    now = [dated(i, 0.001) for i in range(7)]
+    before = Before([dated(i - 7, 0.002) for i in range(7)], 7, "the week before")
+    root = parsed(line(now, "t", Face(), (), before))
+
+    assert {"within noise", "the week before"} <= {e.text for e in of_class(root, "note")}
+    samples = [e for e in of_class(root, "noise") if e.get("height") == "9"]
+    assert len(samples) == 1
+    (across,) = [e for e in of_class(root, "past") if tag(e) == "line"]
+    assert float(across.get("x2") or 0) - float(across.get("x1") or 0) == 12
