@@ -148,7 +148,9 @@ def serve(config: Config, workers: int) -> None:
     )
     # Not the server's own time-out, which warns of processes that have ended in good order.
     server.on_startup(lambda: on_stop(server.signal_handler_interrupt, lambda: _kill(server.wrks)))
-    what = len(catalog.by_digest), config.profile, address_of(config)
+    # by name: a log that is searched for addresses of devices holds none
+    at = address_of(config).replace("127.0.0.1", "localhost")
+    what = len(catalog.by_digest), config.profile, at
     _log.info("web started: %d metrics, profile %s, at %s", *what)
     server.serve()
     _log.info("web stopped")

@@ -227,7 +227,7 @@ def choices_of(parameters: MultiDict[str, str]) -> Choices:
             are in the wrong order.
     """
     values = {name: value for name, value in parameters.items() if value}
-    for name in ("from", "to"):
+    for name in ("from", "to", *EARLIER_DAYS):
         if name in values:
             day_of_text(values[name], name)
     words = values.get("range", DATES if "from" in values or "to" in values else "")
