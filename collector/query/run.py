@@ -364,7 +364,7 @@ def _warnings(
         if others := sum(part.n for definition in slices[1:] for part in definition):
             noun = "report" if others == 1 else "reports"
             are = "are counted, too" if len(taken) > 1 else "are left out"
-            yield f"{name}: {others:,} {noun} under earlier definitions {are}"
+            yield f"{name}: {others} {noun} under earlier definitions {are}"
         if not any(part.n for definition in slices for part in definition):
             later = f" in the published version {reading.version}; a later one may have some"
             yield f"{name}: no reports for these days{'' if reading.version is None else later}"
