@@ -60,8 +60,8 @@ collector.operations: | core storage intake operations.telemetry worker
 collector.demo: core registry privacy upload root | core storage analytics rendering worker
     operations
 collector.web: core mechanisms registry privacy root | core storage estimation analytics
-    analytics.verbs intake operations.telemetry planning operations.doctor query rendering
-    workspace operations
+    analytics.comparing analytics.verbs intake operations.telemetry planning operations.doctor
+    query rendering workspace operations
 collector.worker.archive: core registry | core storage estimation
 collector.cli: core mechanisms registry privacy root | core storage estimation audit
     operations.telemetry planning operations.doctor query rendering workspace client

@@ -13,6 +13,7 @@ from client_sdk.core.epoch import DAY, LENGTHS, ONCE
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
+from ..comparing.arms import NOT_DRAWN, are_arms
 from ..comparing.differences import (
     MOST_ITEMS,
     POWER,
@@ -89,7 +90,13 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         "power": [_power(comparison, options) for comparison in comparisons[:MOST_FACTS]],
     }
     sentences = (_sentence(comparison, options) for comparison in _unseen(comparisons, options))
-    return Findings(tuple(rows), (*of_pairs(pairs), *sentences), facts)
+    return Findings(tuple(rows), (*_not_drawn(metric, by), *of_pairs(pairs), *sentences), facts)
+
+
+def _not_drawn(metric: Metric, dimension: str) -> tuple[str, ...]:
+    if are_arms(dimension, metric.segments.get(dimension, ())):
+        return ()
+    return (f"{dimension.replace('_', ' ')}: {NOT_DRAWN}",)
 
 
 def _rows(comparison: Comparison, alpha: float) -> Iterator[Row]:

@@ -26,6 +26,7 @@ from ...rendering.wording import worded
 from ..api.openapi import Operation, in_query
 from ..auth import scope
 from .choices import (
+    DATES,
     EARLIER,
     EARLIER_DAYS,
     Choices,
@@ -165,7 +166,10 @@ def _over(metric: Metric, choices: Choices, by: str, answers: Answers) -> Choice
     """
     if choices.range or by != BEFORE:
         return choices
-    return replace(choices, range=answers.previous_range(metric))
+    days = answers.previous_range(metric)
+    if isinstance(days, str):
+        return replace(choices, range=days)
+    return replace(choices, range=DATES, first=days[0], last=days[1])
 
 
 def _wishes(metric: Metric, choices: Choices, by: str, item: str) -> Iterator[PanelRequest]:
@@ -197,10 +201,10 @@ def _tells(panels: list[Panel]) -> bool:
 
 
 def with_periods(panel: Panel) -> Panel:
-    """Return *panel* of a difference with what is held against what in its hint, if one pair is."""
+    """Return *panel* of a difference with what is held against what in its hint, if that is one."""
     rows = panel.reply.rows if panel.reply else ()
     pairs = {(row.dimensions.get(TIME), row.dimensions.get(AGAINST)) for row in rows}
-    if panel.wish.query.verb != "compare" or len(pairs) != 1:
+    if panel.wish.query.verb not in ("compare", "lift") or len(pairs) != 1:
         return panel
     shown = worded(rows[:1])[0].dimensions
     periods = f"{shown.get(TIME, 'Each')} against {shown.get(AGAINST)}."

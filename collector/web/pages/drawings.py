@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from markupsafe import Markup
 
-from ...analytics.rows import Row
+from ...analytics.rows import AGAINST, ITEM, MEASURE, TIME, Row
+from ...analytics.verbs.actives import DEVICES
 from ...rendering.charts import Before, Face, Mark, chart_of
+from ...rendering.charts.frame import varying
 
 WIDTH: Final = 540  # user units: about the pixels of a panel, so that its letters are of its size
 NARROW_WIDTH: Final = 320  # user units: the pixels of a panel on a phone of 360
 _NARROW: Final = "-n"  # after the prefix of ids
+WINDOW: Final = "window"
+_PAIR: Final = "pair"
+_NO_GROUP: Final = frozenset({AGAINST, ITEM, TIME, WINDOW})
 Draw = Callable[[Face], str]
 
 
@@ -51,3 +57,33 @@ def charts_of(
         return chart_of(verb, rows, title, own, facts=facts, marks=marks, before=before)
 
     return twice(draw, prefix, **face)
+
+
+def plain_row(row: Row) -> Row:
+    """Return *row* without what its panel tells already: its measure, and how it was counted."""
+    dimensions = {
+        WINDOW if name == TIME and "/" in value else name: value  # two windows make no line
+        for name, value in row.dimensions.items()
+        if name != MEASURE
+    }
+    return replace(row, dimensions=dimensions, note=None if row.unit == DEVICES else row.note)
+
+
+def labelled(rows: Sequence[Row]) -> Sequence[Row]:
+    """Return differences with no more in their labels than tells them apart."""
+    if not all(AGAINST in row.dimensions for row in rows):
+        return rows
+    telling = set(varying(rows)) or {ITEM}
+    groups = [name for name in rows[0].dimensions if name not in _NO_GROUP] if rows else []
+    if groups and telling == {ITEM}:  # one group against another
+        first = rows[0].dimensions
+        pair = f"{' · '.join(first[name] for name in groups)} against {first[AGAINST]}"
+        items = [{ITEM: row.dimensions[ITEM]} if len(rows) > 1 else {} for row in rows]
+        return [
+            replace(row, dimensions={_PAIR: pair, **item})
+            for row, item in zip(rows, items, strict=True)
+        ]
+    return [
+        replace(row, dimensions={k: v for k, v in row.dimensions.items() if k in telling})
+        for row in rows
+    ]

@@ -16,6 +16,7 @@ from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.privacy.budget import odds
 from client_sdk.registry.metric import Metric
 
+from ...analytics.comparing.arms import are_arms, control_of
 from ...analytics.rows import TIME, Row
 from ...analytics.sums import is_joined
 from ...analytics.verb import ESTIMATE, load, summary
@@ -44,8 +45,6 @@ from .panels import (
 MUCH_LATE: Final = 0.2  # of the reports, from which on their share is worth saying
 _SHORT: Final = 20  # items that a chart shows all of
 _LINES: Final = 20  # items of which a trend is told without choosing one
-ARMS: Final = frozenset({"arm", "arms", "variant", "experiment", "treatment"})
-CONTROLS: Final = ("control", "off", "a", "old")
 SPREADING: Final = frozenset({"version", "release", "build"})
 _TITLES: Final = {  # of panels; another verb is called as its summary says
     "map": "Where devices are",
@@ -195,9 +194,9 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
     hint = "All intervals hold at once, so you may compare segments."
     query = choices.query(metric, "segments", of_one, [dimension])
     yield PanelRequest(f"by-{dimension}", what, query, hint)
-    if dimension in ARMS:
-        control = next((c for c in CONTROLS if c in metric.segments[dimension]), None)
-        options = {"dimension": dimension, "control": control or metric.segments[dimension][0]}
+    values = metric.segments[dimension]
+    if are_arms(dimension, values):
+        options = {"dimension": dimension, "control": control_of(values) or values[0]}
         query = choices.query(metric, "lift", {**options, **of_one}, [dimension])
         hint = "Devices are taken to be in their arms by chance."
         title = experiment_title(metric, dimension, options["control"])
@@ -291,10 +290,14 @@ def _notices(metric: Metric, choices: Choices, answers: Answers) -> Iterator[Not
         yield Notice("There are no reports of the same dates a year ago.")
         return
     longest = answers.previous_range(metric)
-    whole = replace(whole, range=longest)
+    if isinstance(longest, str):
+        whole, named = replace(whole, range=longest), WORDS[longest]
+    else:
+        whole = replace(whole, range=DATES, first=longest[0], last=longest[1])
+        named = " to ".join(longest)
     if answers.has_earlier(metric, first_wish(metric, whole).query, PREVIOUS):
         url = page + whole.address()
-        words = f"Choose {WORDS[longest]} to compare"
+        words = f"Choose {named} to compare"
         yield Notice("The previous period has no reports.", words, url)
     else:
         yield Notice("The previous period has no reports, and that of no shorter range has any.")

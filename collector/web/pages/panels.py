@@ -6,18 +6,18 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from typing import Any, Final
 
 from markupsafe import Markup
 from msgspec import structs
 
+from client_sdk.core.epoch import DAY, LENGTHS, epoch_of, epoch_start
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
-from ...analytics.rows import AGAINST, ALL, ITEM, LOWER_END, MEASURE, TIME, UPPER_END, Row
-from ...analytics.verbs.actives import DEVICES
+from ...analytics.rows import ALL, LOWER_END, MEASURE, TIME, UPPER_END, Row
 from ...core.catalog import Catalog
 from ...core.cells import Cell
 from ...core.credentials import ASK
@@ -26,7 +26,7 @@ from ...query import Answer, Plan, Query, earlier, options, plan, run
 from ...query.run import IN_PROGRESS
 from ...query.window import days_of, epochs_of
 from ...rendering.charts import Before, Mark
-from ...rendering.charts.frame import measure_words, varying
+from ...rendering.charts.frame import measure_words
 from ...rendering.charts.scale import hours_of
 from ...rendering.tables import table_of
 from ...rendering.wording import worded
@@ -38,13 +38,12 @@ from ...workspace.notes import notes_on, readable
 from .. import auth
 from ..auth import reader, visible
 from ..services import services
-from .drawings import charts_of
+from .drawings import charts_of, labelled, plain_row
 from .files import files_of
 
 MOST_ROWS: Final = 20  # of a table; the file has them all
 ALL_DRAWN: Final = 200  # rows of a chart, if all are asked for
 MOST_DRAWN: Final = 20  # rows of a chart, if not all are asked for
-WINDOW: Final = "window"
 _RANGES: Final = ("30d", "28d", "14d", "7d")  # to be compared with the previous period
 _LONG_RANGES: Final = ("6mo", "91d", "28d")
 PERIODS: Final[Mapping[str, str]] = {"previous": "previous period", "year": "a year ago"}
@@ -152,10 +151,11 @@ class Answers:
         """Return what is read for *query*."""
         return plan(query, self._catalog, self._now)
 
-    def previous_range(self, metric: Metric) -> str:
+    def previous_range(self, metric: Metric) -> str | tuple[str, str]:
         """Return the longest of the usual ranges before which as long a one has reports, too.
 
-        The shortest, if none has: it is the first that will.
+        The shortest, if none has: it is the first that will.  Of epochs longer than a day it is
+        the days of complete ones where there are any: the first days of a week are no week.
         """
         today = datetime.fromtimestamp(self._now, UTC).date()
         ranges = _LONG_RANGES if metric.every == "28d" else _RANGES
@@ -169,6 +169,15 @@ class Answers:
             ),
             default=longest.stop,
         )
+        running = epoch_of(metric.every, self._now)
+        complete = (running - first) // 2
+        if LENGTHS[metric.every] > DAY and complete >= 1:
+            ends = (running - complete, running)
+            start, stop = (
+                datetime.fromtimestamp(epoch_start(metric.every, epoch), UTC).date()
+                for epoch in ends
+            )
+            return start.isoformat(), (stop - timedelta(days=1)).isoformat()
         for words in ranges:
             epochs = epochs_of(metric, *days_of(words, today, "range"), "range")
             if epochs.start - len(epochs) >= first:
@@ -342,7 +351,7 @@ def _charts(
             drawn.setdefault(row.dimensions.get(MEASURE, ""), []).append(row)
     for number, (measure, some) in enumerate(drawn.items()):
         words = measure_words(measure)
-        plain = _labelled(worded([_plain(row) for row in some], is_boolean))
+        plain = labelled(worded([plain_row(row) for row in some], is_boolean))
         past = before and replace(before, rows=worded(_past_of(before, measure), is_boolean))
         chart = charts_of(
             wish.query.verb,
@@ -361,30 +370,9 @@ def _charts(
 def _past_of(before: Before, measure: str) -> list[Row]:
     """Return the rows of *before* that are of *measure*, as its panel draws them."""
     return [
-        _plain(row)
+        plain_row(row)
         for row in before.rows
         if row.dimensions.get(TIME) != ALL and row.dimensions.get(MEASURE, "") == measure
-    ]
-
-
-def _plain(row: Row) -> Row:
-    """Return *row* without what its panel tells already: its measure, and how it was counted."""
-    dimensions = {
-        WINDOW if name == TIME and "/" in value else name: value  # two windows make no line
-        for name, value in row.dimensions.items()
-        if name != MEASURE
-    }
-    return replace(row, dimensions=dimensions, note=None if row.unit == DEVICES else row.note)
-
-
-def _labelled(rows: Sequence[Row]) -> Sequence[Row]:
-    """Return differences with no more in their labels than tells them apart."""
-    if not all(AGAINST in row.dimensions for row in rows):
-        return rows
-    telling = set(varying(rows)) or {ITEM}
-    return [
-        replace(row, dimensions={k: v for k, v in row.dimensions.items() if k in telling})
-        for row in rows
     ]
 
 

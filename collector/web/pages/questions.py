@@ -23,10 +23,11 @@ from msgspec.inspect import (
 from client_sdk.core.epoch import ONCE
 from client_sdk.registry.metric import Metric
 
+from ...analytics.comparing import arms
 from ...analytics.verb import load, names, summary
 from ...query.options import types_of
 from ...query.window import EPOCH, GRANULARITIES, PERIOD
-from .metric import ARMS, CONTROLS, SPREADING, called, item_needed, items_of
+from .metric import SPREADING, called, item_needed, items_of
 
 COMPARE, LIFT, TREND = "compare", "lift", "trend"
 ADOPTION, SEGMENTS, CROSSTAB, RATIO = "adoption", "segments", "crosstab", "ratio"
@@ -61,7 +62,8 @@ _ASIDE: Final = frozenset({"cdf", "variance", "estimate"})
 _OF_ITEMS: Final = frozenset({"top_k", "frequency", "range"})
 _NEEDS_TIME: Final = frozenset({TREND, "actives", ADOPTION})
 NEEDS_SEGMENT: Final = frozenset({SEGMENTS, LIFT, ADOPTION})  # one dimension is what they are about
-_ELSEWHERE: Final = frozenset({"dimension", "by", "ranges", "alphabet"})  # chosen in other fields
+_ELSEWHERE: Final = frozenset({"by", "ranges", "alphabet"})  # chosen in other fields
+_ALWAYS_ELSEWHERE: Final = "dimension"  # the field of what the question is about
 _LABELS: Final[Mapping[str, str]] = {
     "k": "How many",
     "order": "Which end",
@@ -131,9 +133,9 @@ def questions_of(metric: Metric, metrics: Sequence[Metric]) -> list[Question]:
     """Return what can be asked of *metric*, alone or with another of *metrics*, in order."""
     order = [*_WORDS, *(name for name in names() if name not in _WORDS)]
     questions = [
-        Question(verb, words_of(verb, metric), _is_usual(verb, metric))
+        Question(verb, words_of(verb, metric), _is_usual(verb, metric, metrics))
         for verb in order
-        if verb in names() and is_answerable(verb, metric, metrics)
+        if verb in names() and is_answerable(verb, metric, metrics) and _has_sense(verb, metric)
     ]
     return sorted(questions, key=lambda question: not question.is_usual)
 
@@ -151,6 +153,11 @@ def is_answerable(verb: str, metric: Metric, metrics: Sequence[Metric]) -> bool:
     if verb == "range" and metric.domain.boolean:
         return False
     return not needs_partner(verb, metric) or bool(partners_of(verb, metric, metrics))
+
+
+def _has_sense(verb: str, metric: Metric) -> bool:
+    """Return whether *verb* is worth offering: what lies between items has no meaning."""
+    return verb != "range" or metric.domain.grid is not None
 
 
 def needs_partner(verb: str, metric: Metric) -> bool:
@@ -173,11 +180,19 @@ def partners_of(verb: str, metric: Metric, metrics: Sequence[Metric]) -> list[Me
     return sorted(
         others,
         key=lambda other: (
+            verb == RATIO and not _is_rate(metric, other),
             other.app != metric.app,
             other.every != metric.every,
             item_needed(other),
         ),
     )
+
+
+def _is_rate(metric: Metric, other: Metric) -> bool:
+    """Return whether one over the other is a rate: of two numbers, or of a number and a boolean."""
+    domains = metric.domain, other.domain
+    numbers = sum(domain.grid is not None for domain in domains)
+    return numbers + sum(domain.boolean for domain in domains) == len(domains) and numbers > 0
 
 
 def words_of(verb: str, metric: Metric, dimension: str = "") -> str:
@@ -193,12 +208,12 @@ def words_of(verb: str, metric: Metric, dimension: str = "") -> str:
     return _WORDS.get(verb) or summary(verb)
 
 
-def _is_usual(verb: str, metric: Metric) -> bool:
+def _is_usual(verb: str, metric: Metric, metrics: Sequence[Metric]) -> bool:
     domain = metric.domain
     if verb in _ASIDE or verb not in _WORDS:
         return False
-    if verb == "range" and not domain.grid:
-        return False  # items have an order, which rarely means anything
+    if verb == RATIO:
+        return any(_is_rate(metric, other) for other in partners_of(verb, metric, metrics))
     if verb == CROSSTAB:
         return bool(domain.parts)  # of two that were reported apart there are bounds only
     if verb in _OF_ITEMS and not domain.grid and domain.verb not in _OF_ITEMS:
@@ -206,21 +221,24 @@ def _is_usual(verb: str, metric: Metric) -> bool:
     if verb == "top_k":
         return not domain.boolean
     if verb == LIFT:
-        return bool(ARMS.intersection(metric.segments))
+        return any(arms.are_arms(*each) for each in metric.segments.items())
     return verb != ADOPTION or bool(SPREADING.intersection(metric.segments))
 
 
 def dimension_of(verb: str, metric: Metric) -> str:
     """Return the dimension that *verb* is about if none is chosen."""
-    likely = {LIFT: ARMS, ADOPTION: SPREADING}.get(verb, frozenset[str]())
     names = tuple(metric.segments)
-    return next((name for name in names if name in likely), names[0] if names else "")
+    likely = {
+        LIFT: [name for name in names if arms.are_arms(name, metric.segments[name])],
+        ADOPTION: [name for name in names if name in SPREADING],
+    }
+    return next(iter((*likely.get(verb, ()), *names)), "")
 
 
 def control_of(metric: Metric, dimension: str) -> str:
     """Return the arm that others are held against if none is chosen."""
     values = metric.segments[dimension]
-    return next((name for name in CONTROLS if name in values), values[0])
+    return arms.control_of(values) or values[0]
 
 
 def stretches_of(metrics: Sequence[Metric]) -> list[str]:
@@ -264,7 +282,7 @@ def fields_of(
           partner: the other metric, of a question about two.
     """
     for name, type_ in types_of(verb).items():
-        if name in _ELSEWHERE and not options.get(name):
+        if name == _ALWAYS_ELSEWHERE or (name in _ELSEWHERE and not options.get(name)):
             continue
         field = _special(name, verb, metric, partner or metric, dimension)
         if field is None:

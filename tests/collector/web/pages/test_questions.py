@@ -5,20 +5,28 @@ from __future__ import annotations
 import html
 import json
 import re
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from flask.testing import FlaskClient
 from werkzeug.datastructures import MultiDict
 
+from client_sdk.core.epoch import epoch_of, epoch_start
 from client_sdk.registry import Registry
+from collector.analytics.comparing.arms import NOT_DRAWN, are_arms
 from collector.analytics.verb import names
+from collector.core.config import Config
 from collector.core.errors import QueryError
+from collector.web import create_app
 from collector.web.pages import questions
 from collector.web.pages.choices import choices_of, filters_of, in_words, segment_of
-from tests.collector.web.pages.conftest import Visit
-from tests.support.device.every_type import NAMES, registry_text
+from tests.collector.web.pages.conftest import BROWSER, Visit
+from tests.support.crowds.uploads import NOON, READ_TOKEN, WRITE_KEY
+from tests.support.device.every_type import NAMES, fill, registry_text
 from tests.support.sites.page import Page
+from tests.support.store.memory_storage import MemoryStorage
 
 METRICS = tuple(Registry.from_text(registry_text()))
 BY_NAME = {metric.name: metric for metric in METRICS}
@@ -235,3 +243,108 @@ def test_a_range_the_wrong_way_round_is_refused_once(visit: Visit, path: str) ->
 def test_a_second_range_that_is_none_is_refused() -> None:
     with pytest.raises(QueryError, match="range: must be one of"):
         choices_of(MultiDict({"range": "9d"}))
+
+
+def test_the_question_of_an_experiment_stands_apart_where_nothing_looks_like_arms() -> None:
+    """Law: whoever has no experiment is not led to read one out of platforms."""
+    usual = {
+        name: {q.verb: q.is_usual for q in questions.questions_of(BY_NAME[name], METRICS)}
+        for name in ("boolean", "category")
+    }
+
+    assert usual["boolean"]["lift"]
+    assert not usual["category"]["lift"]
+
+
+def test_arms_that_nobody_drew_are_said_to_be_such(visit: Visit) -> None:
+    platforms = visit("/ask?metric=boolean&verb=lift&by=platform").text
+    arms = visit("/ask?metric=boolean&verb=lift").text
+
+    assert f"platform: {NOT_DRAWN}" in html.unescape(platforms)
+    assert NOT_DRAWN not in html.unescape(arms)
+
+
+@pytest.mark.parametrize(
+    ("dimension", "values", "are"),
+    [
+        ("Experiment", ("x", "y"), True),
+        ("group", ("1", "2"), True),
+        ("button", ("control", "red"), True),
+        ("platform", ("linux", "mac"), False),
+        ("age_group", ("young", "old"), False),
+    ],
+)
+def test_arms_are_known_by_their_name_or_a_control(
+    dimension: str, values: tuple[str, ...], are: bool
+) -> None:
+    assert are_arms(dimension, values) == are
+
+
+def test_two_arms_are_named_in_the_answer(visit: Visit) -> None:
+    """Law: "true" alone says nothing of which arm is held against which."""
+    text = visit("/ask?metric=boolean&verb=lift").text
+
+    assert "new against control" in text
+    assert "Each against control" in text
+
+
+def test_what_an_experiment_is_about_is_chosen_in_one_field(visit: Visit) -> None:
+    text = visit("/ask?metric=boolean&verb=lift").text
+
+    assert 'name="by"' in text
+    assert "option.dimension" not in text
+
+
+def test_a_ratio_is_usual_only_of_what_makes_a_rate() -> None:
+    def is_usual(name: str) -> bool:
+        offered = questions.questions_of(BY_NAME[name], METRICS)
+        return next(question.is_usual for question in offered if question.verb == "ratio")
+
+    assert is_usual("number")
+    assert is_usual("boolean")
+    assert not is_usual("category")
+    for name in ("number", "boolean"):
+        partner = questions.partners_of("ratio", BY_NAME[name], METRICS)[0]
+        assert partner.name in ("number", "mean", "boolean")
+        assert {name, partner.name} != {"boolean"}
+
+
+def test_limits_are_asked_for_only_of_numbers() -> None:
+    """Law: between two items lies nothing."""
+    offered = {
+        metric.name
+        for metric in METRICS
+        for question in questions.questions_of(metric, METRICS)
+        if question.verb == "range"
+    }
+
+    assert offered == {"number"}
+
+
+@pytest.fixture(scope="module")
+def weekly(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
+    """A browser on metrics of weeks: the first days of this one, and four before it."""
+    path = tmp_path_factory.mktemp("weeks") / "metrics.toml"
+    path.write_text(registry_text("7d"), encoding="utf-8")
+    storage = MemoryStorage()
+    fill(storage, "7d", 30)
+    settings = {"HEARSAY_REGISTRY": str(path), "HEARSAY_WRITE_KEY": WRITE_KEY}
+    config = Config.from_env({**settings, "HEARSAY_READ_TOKEN": READ_TOKEN})
+    client = create_app(config, storage, lambda: NOON).test_client()
+    client.set_cookie("hearsay", READ_TOKEN)
+    return client
+
+
+@pytest.mark.parametrize("page", ["/ask?metric=boolean&verb=compare", "/compare?metric=boolean"])
+def test_a_change_is_first_asked_of_complete_weeks(weekly: FlaskClient, page: str) -> None:
+    """Law: the first days of a week are not held against a whole one."""
+    text = weekly.get(page, headers=BROWSER).text
+    first, last = shown(text)["date_range"]
+
+    start = epoch_start("7d", epoch_of("7d", NOON))
+    running = datetime.fromtimestamp(start, UTC).date()
+    assert date.fromisoformat(last) == running - timedelta(days=1)
+    assert (running - date.fromisoformat(first)).days == 14  # two weeks against two
+    assert re.search(r'class="mark[^>]*data-value', text)
+    with_days = weekly.get(page + "&range=7d", headers=BROWSER).text
+    assert shown(with_days)["date_range"] == "7d"  # whoever names days gets them

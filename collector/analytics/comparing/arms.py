@@ -1,0 +1,26 @@
+"""Which dimensions look like arms of an experiment, into which devices are put by lot.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+ARMS: Final = frozenset(
+    {"arm", "arms", "experiment", "group", "groups", "treatment", "variant", "variants"}
+)
+CONTROL: Final = "control"
+CONTROLS: Final = (CONTROL, "off", "a", "old")
+NOT_DRAWN: Final = (
+    "arms that were not drawn by lot differ in other things, too, which may be what makes the"
+    " difference"
+)
+
+
+def are_arms(dimension: str, values: Collection[str]) -> bool:
+    """Return whether *values* of *dimension* are arms, as far as their names tell."""
+    return dimension.lower() in ARMS or CONTROL in values
+
+
+def control_of(values: Collection[str]) -> str | None:
+    """Return the arm of *values* that others are held against, as far as their names tell."""
+    return next((name for name in CONTROLS if name in values), None)
