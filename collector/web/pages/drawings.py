@@ -18,7 +18,7 @@ NARROW_WIDTH: Final = 320  # user units: the pixels of a panel on a phone of 360
 _NARROW: Final = "-n"  # after the prefix of ids
 WINDOW: Final = "window"
 _PAIR: Final = "pair"
-_NO_GROUP: Final = frozenset({AGAINST, ITEM, TIME, WINDOW})
+_OF_TIME: Final = frozenset({TIME, WINDOW})
 Draw = Callable[[Face], str]
 
 
@@ -74,9 +74,9 @@ def labelled(rows: Sequence[Row]) -> Sequence[Row]:
     if not all(AGAINST in row.dimensions for row in rows):
         return rows
     telling = set(varying(rows)) or {ITEM}
-    groups = [name for name in rows[0].dimensions if name not in _NO_GROUP] if rows else []
-    if groups and telling == {ITEM}:  # one group against another
-        first = rows[0].dimensions
+    first = rows[0].dimensions if rows else {}
+    groups = [name for name in first if name not in (AGAINST, ITEM)]
+    if groups and telling == {ITEM} and not _OF_TIME & set(first):  # one group against another
         pair = f"{' · '.join(first[name] for name in groups)} against {first[AGAINST]}"
         items = [{ITEM: row.dimensions[ITEM]} if len(rows) > 1 else {} for row in rows]
         return [

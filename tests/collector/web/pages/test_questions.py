@@ -288,6 +288,18 @@ def test_two_arms_are_named_in_the_answer(visit: Visit) -> None:
     assert "Each against control" in text
 
 
+def test_a_group_is_not_named_against_a_period(visit: Visit) -> None:
+    """Law: what is held against an earlier period is a period, whichever group it is of."""
+    query = {"metrics": ["boolean"], "verb": "compare", "date_range": "7d", "against": "previous"}
+    of_group = {"dimensions": ["platform"], "filters": [["is", "platform", ["mac"]]]}
+    options = {"options": {"by": "time"}}
+
+    text = visit("/ask", {"q": json.dumps({**query, **of_group, **options})}).text
+
+    assert re.search(r'class="mark[^>]*data-value', text)
+    assert "mac against" not in text
+
+
 def test_what_an_experiment_is_about_is_chosen_in_one_field(visit: Visit) -> None:
     text = visit("/ask?metric=boolean&verb=lift").text
 
