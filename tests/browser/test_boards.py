@@ -55,6 +55,7 @@ def test_from_a_chart_to_a_board_a_link_and_its_end(
     expect(page.locator(".panel svg.chart:visible").first).to_be_visible()
 
     page.get_by_role("link", name="Edit").click()
+    expect(page.locator("h1")).to_have_text("Edit board")
     faults += sound(page)
     page.get_by_label("Group").fill("Releases")
     page.get_by_label("Title", exact=True).first.fill(SCRIPTS[0])
@@ -70,6 +71,7 @@ def test_from_a_chart_to_a_board_a_link_and_its_end(
     page.get_by_role("link", name="Share").first.click()
     page.get_by_label("Good for").select_option("1")
     page.get_by_role("button", name="Make the link").click()
+    expect(page.get_by_label("Address").first).to_be_visible()
     faults += sound(page)
     address = page.get_by_label("Address").first.input_value()
     with watched(browser, site.url) as (stranger, watch):
@@ -88,6 +90,7 @@ def test_from_a_chart_to_a_board_a_link_and_its_end(
 
     page.goto(f"{board}/edit")
     page.get_by_role("button", name="Delete this board").click()
+    expect(page.locator("h1")).to_have_text("Deleted")
     faults += sound(page)
     page.get_by_role("button", name="Restore Release health").click()
     expect(page.locator("h1")).to_have_text("Release health")
@@ -102,6 +105,7 @@ def test_a_release_is_noted_and_marked_on_the_line(visit: Open) -> None:
     page.get_by_label("Text").fill("2.4 is out")
     page.get_by_label("About").select_option("metric:one_page")
     page.get_by_role("button", name="Add").click()
+    expect(page.get_by_role("button", name="Delete 2.4 is out")).to_be_visible()
     faults = sound(page)
     page.goto(METRIC)
 
