@@ -19,13 +19,14 @@ from functools import cache
 from importlib import import_module
 from math import hypot, sqrt
 from pkgutil import iter_modules
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
 from client_sdk.registry.kinds import Domain
 from client_sdk.registry.metric import Metric
 
+from ..core.cells import Source
 from ..estimation.estimate import Estimate, normal_quantile
 from .rows import ITEM, RAW, SHARE, TIME, Findings, Row, empty_row, row_of
 
@@ -33,6 +34,14 @@ _VERBS: Final = f"{__package__}.verbs"  # the folder: it stands above, so nothin
 NOT_SAID: Final = "(not said)"  # the value of a dimension that a device did not tell
 OTHER: Final = "(other)"  # the value of dimensions of groups that are told together
 ESTIMATE: Final = "estimate"  # the verb of a request that names none
+
+
+class Origin(NamedTuple):
+    """How reports came, with the epoch and the segment that everybody knows of them."""
+
+    source: Source
+    epoch: int
+    segment: str  # canonical text, of all dimensions that the metric keeps apart
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,7 @@ class Slice:
     late: int = 0  # of the n reports, those folded later than a day after their epoch
     refusal: str | None = None
     reports: Mapping[int, int] = field(default_factory=dict)  # by epoch; empty: not known
+    origins: Mapping[Origin, int] = field(default_factory=dict)  # reports of a known source
 
 
 @dataclass(frozen=True)
@@ -78,6 +88,7 @@ def merged(parts: Sequence[Slice], dimensions: Mapping[str, str]) -> Slice:
         late=sum(part.late for part in parts),
         refusal=None,
         reports=sum((Counter(part.reports) for part in parts), Counter[int]()),
+        origins=sum((Counter(part.origins) for part in parts), Counter[Origin]()),
     )
 
 

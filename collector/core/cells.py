@@ -5,6 +5,11 @@ a metric without dimensions, otherwise a JSON object of the metric's dimensions,
 where the device did not say.  Dimensions are named in it because they are not part of the digest: a
 registry may add or drop one, and what was stored keeps its meaning.
 
+A source is what the collector knows of how a report came, and is no person: the facts RELAYED and
+ATTESTED.  Where there is a fact, the segment's text names it under a key that no dimension can
+have.  So every store, archive and release that keeps segments apart keeps sources apart, and a
+reader that does not know them adds them up.  Without a fact the text is that of the segment alone.
+
 Lateness is how long after the end of its epoch a report is folded, in a few closed classes.  Class
 c ends on a day that is known beforehand; from then on nothing is added to it.  Version v of a
 window is the sum of the classes 0 to v, so once published it gives the same integers for ever.
@@ -15,7 +20,8 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from functools import lru_cache
+from typing import Final, NamedTuple, TypeAlias
 
 from client_sdk.core.epoch import DAY, ONCE, day_of, epoch_start
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
@@ -29,6 +35,14 @@ LAST_VERSION: Final = len(LAST_DAYS) - 1
 BEYOND: Final = len(LAST_DAYS)  # folded after the horizon, by a worker long away: in no version
 # Seconds that a clock which publishes may be ahead of the store's, which decides the class.
 MARGIN: Final = 3_600
+
+Source: TypeAlias = frozenset[str]  # facts
+UNKNOWN: Final[Source] = frozenset()
+RELAYED: Final = "relayed"  # came through a relay, and was the only report of its upload
+ATTESTED: Final = "attested"  # came with a valid one-time token
+FACTS: Final = (RELAYED, ATTESTED)
+_SOURCE: Final = "@source"  # of a segment's text; names of dimensions have no "@"
+_TEXTS_KEPT: Final = 4_096  # segments and sources that are taken apart; some 500 bytes each
 
 
 class Cell(NamedTuple):
@@ -49,12 +63,24 @@ def is_declared(segment: Mapping[str, str], metric: Metric) -> bool:
     )
 
 
-def segment_text(metric: Metric, segment: Mapping[str, str]) -> str:
-    """Return the text of *segment* as far as *metric* keeps it apart."""
-    if not metric.segments:
+def segment_text(metric: Metric, segment: Mapping[str, str], source: Source = UNKNOWN) -> str:
+    """Return the text of *segment* as far as *metric* keeps it apart, and of *source*."""
+    if not metric.segments and not source:
         return ""
+    facts = {_SOURCE: sorted(source)} if source else {}
     values = {dimension: segment.get(dimension) for dimension in sorted(metric.segments)}
-    return json.dumps(values, separators=(",", ":"), ensure_ascii=True)
+    return json.dumps(facts | values, separators=(",", ":"), ensure_ascii=True)
+
+
+@lru_cache(maxsize=_TEXTS_KEPT)
+def split_source(text: str) -> tuple[Source, str]:
+    """Return the source that a stored segment *text* names, and the text without it."""
+    if not text.startswith(f'{{"{_SOURCE}":'):  # every other text is returned as it is
+        return UNKNOWN, text
+    values = json.loads(text)
+    source = frozenset(values.pop(_SOURCE))
+    rest = json.dumps(values, separators=(",", ":"), ensure_ascii=True) if values else ""
+    return source, rest
 
 
 def matches(text: str, selection: Mapping[str, str]) -> bool:

@@ -19,7 +19,7 @@ from client_sdk.core.wire import Column
 from client_sdk.registry.metric import Metric
 
 from ..core.catalog import Catalog
-from ..core.cells import Cell, is_declared, segment_text
+from ..core.cells import RELAYED, UNKNOWN, Cell, Source, is_declared, segment_text
 from ..core.entry import AcceptedColumn
 from ..core.errors import ExpiredUploadError, FutureUploadError, MalformedUploadError
 from ..estimation.tally import check_column
@@ -57,11 +57,19 @@ class Verdict:
     steps: int = 0  # of the fold of the accepted columns: what they cost a worker
 
 
-def judge(upload: Upload, catalog: Catalog, today: int, *, of_device: bool = False) -> Verdict:
+def judge(
+    upload: Upload,
+    catalog: Catalog,
+    today: int,
+    *,
+    of_device: bool = False,
+    source: Source = UNKNOWN,
+) -> Verdict:
     """Return the verdict on *upload* at epoch day *today*.
 
     Args: of_device: it came under a write key, which is public.  The ledger of a device charges a
               metric and epoch once, so a column of several reports was made by no device.
+          source: what is known of how it came.
     Raises: ExpiredUploadError: sealed so long ago that its id may be forgotten.
             FutureUploadError: sealed later than any honest clock says.
             MalformedUploadError: *of_device*, and two columns are of one metric and epoch.
@@ -76,13 +84,16 @@ def judge(upload: Upload, catalog: Catalog, today: int, *, of_device: bool = Fal
         raise MalformedUploadError("columns: must each be of another metric or epoch")
     rules = _rules(catalog, upload.sealed)
     said = tuple(upload.segment.items())
+    if RELAYED in source and not _is_alone(upload, rules):
+        source -= {RELAYED}
     accepted: list[AcceptedColumn] = []
     rejected: list[Rejection] = []
     reports = steps = 0
     for index, column in enumerate(upload.columns):
         digest, epoch, payloads = column
         rule = rules.get(digest)
-        cell = _cell(rule, epoch, said) if rule and rule.first <= epoch <= rule.last else None
+        is_open = rule is not None and rule.first <= epoch <= rule.last
+        cell = _cell(rule, epoch, said, source) if rule and is_open else None
         if rule and cell:
             if len(payloads) == rule.size and rule.reason(payloads) is None:
                 accepted.append(
@@ -119,7 +130,7 @@ def _rules(catalog: Catalog, sealed: int) -> Mapping[bytes, _Rule]:
 
 
 @lru_cache(maxsize=_CELLS_KEPT)
-def _cell(rule: _Rule, epoch: int, said: _Said) -> Cell | None:
+def _cell(rule: _Rule, epoch: int, said: _Said, source: Source) -> Cell | None:
     """Return where reports of *epoch* are counted; None if the segment has an undeclared value.
 
     Kept, because a fleet reports to the same few cells.
@@ -127,7 +138,19 @@ def _cell(rule: _Rule, epoch: int, said: _Said) -> Cell | None:
     segment = dict(said)
     if not is_declared(segment, rule.metric):
         return None
-    return Cell(rule.metric.digest, epoch, segment_text(rule.metric, segment))
+    return Cell(rule.metric.digest, epoch, segment_text(rule.metric, segment, source))
+
+
+def _is_alone(upload: Upload, rules: Mapping[bytes, _Rule]) -> bool:
+    """Return whether *upload* holds one report and nothing else.
+
+    What comes with others, accepted or not, is linked to them, so a relay hides less of it.
+    """
+    if len(upload.columns) != 1:
+        return False
+    (column,) = upload.columns
+    rule = rules.get(column.metric)
+    return rule is not None and len(column.payloads) == rule.size
 
 
 def _judge_payloads(

@@ -1,4 +1,4 @@
-"""From the store to slices: tallies of a window, merged over shards, epochs and lateness.
+"""From the store to slices: tallies of a window, merged over shards, epochs, lateness and sources.
 
 A slice holds every report of its group, in however many segments they came: what a query does not
 group by is merged here.  What a window has lost because an operator deleted it is said, and never
@@ -28,8 +28,8 @@ from client_sdk.registry.metric import Metric
 
 from ..analytics.rows import TIME
 from ..analytics.suppression import too_few
-from ..analytics.verb import NOT_SAID, Slice, in_order
-from ..core.cells import Cell
+from ..analytics.verb import NOT_SAID, Origin, Slice, in_order
+from ..core.cells import Cell, split_source
 from ..core.errors import BusyError, DamagedTallyError, PrunedError, QueryError, TallyOverflowError
 from ..estimation.tally import Sum, reports_of
 from ..storage.protocols import TallyStore
@@ -106,12 +106,16 @@ class _Total:
         self._room = _WAITING
         self._late = 0
         self._reports = Counter[int]()  # by epoch
+        self._origins = Counter[Origin]()
 
     def take(self, cell: Cell, vector: bytes) -> None:
         """Add the *vector* of a cell."""
         self._waiting.append(vector)
         n = reports_of(vector)
         self._reports[cell.epoch] += n
+        source, segment = split_source(cell.segment)
+        if source:
+            self._origins[Origin(source, cell.epoch, segment)] += n
         self._late += n if cell.lateness else 0
         self._room -= len(vector)
         if self._room <= 0:
@@ -139,6 +143,7 @@ class _Total:
             late=self._late,
             refusal=refusal,
             reports=self._reports,
+            origins=self._origins,
         )
 
     def _add(self) -> None:

@@ -14,6 +14,7 @@ import msgspec
 
 from client_sdk.core.limits import MAX_INFLATION
 
+from ...core.cells import UNKNOWN, Source
 from ...core.entry import AcceptedColumn, encode
 from ...core.errors import BodyTooLargeError, MalformedUploadError, UnsupportedTypeError
 from ...intake.backpressure import Pressure
@@ -74,6 +75,7 @@ class Head(NamedTuple):
     content_type: str
     content_encoding: str
     length: int | None  # bytes on the wire, if they were announced
+    source: Source = UNKNOWN  # what is known of how it came
 
 
 class Admission(NamedTuple):
@@ -82,6 +84,7 @@ class Admission(NamedTuple):
     grant: WriteGrant
     media_type: str
     compressed: bool
+    source: Source = UNKNOWN
 
 
 class Judgement(NamedTuple):
@@ -136,7 +139,7 @@ class HotRoute:
         size = grant.limit if head.length is None else head.length
         require_size(size, grant.limit)
         self._pressure.charge(grant.key, size)
-        return Admission(grant, media_type, encoding == _GZIP)
+        return Admission(grant, media_type, encoding == _GZIP, head.source)
 
     def judge(self, admission: Admission, body: bytes) -> Judgement:
         """Decode and judge *body*, as it was on the wire.
@@ -150,7 +153,9 @@ class HotRoute:
             body = inflate(body, limit * MAX_INFLATION)
         upload = decode(body, admission.media_type)
         grant, today = admission.grant, self._pressure.today()
-        verdict = judge(upload, grant.catalog, today, of_device=grant.is_public)
+        verdict = judge(
+            upload, grant.catalog, today, of_device=grant.is_public, source=admission.source
+        )
         self._pressure.charge_fold(grant.key, verdict.steps)
         if not verdict.accepted:
             return Judgement(None, verdict)

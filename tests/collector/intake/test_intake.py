@@ -10,7 +10,7 @@ from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.core.wire import Column
 from collector.core.catalog import Catalog
-from collector.core.cells import Cell, segment_text
+from collector.core.cells import ATTESTED, RELAYED, Cell, segment_text, split_source
 from collector.core.entry import AcceptedColumn
 from collector.core.errors import ExpiredUploadError, FutureUploadError
 from collector.intake.validation import Rejection, Verdict, judge
@@ -185,3 +185,50 @@ def test_a_verdict_that_looked_at_the_clock_would_differ_between_days() -> None:
     days = (TODAY, TODAY + MAX_REPORT_AGE, TODAY + MAX_REPORT_AGE + 1)
 
     assert len({judged_by_the_clock(today) for today in days}) == 2
+
+
+def source_of(verdict: Verdict) -> set[str]:
+    """Return the facts by which the accepted reports are kept apart."""
+    return {fact for column in verdict.accepted for fact in split_source(column.cell.segment)[0]}
+
+
+def verdict_by_relay(*columns: Column) -> Verdict:
+    source = frozenset({RELAYED, ATTESTED})
+    return judge(Upload(UPLOAD_ID, TODAY, {}, columns), CATALOG, TODAY, source=source)
+
+
+def test_a_report_alone_in_its_upload_is_counted_as_relayed() -> None:
+    assert source_of(verdict_by_relay(column("page"))) == {RELAYED, ATTESTED}
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        (column("page"), column("theme")),
+        (column("page"), Column(b"nobody", TODAY, b"\0")),  # refused, yet linked to the other
+        (column("page"), column("theme", b"")),
+        (column("page", HOME + SHOP),),
+        (column("page", HOME + NO_ITEM),),
+    ],
+    ids=["two metrics", "beside an unknown one", "beside nothing", "two", "beside a wrong one"],
+)
+def test_a_report_that_came_with_another_is_not_counted_as_relayed(
+    columns: tuple[Column, ...],
+) -> None:
+    """Whoever sees one sees both; that it is attested is true of each."""
+    verdict = verdict_by_relay(*columns)
+
+    assert verdict.reports >= 1
+    assert source_of(verdict) == {ATTESTED}
+
+
+def test_a_source_changes_nothing_of_the_verdict_but_the_cell() -> None:
+    columns = column("page"), Column(b"nobody", TODAY, b"\0")
+    plain, relayed = verdict_on(*columns), verdict_by_relay(*columns)
+
+    assert (plain.reports, plain.rejected, plain.steps) == (
+        relayed.reports,
+        relayed.rejected,
+        relayed.steps,
+    )
+    assert [c.payloads for c in plain.accepted] == [c.payloads for c in relayed.accepted]

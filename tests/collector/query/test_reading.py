@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from collector.analytics.rows import ALL
-from collector.analytics.verb import NOT_SAID, OTHER
+from collector.analytics.verb import NOT_SAID, OTHER, Origin, merged
 from collector.core.catalog import Catalog
-from collector.core.cells import Cell, segment_text
+from collector.core.cells import ATTESTED, RELAYED, UNKNOWN, Cell, segment_text
 from collector.query import Answer, plan, read, run
 from collector.query.reading import slices_of
 from tests.support.crowds.uploads import NOON, TODAY, registry
@@ -175,3 +175,46 @@ def test_a_whole_answer_says_what_it_rests_on() -> None:
     assert (meta.n, meta.total_rows, meta.intervals) == (900, 3, "pointwise")
     assert meta.query.verb == "estimate"
     assert meta.warnings[0] == ("page: in progress: the last period is not complete")
+
+
+RELAY, BOTH = frozenset({RELAYED}), frozenset({RELAYED, ATTESTED})
+
+
+def mixed() -> MemoryStorage:
+    """Reports of two days, on one platform and on none, of three sources."""
+    storage = MemoryStorage()
+    for day, platform, source, n in (
+        (0, "mac", UNKNOWN, 100),
+        (0, "mac", RELAY, 200),
+        (0, "mac", BOTH, 30),
+        (1, "mac", RELAY, 7),
+        (1, "", RELAY, 5),
+    ):
+        segment = segment_text(PAGE, {"platform": platform} if platform else {}, source)
+        storage.put({Cell(PAGE.digest, TODAY - day, segment): [(0, n), (1, n)]})
+    return storage
+
+
+def test_a_slice_adds_up_all_sources() -> None:
+    (part,) = asked(mixed())
+
+    assert (part.n, part.tally.tolist()) == (342, [342, 0, 0])
+
+
+def test_a_slice_tells_how_many_reports_of_each_source_epoch_and_segment_it_holds() -> None:
+    (part,) = asked(mixed(), filters=[["is", "platform", ["mac"]]])
+    mac = segment_text(PAGE, {"platform": "mac"})
+
+    assert part.origins == {
+        Origin(RELAY, TODAY, mac): 200,
+        Origin(BOTH, TODAY, mac): 30,
+        Origin(RELAY, TODAY - 1, mac): 7,
+    }
+
+
+def test_groups_that_are_told_together_keep_their_origins() -> None:
+    parts = asked(mixed(), dimensions=["time", "platform"])
+
+    together = merged(parts, {})
+
+    assert together.origins == asked(mixed())[0].origins

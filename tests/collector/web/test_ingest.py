@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.core.wire import Column
-from collector.core.cells import Cell
+from collector.core.cells import ATTESTED, RELAYED, Cell, split_source
 from collector.core.entry import AcceptedColumn, decode
 from collector.core.errors import (
     ForgottenUploadError,
@@ -22,6 +22,8 @@ from collector.core.errors import (
     UnsafeStoreError,
 )
 from collector.core.logs import PERIOD_S, Incidents
+from collector.intake.wire import JSON
+from collector.web.ingest.upload import Head
 from collector.web.services import services_of
 from tests.support.crowds.uploads import (
     GATEWAY_KEY,
@@ -345,3 +347,20 @@ def test_an_unexpected_error_is_a_problem_that_shows_nothing(
     assert problem_of(response)["type"].endswith("internal")
     assert "canary" not in response.text
     assert "Traceback" not in response.text
+
+
+@pytest.mark.parametrize("columns", [[COLUMN], [COLUMN, Column(AGE.digest, TODAY, b"\0" * 8)]])
+def test_what_is_known_of_how_an_upload_came_reaches_the_store_with_its_reports(
+    app: Flask, storage: MemoryStorage, columns: list[Column]
+) -> None:
+    """Whoever opens a capsule or checks a token says it with the headers; see HotRoute."""
+    hot, body = services_of(app).hot, as_json(upload(columns))
+    source = frozenset({RELAYED, ATTESTED})
+
+    admission = hot.admit(Head(bearer(WRITE_KEY)["Authorization"], JSON, "", len(body), source))
+    judgement = hot.judge(admission, body)
+
+    assert judgement.sealed is not None
+    stored = decode(judgement.sealed.entry)
+    expected = source if len(columns) == 1 else {ATTESTED}
+    assert {split_source(column.cell.segment)[0] for column in stored} == {frozenset(expected)}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from collector.core.cells import Cell
+from collector.core.cells import RELAYED, Cell, segment_text
 from collector.core.entry import AcceptedColumn, encode
 from collector.storage.archive_queue import RedisArchiveQueue
 from collector.storage.connection import Connection
@@ -41,7 +41,7 @@ class Desk:
         self.path, self.server, self.keys = path, server, keys
 
     def upload(self, chance: random.Random, uploads: int) -> None:
-        """Append uploads of two metrics, in two segments and several epochs."""
+        """Append uploads of two metrics, in two segments, several epochs, and of two sources."""
         sealed = []
         for _ in range(uploads):
             columns = [
@@ -82,4 +82,5 @@ def in_this_process(files: Sequence[Path], mechanisms: object) -> dict[tuple[int
 
 
 def _cell(chance: random.Random) -> Cell:
-    return Cell(PAGE.digest, TODAY + chance.randrange(4), chance.choice(["", "linux", "mac"]))
+    segments = "", "linux", "mac", segment_text(PAGE, {"platform": "mac"}, frozenset({RELAYED}))
+    return Cell(PAGE.digest, TODAY + chance.randrange(4), chance.choice(segments))
