@@ -9,15 +9,17 @@ on its word.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from enum import Enum, auto
 
 from ..core.dataclass import dataclass, field, replace
-from ..core.errors import InvalidParameterError, TransportError
+from ..core.errors import TransportError
 from ..core.limits import MAX_ANSWER
 from ..core.locks import QuietLock, fork_waits_first
 from ..core.typing import TYPE_CHECKING, Any, Final, Protocol
 from .connections import Connections, Exchange
+from .endpoint import PATH as PATH
+from .endpoint import base_of, require_key
 
 if TYPE_CHECKING:
     import requests
@@ -30,25 +32,21 @@ PROBLEM_TYPE: Final = "urn:hearsay:problem:"  # how the type of every problem of
 _TRANSIENT: Final = (408, 425, 429)  # every 5xx is transient too
 _PERMANENT: Final = (400, 409, 410, 413, 415, 422)  # these blame the body, nothing else does
 
-PATH: Final = "/v1/reports"
 RETIRED_PATH: Final = "/v1/retired"
 USER_AGENT: Final = "hearsay/1"  # the wire version; the same for every device and release
 TIMEOUT: Final = (3.05, 10.0)  # seconds to connect (past one TCP retry) and between bytes
 MAX_EXCHANGE: Final = 60.0  # seconds for one upload in all, however long the caller would wait
 _GRACE: Final = 0.5  # seconds that a request has to end after it was cut; it takes a millisecond
 _LOADING: Final = 5.0  # seconds that a fork waits for the imports; from a cold disk they take one
-_MAX_PORT: Final = "65535"
-_PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/:")
 _PART: Final = 256  # bytes; an acknowledgement is shorter, and a read waits for all of its part
 JSON: Final = "application/json"
 MESSAGEPACK: Final = "application/msgpack"
 
 # all that a request imports, also inside requests: a host name is encoded by encodings.idna
-_NEEDED: Final = (
+NEEDED: Final = (
     *("requests", "urllib3.exceptions", "http.cookiejar"),
     *("email.utils", "encodings.idna"),
 )
-MAX_KEY: Final = 512  # characters; no collector makes a longer one
 
 
 @dataclass(frozen=True)
@@ -155,6 +153,10 @@ class _Bearer:
 class RequestsTransport:
     """POST over HTTPS: no cookies, no redirects, and headers that are the same on every device."""
 
+    accept: str = JSON  # what is answered
+    silence: float = TIMEOUT[1]  # seconds
+    longest: float = MAX_EXCHANGE
+
     def __init__(
         self,
         endpoint: str,
@@ -169,10 +171,9 @@ class RequestsTransport:
         Raises: InvalidParameterError: not https (plain http only to this machine), or a key that
                 cannot be a header; neither is shown where it could hold a secret.
         """
-        self._base = _base(endpoint)
-        if not _is_key(write_key):
-            rule = "must be 1 to 512 printable ASCII characters without spaces"
-            raise InvalidParameterError("write_key", "(hidden)", rule)
+        self._base = base_of(endpoint)
+        require_key(write_key)
+        self._auth: Callable[[requests.PreparedRequest], requests.PreparedRequest]
         self._auth = _Bearer(write_key)
         self._session_of_caller, self._content_type = session, content_type
         self._own: dict[int, requests.Session] = {}  # by process id: children share no connection
@@ -194,7 +195,7 @@ class RequestsTransport:
     def _exchange(self, path: str, body: bytes | None, timeout: float) -> Answer:
         if self._last is not None and not self._last.ended_within(min(timeout, _GRACE)):
             raise TransportError("no answer: an earlier request still runs")
-        limit = min(timeout, MAX_EXCHANGE)
+        limit = min(timeout, self.longest)
         self._connections.allow()
         self._last = Exchange(self._request(path, body, limit))
         answer = self._last.latest_within(limit)
@@ -218,11 +219,16 @@ class RequestsTransport:
 
         Args: body: of a POST with the key; None: a GET without.
         """
-        self._load()
+        self._load(NEEDED)
+        yield from self._answers(path, body, limit)
+
+    def _answers(
+        self, path: str, body: bytes | None, limit: float
+    ) -> Generator[Answer, None, None]:
         import requests
 
         session = self._session()
-        headers = {"User-Agent": USER_AGENT, "Accept": JSON, "Accept-Encoding": "identity"}
+        headers = {"User-Agent": USER_AGENT, "Accept": self.accept, "Accept-Encoding": "identity"}
         if body is not None:
             headers = {"Content-Type": self._content_type, **headers}
         try:
@@ -231,8 +237,8 @@ class RequestsTransport:
                 self._base + path,
                 data=body,
                 headers=headers,
-                auth=_no_key if body is None else self._auth,
-                timeout=(min(TIMEOUT[0], limit), min(TIMEOUT[1], limit)),
+                auth=no_key if body is None else self._auth,
+                timeout=(min(TIMEOUT[0], limit), min(self.silence, limit)),
                 allow_redirects=False,
                 stream=True,
             )
@@ -241,8 +247,9 @@ class RequestsTransport:
             # the cause is left out, as its request holds the key
             raise TransportError(f"no answer: {kind}", unseen=unseen) from None
         with response:
-            kind = response.headers.get("Content-Type", "")
-            answer = Answer(response.status_code, _wait_of(response), content_type=kind)
+            status, said = response.status_code, response.headers.get
+            wait = wait_of(status, said("Retry-After"), said("Date"))
+            answer = Answer(status, wait, content_type=said("Content-Type", ""))
             read = bytearray()
             yield answer
             for part in _body(response):
@@ -250,15 +257,15 @@ class RequestsTransport:
                 yield answer
             yield replace(answer, body=bytes(read))
 
-    def _load(self) -> None:
-        """Import what a request needs, while no fork can take place.
+    def _load(self, names: Iterable[str]) -> None:
+        """Import *names*, which a request needs, while no fork can take place.
 
         In a child that was forked in the middle of an import, the module would stay locked.
         """
         with self._loading:
             __import__("logging")  # the others depend on it, and it has a hook at forks
             fork_waits_first()
-            for name in _NEEDED:
+            for name in names:
                 __import__(name)
 
     def _session(self) -> requests.Session:
@@ -275,7 +282,7 @@ class RequestsTransport:
         return session
 
 
-def _no_key(request: requests.PreparedRequest) -> requests.PreparedRequest:
+def no_key(request: requests.PreparedRequest) -> requests.PreparedRequest:
     """Leave *request* without authorization; as an ``auth`` it keeps .netrc from giving one."""
     return request
 
@@ -311,11 +318,12 @@ def _refuse_cookies(session: requests.Session) -> None:
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
 
 
-def _wait_of(response: requests.Response) -> float | None:
-    """Return for how long the collector wants to be left alone; a 202 asks for nothing."""
-    if response.status_code == ACCEPTED:
-        return None
-    return _retry_after(response.headers.get("Retry-After"), response.headers.get("Date"))
+def wait_of(status: int, text: str | None, sent: str | None) -> float | None:
+    """Return for how long the collector wants to be left alone; a 202 asks for nothing.
+
+    Args: text, sent: the headers Retry-After and Date.
+    """
+    return None if status == ACCEPTED else _retry_after(text, sent)
 
 
 def _retry_after(text: str | None, sent: str | None) -> float | None:
@@ -333,55 +341,3 @@ def _retry_after(text: str | None, sent: str | None) -> float | None:
         return (parsedate_to_datetime(text) - parsedate_to_datetime(sent or "")).total_seconds()
     except Exception:  # noqa: BLE001 - whatever a hostile date does to its parser
         return None
-
-
-def _is_key(key: object) -> bool:
-    printable = isinstance(key, str) and key.isascii() and key.isprintable() and " " not in key
-    return printable and 1 <= len(str(key)) <= MAX_KEY
-
-
-def _base(endpoint: str) -> str:
-    """Return *endpoint* without PATH, which some give along, and without a slash at its end.
-
-    Raises: InvalidParameterError.
-    """
-    if not _is_plain(endpoint):
-        _require_url(endpoint)
-    return endpoint.rstrip("/").removesuffix(PATH).rstrip("/")
-
-
-def _is_plain(endpoint: object) -> bool:
-    """Whether *endpoint* is surely good, as most are: ``urllib.parse`` takes 2 ms to load."""
-    if not isinstance(endpoint, str) or not _PLAIN.issuperset(endpoint):
-        return False
-    scheme, _, rest = endpoint.partition("://")
-    host, _, port = rest.partition("/")[0].partition(":")
-    known = scheme == "https" or (scheme == "http" and host in ("localhost", "127.0.0.1"))
-    number = f"{port:0>5}"
-    return known and host != "" and number.isdigit() and len(number) == 5 and number <= _MAX_PORT
-
-
-def _require_url(endpoint: str) -> None:
-    from urllib.parse import urlsplit
-
-    printable = str(endpoint).rpartition("@")[2].partition("?")[0]
-    try:
-        url = urlsplit(endpoint)
-        host, _ = url.hostname, url.port
-    except (ValueError, TypeError, AttributeError):
-        raise InvalidParameterError("endpoint", printable, "must be a URL") from None
-    if not host or url.query or url.fragment or "@" in url.netloc or not endpoint.isprintable():
-        rule = "must be a URL with a host, and without user, query or fragment"
-        raise InvalidParameterError("endpoint", printable, rule)
-    if url.scheme != "https" and not (url.scheme == "http" and _is_loopback(host)):
-        rule = "must begin with https:// (http:// only to this machine)"
-        raise InvalidParameterError("endpoint", printable, rule)
-
-
-def _is_loopback(host: str) -> bool:
-    from ipaddress import ip_address
-
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -17,7 +17,7 @@ from client_sdk.core.errors import InvalidParameterError, TransportError
 from client_sdk.core.limits import MAX_ANSWER
 from client_sdk.core.locks import this_process
 from client_sdk.testing import answer_of
-from client_sdk.upload import transport
+from client_sdk.upload import endpoint as endpoints
 from client_sdk.upload.transport import Answer, RequestsTransport
 from tests.support.device.device import CANARY, KEY, REGISTRY, changed, make_client
 from tests.support.device.slow_collector import slow_collector
@@ -308,14 +308,14 @@ MORE = ("65535", "65536", "000080", "/", "//", "@", "?", "é", "")
 
 @given(st.lists(st.sampled_from(PARTS + MORE), max_size=8).map("".join))
 def test_an_endpoint_that_is_taken_as_plain_is_good_by_the_standard_library(endpoint: str) -> None:
-    if transport._is_plain(endpoint):
-        transport._require_url(endpoint)
+    if endpoints._is_plain(endpoint):
+        endpoints._require_url("endpoint", endpoint)
 
 
 @pytest.mark.parametrize("port", ["", ":", ":443", ":65535"])
 @pytest.mark.parametrize("begin", ["https://a-b.Example", "http://localhost", "http://127.0.0.1"])
 def test_a_usual_endpoint_is_taken_as_plain(begin: str, port: str) -> None:
-    assert transport._is_plain(f"{begin}{port}/v1/reports")
+    assert endpoints._is_plain(f"{begin}{port}/v1/reports")
 
 
 @pytest.mark.parametrize("end", ["", "/", "/v1/reports", "/v1/reports/"])

@@ -1,0 +1,169 @@
+"""Oblivious HTTP: an upload in a capsule that a relay carries and only the collector opens.
+
+The relay sees an address and a capsule; the collector sees the relay and what is in the capsule.
+So nobody sees both, as long as the two keep to themselves what they see.  The keys of the collector
+are compiled into the application: one that was fetched could be another for every device.
+
+Every capsule is sealed to a fresh key of its own, also where the upload in it is repeated.
+
+HPKE is that of ``pyhpke``, of the extra ``hearsay-telemetry[relay]``, which is loaded at the first
+upload.  Beside it the standard library is enough.
+
+Source: RFC 9458, sections 4.3 and 4.4; RFC 9180.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from importlib.util import find_spec
+
+from ..core import binary_http
+from ..core.binary_http import Request
+from ..core.dataclass import dataclass
+from ..core.errors import InvalidParameterError, TransportError
+from ..core.limits import SIZE_CLASSES
+from ..core.oblivious import (
+    AEAD,
+    ANSWER_TYPE,
+    EXPORT_LABEL,
+    KDF,
+    KEM,
+    KEY_SIZE,
+    REQUEST_TYPE,
+    SECRET_SIZE,
+    TAG_SIZE,
+    KeyConfiguration,
+    answer_keys,
+    decode_configurations,
+    info_of,
+)
+from ..core.typing import Final
+from ..core.wire import from_base64url
+from .endpoint import PATH, checked_url
+from .transport import JSON, NEEDED, OK, Answer, RequestsTransport, no_key, wait_of
+
+# Seconds that a relay may wait for a batch: less than a pass of the schedule takes at most.
+PATIENCE: Final = 110.0
+
+_NEEDED: Final = ("pyhpke", "cryptography.hazmat.primitives.ciphers.aead")
+_NOT_INSTALLED: Final = "needs pip install 'hearsay-telemetry[relay]'"
+_KEY_RULE: Final = (
+    "must be what hearsay oblivious-key prints: key configurations of RFC 9458, in base64url, one"
+    " of which is for X25519 with HKDF-SHA256 and AES-128-GCM"
+)
+
+
+@dataclass(frozen=True)
+class Capsule:
+    """A sealed request, and what opens its answer."""
+
+    message: bytes
+    encapsulated: bytes
+    secret: bytes
+
+    def open_answer(self, message: bytes) -> bytes:
+        """Return the answer in *message*.  Raises ValueError: it is none to this capsule."""
+        from cryptography.exceptions import InvalidTag
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        nonce, sealed = message[:SECRET_SIZE], message[SECRET_SIZE:]
+        if len(sealed) < TAG_SIZE:
+            raise ValueError("answer: is shorter than an empty one")
+        key, aead_nonce = answer_keys(self.secret, self.encapsulated, nonce)
+        try:
+            return AESGCM(key).decrypt(aead_nonce, sealed, b"")
+        except InvalidTag:
+            raise ValueError("answer: does not belong to its capsule") from None
+
+
+def seal(
+    configuration: KeyConfiguration, request: bytes, entropy: Callable[[int], bytes] = os.urandom
+) -> Capsule:
+    """Return *request* in a capsule for the holder of *configuration*'s key.
+
+    Args: entropy: gives the secret key that this capsule alone has.
+    """
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+    from pyhpke import AEADId, CipherSuite, KDFId, KEMId, KEMKey, KEMKeyPair
+
+    secret = X25519PrivateKey.from_private_bytes(entropy(KEY_SIZE))
+    own = KEMKeyPair(
+        KEMKey.from_pyca_cryptography_key(secret),
+        KEMKey.from_pyca_cryptography_key(secret.public_key()),
+    )
+    suite = CipherSuite.new(KEMId(KEM), KDFId(KDF), AEADId(AEAD))
+    header = configuration.header
+    public = suite.kem.deserialize_public_key(configuration.public)
+    encapsulated, sender = suite.create_sender_context(public, info_of(header), eks=own)
+    message = header + encapsulated + sender.seal(request)
+    return Capsule(message, encapsulated, sender.export(EXPORT_LABEL, SECRET_SIZE))
+
+
+class RelayTransport(RequestsTransport):
+    """POST of capsules to a relay.  Only what the collector says in its own capsule counts."""
+
+    accept = ANSWER_TYPE
+    silence = longest = PATIENCE
+
+    def __init__(self, relay: str, relay_key: str, endpoint: str, write_key: str) -> None:
+        """Send by *relay*, a whole URL, to the collector *endpoint* with *write_key*.
+
+        Args:   relay_key: the collector's key configurations in base64url.
+        Raises: InvalidParameterError: as of ``RequestsTransport``; a *relay_key* that is none; or
+                the extra ``relay`` is not installed.
+        """
+        super().__init__(endpoint, write_key, content_type=REQUEST_TYPE)
+        self._authority = self._base.partition("://")[2].partition("/")[0]
+        self._base, self._auth, self._write_key = checked_url("relay", relay), no_key, write_key
+        self._configuration = configuration_of(relay_key)
+        if find_spec("pyhpke") is None:
+            raise InvalidParameterError("relay", relay, _NOT_INSTALLED)
+
+    def _request(
+        self, path: str, body: bytes | None, limit: float
+    ) -> Generator[Answer, None, None]:
+        """Yield the collector's answer, once it came whole, or that of the way without its body."""
+        self._load((*NEEDED, *_NEEDED))
+        capsule = seal(self._configuration, self._inner(path, body))
+        *_, whole = self._answers("", capsule.message, limit)  # half a capsule says nothing
+        yield _opened(capsule, whole)
+
+    def _inner(self, path: str, body: bytes | None) -> bytes:
+        """Return the request in the capsule; one for a list is as long as one with an upload."""
+        fields = (
+            ("authorization", f"Bearer {self._write_key}"),
+            ("content-type", JSON),
+        )
+        content = b" " * SIZE_CLASSES[0] if body is None else body
+        upload = Request("POST", "https", self._authority, PATH, fields, content)
+        encoded = binary_http.encode_request(upload)
+        if body is not None:
+            return encoded
+        listed = Request("GET", "https", self._authority, path)
+        return binary_http.encode_request(listed, len(encoded))
+
+
+def configuration_of(relay_key: str) -> KeyConfiguration:
+    """Return the first usable key of *relay_key*.  Raises InvalidParameterError."""
+    try:
+        usable = decode_configurations(from_base64url(relay_key))
+    except (ValueError, TypeError, AttributeError):
+        usable = []
+    if not usable:
+        raise InvalidParameterError("relay_key", "(not shown)", _KEY_RULE)
+    return usable[0]
+
+
+def _opened(capsule: Capsule, answer: Answer) -> Answer:
+    """Return what the collector answered, or the relay: its word on an upload does not count."""
+    kind = answer.content_type.partition(";")[0].strip().lower()
+    if answer.status != OK or kind != ANSWER_TYPE:
+        return Answer(answer.status if answer.status != OK else 0, answer.retry_after)
+    try:
+        inner = binary_http.decode_response(capsule.open_answer(answer.body))
+    except ValueError:
+        raise TransportError("no answer: the relay's cannot be opened") from None
+    fields = dict(inner.fields)
+    wait = wait_of(inner.status, fields.get("retry-after"), fields.get("date"))
+    return Answer(inner.status, wait, inner.content, fields.get("content-type", ""))
