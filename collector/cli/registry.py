@@ -240,13 +240,13 @@ def _show_plan(
 
 
 def _show_shuffled(metric: Metric, reports: int, colluding: float, as_json: bool) -> None:
-    from ..planning.amplification import shuffled_data, shuffled_lines
+    from ..planning.shuffling import shuffled_data, shuffled_lines
 
     if as_json:
-        data = shuffled_data(metric, reports, colluding)
+        data = shuffled_data(metric, reports, Fraction(str(colluding)))
         click.echo(json.dumps(data, ensure_ascii=False, indent=2))
         return
-    for line in shuffled_lines(metric, reports, colluding):
+    for line in shuffled_lines(metric, reports, Fraction(str(colluding))):
         click.echo(line)
 
 

@@ -1,9 +1,8 @@
-"""What a relay leaves of ε: what reports tell of a device once their order is lost.  Pure.
+"""How much less shuffled reports tell of a device than its report: bounds from both sides.  Pure.
 
 A relay that shuffles the reports of n devices hides which of them is whose.  Then the collector
 cannot tell two answers of one device apart by more than a smaller ε, with a small chance δ of more.
-That holds against who does not see what reaches the relay.  It never changes what a report itself
-may tell, which is the ε of the registry.
+Neighbours differ in what one device holds; that, and how many, devices report is no secret.
 
 Source: Balle, Bell, Gascón, Nissim, *The Privacy Blanket of the Shuffle Model*, CRYPTO 2019,
     Lemma 5.3: with laws P, Q of two values, w the least law of all values at each report, and
@@ -19,34 +18,28 @@ Derived: that mean over all mechanisms of e^ε0 = E whose laws have a total vari
     all follow from one by sums.  The number of those that add the third is spread to a few values.
     The reduction of Wang et al., arXiv 2304.05007, puts its mean in its place, which is too little:
     enumerating GRR of four items, a test passes that.
+Attack: if all others hold a third value, of law w itself, the same sum is no bound but the
+    divergence, so the ε at which it is δ is one that somebody who knows the others can reach.  To
+    look only at which of two items a report supports is a choice of the attacker.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from client_sdk.core.epoch import ONCE
 from client_sdk.core.errors import InvalidParameterError
-from client_sdk.mechanisms import MAX_REPORTS, TextMechanism
-from client_sdk.registry.metric import Metric
+from client_sdk.mechanisms import MAX_REPORTS
 
-from ..core.text_tables import table_lines
-
-DELTA: Final = 1e-8  # the chance of more that a plan allows
-WINDOWS: Final = (1, 4, 13, 52)  # that are told together
-ASSUMES: Final = (
-    "it holds against who sees shuffled reports only: the relay is run by somebody else, who does "
-    "not collude with the collector, and an upload holds this report alone"
-)
 _ROUNDED: Final = 1 + 1e-12  # of a variation that was computed in floats
-_HALVINGS: Final = 32  # of the interval; the upper end is told
+_NEAR: Final = 1e-5  # of itself: how near a stated end is to the other side
+_MOST_STEPS: Final = 64
 _SLACK: Final = 1e-6  # of delta: kept back for rounding, and as much for what is not summed
 _TAIL: Final = 60.0  # standard deviations after which a binomial tail is 0 as a double
 _STEPS: Final = (-4.0, -2.5, -1.25, 0.0, 1.25, 2.5, 4.0)  # deviations
@@ -68,7 +61,20 @@ class Shuffled:
     devices: int
 
 
-@lru_cache(maxsize=1024)
+@dataclass(frozen=True)
+class Crossing:
+    """The chances that a report speaks for the first of two values and not for the other.
+
+    *own* where the device holds the first, *other* where the other, *crowd* where a third; those
+    of the other value are the same the other way round.
+    """
+
+    own: float
+    other: float
+    crowd: float
+
+
+@lru_cache(maxsize=4096)
 def shuffled(
     epsilon: float, devices: int, delta: float, variation: float | None = None
 ) -> Shuffled:
@@ -85,79 +91,10 @@ def shuffled(
     _require(1 <= devices <= MAX_REPORTS, "devices", devices, f"must be from 1 to {MAX_REPORTS}")
     _require(_LEAST_DELTA <= delta < 1, "delta", delta, f"must be from {_LEAST_DELTA:g} to below 1")
     _require(beta > 0, "variation", variation, "must be above 0")
-    total = _Sum(epsilon, devices, beta, delta * _SLACK)
-    enough = delta * (1 - 2 * _SLACK)
-    low, high = 0.0, epsilon
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        if total.divergence(middle) <= enough:
-            high = middle
-        else:
-            low = middle
-    return Shuffled(high, delta, devices)
-
-
-def refusal(metric: Metric) -> str | None:
-    """Return why nothing can be claimed of shuffled reports of *metric*; None if something can."""
-    if metric.policy is not None:
-        return f"{metric.longitudinal}: a device's reports resemble each other, so they are linked"
-    if metric.mechanism.delta:
-        return f"{metric.mechanism_name}: its own delta is above 0, and the bound is for none"
-    if isinstance(metric.mechanism, TextMechanism):
-        return "strings: which part of a string a report is about is not hidden"
-    return None
-
-
-def shuffled_of(metric: Metric, devices: int, delta: float = DELTA) -> Shuffled:
-    """Return what holds for reports of *metric* by *devices* honest devices, shuffled.
-
-    Raises: InvalidParameterError: nothing can be claimed of it, or a number is at fault.
-    """
-    reason = refusal(metric)
-    _require(reason is None, "metric", metric.name, reason or "")
-    mechanism = metric.mechanism
-    return shuffled(float(mechanism.spent), devices, delta, mechanism.variation(np))
-
-
-def shuffled_data(metric: Metric, devices: int, colluding: float = 0.0) -> dict[str, Any]:
-    """Return the same as ``shuffled_lines`` as JSON types."""
-    bounds = _windows(metric, devices, colluding)
-    claimed = {"metric": metric.name, "epsilon_report": float(metric.mechanism.spent)}
-    if isinstance(bounds, str):
-        return {**claimed, "windows": [], "reason": bounds}
-    windows = [{"windows": k, **asdict(bound)} for k, bound in bounds]
-    return {**claimed, "windows": windows, "assumes": ASSUMES}
-
-
-def _windows(metric: Metric, devices: int, colluding: float) -> list[tuple[int, Shuffled]] | str:
-    """Return of each number of windows what holds of them together; why nothing does."""
-    honest = int(devices * (1 - colluding))
-    if reason := refusal(metric):
-        return reason
-    if honest < 1:
-        return "no honest device reports"
-    window = shuffled_of(metric, honest)
-    several = WINDOWS[1:] if metric.every != ONCE else ()
-    return [(1, window), *((k, composed(window, k, window.delta)) for k in several)]
-
-
-def shuffled_lines(metric: Metric, devices: int, colluding: float = 0.0) -> Iterator[str]:
-    """Yield the plan of a relay as text: one window, and several of the same device together.
-
-    Args: devices: that report in one window, of the smallest segment that is told apart.
-          colluding: the part of them that works with the collector, and hides nobody.
-    """
-    bounds = _windows(metric, devices, colluding)
-    if isinstance(bounds, str):
-        yield f"{metric.name}: no claim for a relay: {bounds}"
-        return
-    yield (
-        f"{metric.name}: a relay that shuffles {bounds[0][1].devices:,} reports leaves of ε "
-        f"{float(metric.mechanism.spent):.3g}, but for a chance of δ"
-    )
-    rows = [[str(k), above(bound.epsilon), above(bound.delta)] for k, bound in bounds]
-    yield from table_lines([["windows", "ε", "δ"], *rows], ">>>", indent="  ")
-    yield ASSUMES
+    total = _bounded(epsilon, devices, beta, delta * _SLACK)
+    guess = closed_form(epsilon, devices, delta) / 2
+    _, least = _bracket(total.divergence, delta * (1 - 2 * _SLACK), epsilon, guess)
+    return Shuffled(least, delta, devices)
 
 
 def divergence(
@@ -165,7 +102,18 @@ def divergence(
 ) -> float:
     """Return the δ at which *epsilon_shuffled* holds: the other direction of ``shuffled``."""
     beta = math.tanh(epsilon / 2) if variation is None else variation
-    return _Sum(epsilon, devices, beta, _LEAST_DELTA).divergence(epsilon_shuffled)
+    return _bounded(epsilon, devices, beta, _LEAST_DELTA).divergence(epsilon_shuffled)
+
+
+def reached(crossing: Crossing, devices: int, delta: float) -> float:
+    """Return an ε that does not hold of *devices* shuffled reports: an attack tells more.
+
+    It knows what all others hold, and counts which of two values each report speaks for.
+    """
+    attack = _attacked(crossing, devices, delta * _SLACK)
+    highest = math.log(crossing.own / crossing.other)
+    guess = closed_form(highest, devices, delta) / 2
+    return _bracket(attack.divergence, delta * (1 + _SLACK), highest, guess)[0]
 
 
 def closed_form(epsilon: float, devices: int, delta: float) -> float:
@@ -181,53 +129,131 @@ def closed_form(epsilon: float, devices: int, delta: float) -> float:
     return min(epsilon, math.log1p((odds - 1) * (noise + 4 / devices)))
 
 
-def composed(window: Shuffled, epochs: int, spare: float) -> Shuffled:
-    """Return what holds of *epochs* epochs together, each of which tells as much as *window*.
+def composed(windows: Sequence[Shuffled], spare: float) -> Shuffled:
+    """Return what holds of several windows together, whose noise is drawn anew.
 
     The least of plain and of advanced composition; the latter takes *spare* more of delta.
 
-    Source: Dwork, Roth, 2014, Theorems 3.16 and 3.20.
-    Raises: InvalidParameterError: there is no epoch, or nothing to spare.
+    Derived: but for δ, the loss of a window is at most that of randomized response: ε or -ε, of a
+        mean of at most ε tanh(ε/2) (Kairouz, Oh, Viswanath, *The Composition Theorem for
+        Differential Privacy*, ICML 2015).  By Hoeffding's inequality the sum of losses passes its
+        mean by t with a chance of at most exp(-t² / (2 Σ ε²)).
+    Raises: InvalidParameterError: there is no window, or nothing to spare.
     """
-    _require(epochs >= 1, "epochs", epochs, "must be at least 1")
+    _require(len(windows) > 0, "windows", 0, "must be at least 1")
     _require(0 < spare < 1, "spare", spare, "must be between 0 and 1")
-    plain = epochs * window.epsilon
-    spread = window.epsilon * math.sqrt(2 * epochs * math.log(1 / spare))
-    advanced = spread + epochs * window.epsilon * math.expm1(window.epsilon)
-    return Shuffled(min(plain, advanced), epochs * window.delta + spare, window.devices)
+    losses = [window.epsilon for window in windows]
+    deltas = math.fsum(window.delta for window in windows)
+    devices = min(window.devices for window in windows)
+    plain = math.fsum(losses) * _ROUNDED
+    reach = math.sqrt(2 * math.log(1 / spare) * math.fsum(loss**2 for loss in losses))
+    advanced = (math.fsum(loss * math.tanh(loss / 2) for loss in losses) + reach) * _ROUNDED
+    if plain <= advanced:
+        return Shuffled(plain, deltas, devices)
+    return Shuffled(advanced, deltas + spare, devices)
+
+
+def _bounded(epsilon: float, devices: int, variation: float, omitted: float) -> _Sum:
+    """Return the sum of the worst mechanism of *epsilon* and *variation*."""
+    odds = math.exp(epsilon)
+    alpha = variation / math.expm1(epsilon)
+    neither = 1 - alpha * (odds + 1)
+    neither = neither if neither > _NONE else 0.0  # it only lowers the sum
+    rest = 1 - 2 * alpha
+    third = neither / odds / rest if neither else 0.0
+    return _Sum(
+        devices, odds=odds, scale=1.0, chance=alpha, third=third, weight=odds, omitted=omitted
+    )
+
+
+def _attacked(crossing: Crossing, devices: int, omitted: float) -> _Sum:
+    """Return the sum of *crossing*, whose third kind are all that are of neither of two."""
+    own, other, crowd = crossing.own, crossing.other, crossing.crowd
+    rest = 1 - 2 * crowd
+    weight = (1 - own - other) / rest if rest > _NONE else 0.0
+    return _Sum(
+        devices, odds=own / other, scale=other / crowd, chance=crowd,
+        third=1.0, weight=weight, omitted=omitted, is_bound=False,
+    )  # fmt: skip
+
+
+def _bracket(
+    divergence: Callable[[float], float], enough: float, high: float, guess: float
+) -> tuple[float, float]:
+    """Return ε of a divergence above *enough*, and one little above it of at most *enough*.
+
+    The latter is *high* at most, at which there is no divergence.  Where it is nowhere above
+    *enough*, both are 0.  From *guess*, by false position: the logarithm falls about with ε².
+    """
+    low, above, below = 0.0, _nats(divergence(0.0), enough), -math.inf
+    if above <= 0:
+        return 0.0, 0.0
+    middle = guess
+    for step in range(_MOST_STEPS):
+        nats = _nats(divergence(middle), enough) if middle < high else -math.inf
+        if nats <= 0:
+            high, below = min(middle, high), nats
+        else:
+            low, above = middle, nats
+        if high - low <= _NEAR * high:
+            break
+        middle = (low + high) / 2
+        if math.isfinite(below) and step % 4 < 3:
+            middle = math.sqrt(low**2 + (high**2 - low**2) * above / (above - below))
+            nearer = _NEAR * high / 2  # beyond the guess, so that the other end comes near, too
+            middle += nearer if above < -below else -nearer
+            middle = min(max(middle, low + nearer), high - nearer)
+    return low, high
+
+
+def _nats(divergence: float, enough: float) -> float:
+    return math.log(divergence / enough) if divergence > 0 else -math.inf
 
 
 class _Sum:
-    """The sum whose mean positive part is the divergence, by how many add one of the first two."""
+    """The sum whose mean positive part is the divergence, by how many add one of the first two.
 
-    def __init__(self, epsilon: float, devices: int, variation: float, omitted: float) -> None:
-        """Leave out counts that together add *omitted* at most to the divergence."""
-        self.odds = math.exp(epsilon)
-        self.alpha = variation / math.expm1(epsilon)
-        neither = 1 - self.alpha * (self.odds + 1)
-        neither = neither if neither > _NONE else 0.0  # it only lowers the sum
-        chance = min(1.0, 2 * self.alpha)
-        self.omitted, rare = omitted, omitted / (2 * self.odds)  # a device adds less than the odds
-        self.first, last = _range(devices, chance, rare)
+    With B = e^epsilon a device adds scale (odds - B) with *chance*, scale (1 - B odds) with
+    *chance*, and of the rest the part *third* adds weight (1 - B).
+    """
+
+    def __init__(
+        self,
+        devices: int,
+        *,
+        odds: float,
+        scale: float,
+        chance: float,
+        third: float,
+        weight: float,
+        omitted: float,
+        is_bound: bool = True,
+    ) -> None:
+        """Leave out counts that together add *omitted* at most, which a bound adds again."""
+        self.odds, self.scale, self.weight = odds, scale, weight
+        pair = min(1.0, 2 * chance)
+        rare = omitted / (2 * odds)  # a device of a bound adds less than the odds
+        self.omitted = omitted if is_bound else 0.0
+        self.first, last = _range(devices, pair, rare)
         self.first = max(self.first, 1)
         self.m = np.arange(self.first, last + 1, dtype=np.float64)
-        self.before = self.alpha * _binomial(devices - 1, self.m - 1, chance)
-        self.same = _binomial(devices, self.m, chance) / devices
-        third = neither / self.odds / (1 - chance) if neither else 0.0
-        self.mean = self.odds * third * (devices - self.m)
+        self.before = chance * scale * _binomial(devices - 1, self.m - 1, pair)
+        self.same = _binomial(devices, self.m, pair) / devices
+        self.mean = weight * third * (devices - self.m)
         self.nodes = _spread(devices - self.first, third, rare, many=self.m.size > _MANY)
 
     def divergence(self, epsilon: float) -> float:
-        """Return a bound of what the law of one value exceeds e^epsilon times another's by."""
+        """Return what the law of one value exceeds e^epsilon times another's by."""
         return self.omitted + sum(
-            weight * self._excess(epsilon, self.mean + self.odds * offset)
+            weight * self._excess(epsilon, self.mean + self.weight * offset)
             for offset, weight in self.nodes
         )
 
     def _excess(self, epsilon: float, third: _Floats) -> float:
         """Return the mean positive part, where those of the third kind add *third* to each m."""
         bound, odds = math.exp(epsilon), self.odds
-        least = (third * (bound - 1) + self.m * (bound * odds - 1)) / ((odds - 1) * (1 + bound))
+        from_third = third / self.scale * (bound - 1)
+        least = (from_third + self.m * (bound * odds - 1)) / ((odds - 1) * (1 + bound))
         least = np.clip(np.floor(least) + 1, 0, self.m + 1)  # of the first kind, from which it is
         tail, edge = self._tails(least)
         pair = self.before * ((odds - bound) * (tail + edge) + (1 - bound * odds) * tail)
@@ -332,12 +358,6 @@ def _stirling(n: int) -> float:
 
 
 _FEW: Final = np.array([math.lgamma(i + 1) - _stirling(i) if i else 0.0 for i in range(16)])
-
-
-def above(number: float) -> str:
-    """Return *number* with three digits, rounded up: a bound is never told smaller than it is."""
-    unit = 10.0 ** (math.floor(math.log10(number)) - 2)
-    return f"{math.ceil(number / unit * (1 - 1e-12)) * unit:.3g}"
 
 
 def _require(holds: bool, name: str, value: object, rule: str) -> None:

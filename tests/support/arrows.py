@@ -30,6 +30,7 @@ ESTIMATORS: Final = (
     "collector.analytics.poisoning.findings",
     "collector.analytics.poisoning.influence",
     "collector.planning.amplification",
+    "collector.planning.shuffling",
     "collector.planning.buckets",
     "collector.query.release.release",
 )
@@ -53,6 +54,7 @@ HOMES: Final = {
         "collector.demo.fleet",
         "collector.estimation",
         "collector.planning.amplification",
+        "collector.planning.shuffling",
         "collector.planning.buckets",
         "collector.query.release.release",
     ),
