@@ -25,6 +25,9 @@ SIZE_CLASSES: Final = (1_024, 4_096, 16_384, MAX_DEVICE_BODY)  # bytes; of a pad
 MAX_GATEWAY_BODY: Final = 8 * 1024 * 1024  # bytes; a few columns of a million reports
 MAX_INFLATION: Final = 4  # decompressed bytes per allowed body byte; JSON of payloads gains less
 
+RELAY_WAIT: Final = 22.0  # seconds that a device waits for an answer through a relay: the batch and
+# the way; of the 25 that a child has for sending, the rest is for the connection
+
 MAX_ANSWER: Final = 64 * 1024  # bytes; a rejection for each of 256 columns is a third of it
 
 MAX_COLUMNS: Final = 256  # columns an upload; one a metric and epoch

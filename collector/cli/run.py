@@ -1,6 +1,6 @@
-"""Commands that run Hearsay: ``hearsay init``, ``serve``, ``worker``, ``acl`` and ``demo``.
+"""Commands that run Hearsay: ``hearsay init``, ``serve``, ``worker``, ``relay``, ``acl``, ``demo``.
 
-They prepare the store and its users, each with the least that it needs, and run the two processes;
+They prepare the store and its users, each with the least that it needs, and run the processes;
 the demo runs the whole of it here.
 """
 
@@ -10,6 +10,7 @@ import os
 import signal
 import threading
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -80,6 +81,46 @@ def worker(check: bool) -> None:
     on_stop(stop.set, lambda: os._exit(0))
     beat = Heartbeat(Path(heartbeat)) if heartbeat else None
     run_worker(Config.from_env(), stop, beat)
+
+
+@main.command()
+@click.option("--to", required=True, help="Address of the collector.")
+@click.option(
+    "--batch",
+    type=click.IntRange(1, 4_096),
+    default=100,
+    show_default=True,
+    help="Networks whose messages make a batch leave.",
+)
+@click.option("--within", default="15s", show_default=True, help="Or the longest that one gathers.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65_535),
+    default=8100,
+    show_default=True,
+    help="Port to listen on.",
+)
+@click.option(
+    "--per-network",
+    type=click.IntRange(1),
+    default=1_000,
+    show_default=True,
+    help="Messages that one network may send a minute.",
+)
+@click.option("--behind", multiple=True, help="A proxy whose X-Forwarded-For is believed.")
+@click.option(
+    "--certificate",
+    default="",
+    help="File of the certificate, to end TLS here.",
+)
+@click.option("--key", default="", help="File of its private key.")
+@explained
+def relay(within: str, behind: tuple[str, ...], **options: Any) -> None:
+    """Pass sealed messages of devices on to a collector, many at a time, and keep none."""
+    from ..relay.process import Settings, seconds
+
+    Settings(within=seconds("--within", within), behind=behind, **options).start()
 
 
 @main.command()

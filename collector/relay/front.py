@@ -1,0 +1,187 @@
+"""What devices meet: one request, one wait, and one answer of one size.
+
+A POST of ``message/ohttp-req``, at whatever path, waits for its batch (RFC 9458: the client waits).
+Every answer is filled up to a multiple of ANSWER_SIZE bytes, head and all, by a header of zeros,
+which touches no message: its length on the wire tells neither whether the collector took the upload
+nor whether there was an answer at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from http import HTTPStatus
+from typing import Any, Final
+
+from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
+
+from client_sdk.core.limits import MAX_DEVICE_BODY
+
+from ..core.logs import Incidents
+from .batches import Batches
+from .carrier import REQUEST, RESPONSE
+from .networks import Network, Rates, network_of
+
+MAX_MESSAGE: Final = MAX_DEVICE_BODY + 4_096  # bytes: the largest upload, its token and its seal
+BODY_S: Final = 10.0  # seconds in which a message must have come
+ANSWER_SIZE: Final = (
+    2_048  # bytes on the wire; an acknowledgement, sealed and with its head, is less
+)
+REPORT_S: Final = 600.0  # seconds between two lines on what passed
+LIVE: Final = "/livez"
+_HEAD: Final = len(
+    "HTTP/1.1 200 \r\n"
+    "content-type: \r\n"
+    "cache-control: no-store\r\n"
+    "padding: \r\n"
+    "server: granian\r\n"
+    "content-length: \r\n"
+    "date: Mon, 23 Nov 2026 05:02:21 GMT\r\n"
+    "\r\n"
+)
+_PHRASES: Final = {413: "Payload Too Large"}  # as the server writes it, and Python does not
+_TEXT: Final = "text/plain; charset=utf-8"
+_WHY: Final = {
+    HTTPStatus.BAD_REQUEST: "an empty message: send an encapsulated request",
+    HTTPStatus.METHOD_NOT_ALLOWED: "only POST is relayed",
+    HTTPStatus.REQUEST_TIMEOUT: f"the message must come within {BODY_S:.0f} s",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: f"a message may have at most {MAX_MESSAGE} bytes",
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: f"only {REQUEST} is relayed",
+    HTTPStatus.TOO_MANY_REQUESTS: "your network sends too much: keep the message, try again later",
+    HTTPStatus.SERVICE_UNAVAILABLE: "no answer: keep the message, try again later",
+}
+_log = logging.getLogger("hearsay.relay")
+
+
+class _RefusalError(Exception):
+    """A message is not taken; the status says why."""
+
+    def __init__(self, status: HTTPStatus) -> None:
+        self.status = status
+        super().__init__(status.phrase)
+
+
+def padding(status: int, kind: str, body: bytes) -> str:
+    """Return what fills an answer up to a multiple of ANSWER_SIZE bytes."""
+    phrase = _PHRASES.get(status, HTTPStatus(status).phrase)
+    size = _HEAD + len(phrase) + len(kind) + len(str(len(body))) + len(body)
+    return "0" * (-size % ANSWER_SIZE)
+
+
+class Front:
+    """The relay by the server's own protocol (RSGI)."""
+
+    def __init__(
+        self,
+        batches: Batches,
+        rates: Rates,
+        behind: tuple[Network, ...] = (),
+        *,
+        body_s: float = BODY_S,
+        report_s: float = REPORT_S,
+    ) -> None:
+        """Let messages wait in *batches*, as far as *rates* allow.
+
+        Args: behind: the proxies whose X-Forwarded-For is believed.
+        """
+        self._batches, self._rates, self._behind = batches, rates, behind
+        self._body_s, self._report_s = body_s, report_s
+        self._incidents = Incidents(time.monotonic)
+
+    def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Start the beats of the batches, and the reports to the operator."""
+        self._loop = loop
+        self._batches.start()
+        self._next = loop.call_later(self._report_s, self._report)
+
+    def stop(self) -> None:
+        """Send those that wait away: their devices come again."""
+        self._batches.stop()
+
+    def __rsgi_del__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """End both."""
+        self._next.cancel()
+        self.report()
+        self._batches.close()
+
+    async def __rsgi__(self, scope: Any, protocol: Any) -> None:
+        """Answer one request."""
+        try:
+            if scope.path == LIVE and scope.method in ("GET", "HEAD"):
+                protocol.response_str(
+                    200, [("content-type", "application/json")], '{"status":"ok"}'
+                )
+                return
+            try:
+                network = self._admit(scope)
+                message = await self._read(scope, protocol)
+                answer = await self._batches.pass_on(message, network)
+                if answer is None:
+                    raise _RefusalError(HTTPStatus.SERVICE_UNAVAILABLE)
+                _answer(protocol, HTTPStatus.OK, RESPONSE, answer)
+            except _RefusalError as error:
+                _answer(protocol, error.status, _TEXT, f"{_WHY[error.status]}\n".encode())
+        except ProtocolClosed:
+            pass  # the device has gone; it sends again
+
+    def _admit(self, scope: Any) -> bytes:
+        """Return the network of a request that may be read.  Raises _RefusalError."""
+        if scope.method != "POST":
+            raise _RefusalError(HTTPStatus.METHOD_NOT_ALLOWED)
+        if scope.headers.get("content-type") != REQUEST:
+            raise _RefusalError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+        forwarded = scope.headers.get_all("x-forwarded-for")
+        if forwarded and not self._behind:
+            text = "a proxy stands before the relay: name it by --behind, or all devices are one"
+            self._incidents.tell(_log, "proxy", text)
+        network = network_of(scope.client, forwarded, self._behind)
+        if not self._rates.admit(network):
+            self._batches.counts.refused += 1
+            raise _RefusalError(HTTPStatus.TOO_MANY_REQUESTS)
+        return network
+
+    async def _read(self, scope: Any, protocol: Any) -> bytes:
+        """Return the message.  Raises _RefusalError, ProtocolClosed."""
+        length = scope.headers.get("content-length")  # digits: the server has checked it
+        if length is not None and int(length) > MAX_MESSAGE:
+            raise _RefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        parts, size = [], 0
+        try:
+            async with asyncio.timeout(self._body_s):
+                async for part in protocol:
+                    size += len(part)
+                    if size > MAX_MESSAGE:
+                        raise _RefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+                    parts.append(part)
+        except TimeoutError:
+            raise _RefusalError(HTTPStatus.REQUEST_TIMEOUT) from None
+        if not size:
+            raise _RefusalError(HTTPStatus.BAD_REQUEST)
+        return b"".join(parts)
+
+    def _report(self) -> None:
+        self._next = self._loop.call_later(self._report_s, self._report)
+        self.report()
+
+    def report(self) -> None:
+        """Tell the operator what passed since the last time, if anything did."""
+        counts = self._batches.take_counts()
+        if counts.messages or counts.refused:
+            _log.info(
+                "%d messages in %d batches, the smallest of %d; %d without an answer, %d refused",
+                counts.messages,
+                counts.batches,
+                counts.smallest,
+                counts.unanswered,
+                counts.refused,
+            )
+
+
+def _answer(protocol: Any, status: HTTPStatus, kind: str, body: bytes) -> None:
+    headers = [
+        ("content-type", kind),
+        ("cache-control", "no-store"),
+        ("padding", padding(status, kind, body)),
+    ]
+    protocol.response_bytes(int(status), headers, body)

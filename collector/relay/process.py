@@ -1,0 +1,166 @@
+"""The relay as a process of its own, started by ``hearsay relay``.
+
+Run as ``python -m collector.relay SETTINGS``, with the settings as JSON: a process that loads these
+modules and the HTTP server, and neither the store nor a registry, whatever the command loads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from ipaddress import ip_network
+from pathlib import Path
+from random import SystemRandom
+from typing import Any, Final
+
+from granian.constants import HTTPModes, Interfaces
+from granian.errors import ConfigurationError
+from granian.http import HTTP1Settings
+from granian.log import LogLevels
+from granian.server.embed import Server
+
+from client_sdk.core.limits import RELAY_WAIT
+
+from ..core.errors import CollectorError, ConfigError
+from ..core.logs import configure, server_config
+from .batches import CARRY_S, Batches
+from .carrier import Carrier
+from .front import Front
+from .networks import Network, Rates
+
+ROLE: Final = "relay"
+LONGEST_S: Final = 600.0  # seconds that a batch may gather: proxies and phones drop such a request
+# seconds for which every device waits while a batch gathers: less what carrying and connecting take
+PATIENT_S: Final = RELAY_WAIT - CARRY_S - 2.0
+GRACE_S: Final = 8.0  # seconds to end in; supervisors kill after 10 or more
+_CONNECTIONS: Final = 10_000  # each holds a message that waits
+_QUEUE: Final = 1_024  # connections that the system keeps waiting
+_HEADERS_MS: Final = 5_000  # milliseconds in which the headers of a request must have come
+_BUFFER: Final = 16 * 1024  # bytes of headers, and of a body at a time
+_UNITS: Final = {"s": 1.0, "m": 60.0}
+_log = logging.getLogger("hearsay.relay")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a relay is told."""
+
+    to: str
+    batch: int
+    within: float  # seconds
+    host: str
+    port: int
+    per_network: int  # messages a minute
+    behind: tuple[str, ...]  # proxies
+    certificate: str  # file; "": plain HTTP
+    key: str  # file
+
+    def start(self) -> None:
+        """Become the relay.  Raises ConfigError: before this process is replaced."""
+        _front_of(self)
+        command = [sys.executable, "-m", __package__, json.dumps(asdict(self))]
+        os.execv(sys.executable, command)  # noqa: S606  # no shell is meant
+
+    def networks(self) -> tuple[Network, ...]:
+        """Return the networks of the proxies.  Raises ConfigError."""
+        try:
+            return tuple(ip_network(text) for text in self.behind)
+        except ValueError:
+            rule = "must be the address or network of a proxy, such as 10.0.3.7"
+            raise ConfigError("--behind", ",".join(self.behind), rule) from None
+
+
+def seconds(option: str, text: str) -> float:
+    """Return the seconds of *text*, such as ``15s`` or ``10m``.  Raises ConfigError."""
+    number, unit = text[:-1], text[-1:]
+    value = int(number) * _UNITS[unit] if number.isdecimal() and unit in _UNITS else 0.0
+    if not 1 <= value <= LONGEST_S:
+        raise ConfigError(option, text, "must be from 1s to 10m")
+    return value
+
+
+def _front_of(settings: Settings) -> Front:
+    """Return the application.  Raises ConfigError."""
+    if bool(settings.certificate) is not bool(settings.key):
+        raise ConfigError("--certificate", settings.certificate, "needs --key, and --key needs it")
+    carrier, networks = Carrier(settings.to), settings.networks()
+    shuffle = SystemRandom().shuffle
+    batches = Batches(carrier.carry, settings.batch, settings.within, shuffle)
+    return Front(batches, Rates(settings.per_network, time.monotonic), networks)
+
+
+def _require_free(host: str, port: int) -> None:
+    """Raise ConfigError if somebody listens: the server would share the port, and the traffic."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise ConfigError("--port", port, f"cannot be listened on: {error}") from None
+
+
+async def _serve(settings: Settings, front: Front) -> None:
+    tls: dict[str, Any] = {}
+    if settings.certificate:
+        tls = {"ssl_cert": Path(settings.certificate), "ssl_key": Path(settings.key)}
+    server = Server(
+        front,
+        address=settings.host,
+        port=settings.port,
+        interface=Interfaces.RSGI,
+        backlog=_QUEUE,
+        backpressure=_CONNECTIONS,
+        http=HTTPModes.http1,
+        http1_settings=HTTP1Settings(header_read_timeout=_HEADERS_MS, max_buffer_size=_BUFFER),
+        log_level=LogLevels.error,  # at its start it warns that one process is all there is
+        log_dictconfig=server_config(ROLE),
+        log_access=False,  # an access log would hold addresses
+        websockets=False,
+        **tls,
+    )
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        front.stop()
+        server.stop()  # type: ignore[no-untyped-call]  # the server has no types here
+        loop.call_later(GRACE_S, os._exit, 0)  # what is on its way is sent again by its device
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    await server.serve()
+
+
+def run(settings: Settings) -> None:
+    """Relay until stopped.  Raises ConfigError."""
+    front = _front_of(settings)
+    _require_free(settings.host, settings.port)
+    _log.info(
+        "relay started: batches of %d networks, or each %g s", settings.batch, settings.within
+    )
+    if settings.within > PATIENT_S:
+        text = "devices of short-lived programs wait %g s for a batch and come again later"
+        _log.warning(text, PATIENT_S)
+    try:
+        asyncio.run(_serve(settings, front))
+    except ConfigurationError as error:
+        raise ConfigError("--certificate", settings.certificate, str(error)) from None
+    _log.info("relay stopped")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run with the settings that ``Settings.start`` has written."""
+    [text] = arguments
+    fields: dict[str, Any] = json.loads(text)
+    configure(ROLE)
+    try:
+        run(Settings(**{**fields, "behind": tuple(fields["behind"])}))
+    except CollectorError as error:
+        raise SystemExit(f"Error: {error}") from None
