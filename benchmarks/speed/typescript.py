@@ -50,7 +50,11 @@ NODE_BAR: Final = 1.0  # milliseconds of record, 99 of 100 calls
 CHROMIUM_BAR: Final = 5.0
 METRICS: Final = 100  # of a registry that is read
 READ_BAR: Final = 25.0  # milliseconds of processor time
-BARS: Final = {"hearsay, one mechanism": 10.0, "hearsay, all mechanisms": 16.0}  # KB, gzipped
+BARS: Final = {  # KB, gzipped
+    "hearsay, one mechanism": 10.0,
+    "hearsay, all mechanisms": 16.0,
+    "hearsay, the relay's part alone": 25.0,
+}
 
 CLIENT: Final = (
     "new Client({ endpoint, writeKey, registry, mechanisms, consent: 'granted', store })"
@@ -80,6 +84,18 @@ BUNDLES: Final = (
         "",
         f"{BROWSER} import {{ allMechanisms as mechanisms }} from 'hearsay-telemetry/mechanisms';"
         f" {GIVEN} const store = indexedDbStore('app'); {CLIENT}",
+    ),
+    Bundle(
+        "hearsay, one mechanism and a relay",
+        "",
+        f"{BROWSER} import {{ grr }} from 'hearsay-telemetry/mechanisms/grr';"
+        f" import {{ relay }} from 'hearsay-telemetry/parts/relay'; {GIVEN}"
+        f" const mechanisms = [grr, relay], store = indexedDbStore('app'); {CLIENT}",
+    ),
+    Bundle(
+        "hearsay, the relay's part alone",
+        "",
+        "import { relay } from 'hearsay-telemetry/parts/relay'; globalThis.part = relay;",
     ),
     Bundle(
         "@aptabase/web",

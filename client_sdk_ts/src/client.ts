@@ -23,7 +23,7 @@ import { type Segment, wholeSegment } from "./registry/segment.js";
 import { memoryStore, sessionStore } from "./storage/memory.js";
 import type { Store } from "./storage/store.js";
 import { noUptime, type Uptimes } from "./storage/trusted_clock.js";
-import { type Answer, fetchTransport, type Transport } from "./upload/transport.js";
+import { type Answer, directTransport, type Exchange, fetchExchange, type Transport } from "./upload/transport.js";
 import type { Delivery } from "./upload/uploader.js";
 import { shown, underCaps } from "./wording.js";
 
@@ -39,6 +39,10 @@ export interface ClientOptions {
   /** The base URL of the collector: https, or http to this machine. */
   readonly endpoint: string;
   readonly writeKey: string;
+  /** The URL of a relay, by which all is sent, so that the collector learns no address; with the part `relay`. */
+  readonly relay?: string;
+  /** The keys of the collector that `hearsay oblivious-key` printed; with `relay`. */
+  readonly relayKey?: string;
   /** What `hearsay registry compile` wrote: the parsed JSON, or its text. */
   readonly registry: unknown;
   /** Those that the registry names, types of values and parts, each imported by itself; `allMechanisms` are all. */
@@ -78,6 +82,8 @@ export interface ClientOptions {
 export interface Platform {
   /** Keeps `write` to be called before the process ends; returns what forgets it. */
   readonly atEnd?: (write: () => void) => () => void;
+  /** Makes requests; by default `fetch`. */
+  readonly exchange?: Exchange;
 }
 
 /**
@@ -103,7 +109,7 @@ export class Client<Values extends object = Record<string, unknown>> {
   readonly #keeps: boolean;
 
   /** Prepares to record; nothing is sent yet.  Throws InvalidParameterError, RegistryError, UnknownMechanismError. */
-  constructor(options: ClientOptions, { atEnd }: Platform = {}) {
+  constructor(options: ClientOptions, { atEnd, exchange = fetchExchange }: Platform = {}) {
     requireKnown(options);
     const { clock = Date.now, dryRun = false, store } = options;
     const [mechanisms, types, parts] = sorted(options.mechanisms);
@@ -115,9 +121,7 @@ export class Client<Values extends object = Record<string, unknown>> {
     const segment = wholeSegment(registry, options.segment ?? {}, automation !== null);
     const ignored = registry.automation === "segment" ? null : automation;
     const answer = consentOf(options.consent);
-    const transport = dryRun
-      ? this.#withholding()
-      : (options.transport ?? fetchTransport(options.endpoint, options.writeKey));
+    const transport = dryRun ? this.#withholding() : transportOf(exchange, options, parts);
     this.#store = dryRun ? memoryStore() : storeOf(store, registry);
     this.#dryRun = dryRun;
     this.#keeps = store !== "session";
@@ -248,7 +252,7 @@ export class Client<Values extends object = Record<string, unknown>> {
 }
 
 const OPTIONS =
-  "endpoint writeKey registry mechanisms consent store segment caps strict dryRun onReport log optOuts transport clock uptime randomness".split(" ");
+  "endpoint writeKey relay relayKey registry mechanisms consent store segment caps strict dryRun onReport log optOuts transport clock uptime randomness".split(" ");
 
 /** Throws InvalidParameterError: of a `dryrun` or a `cap` nothing would come, and programs in JavaScript have no compiler. */
 export function requireKnown(options: unknown): void {
@@ -285,6 +289,14 @@ function requireAll({ metrics, retireKey, seats }: Registry, mechanisms: Readonl
     need(aggregate, "aggregates");
     need(longitudinal !== "fresh", "permanent");
   }
+}
+
+/** Returns the way to the collector: by the relay if there is one, and then by no other. */
+function transportOf(exchange: Exchange, options: ClientOptions, { relay }: Parts): Transport {
+  const { endpoint, writeKey, transport } = options;
+  if ((options.relay ?? options.relayKey) === undefined) return transport ?? directTransport(exchange, endpoint, writeKey);
+  if (!relay) throw new UnknownMechanismError("relay", "part");
+  return relay.relayTransport(exchange, options);
 }
 
 /** The environment, where there is one as in Node and React Native, and the browser. */

@@ -6,7 +6,7 @@ import { Client as AnyClient, type ClientOptions, requireKnown } from "./client.
 import { nodeOptOuts } from "./privacy/node_opt_outs.js";
 import { DOCUMENT_FILE, type FileStore } from "./storage/file.js";
 import { nodeUptime } from "./storage/node_uptime.js";
-import { nodeTransport } from "./upload/node_transport.js";
+import { nodeExchange } from "./upload/node_transport.js";
 
 export * from "./index.js";
 export { nodeOptOuts } from "./privacy/node_opt_outs.js";
@@ -23,9 +23,8 @@ export class Client<Values extends object = Record<string, unknown>> extends Any
         ...options,
         uptime: options.uptime ?? nodeUptime, // an option that is there and undefined is left out, too
         optOuts: options.optOuts ?? nodeOptOuts({ folder, ledger: folder && join(folder, DOCUMENT_FILE) }),
-        ...(!options.dryRun && { transport: options.transport ?? nodeTransport(options.endpoint, options.writeKey) }),
       },
-      { atEnd },
+      { atEnd, exchange: nodeExchange },
     );
   }
 }

@@ -1,9 +1,10 @@
-/** What only some registries need: each part is an import of its own, so that no other is in a bundle. */
+/** What only some registries and clients need: each part is an import of its own, so that no other is in a bundle. */
 
 import type { randomizeBy } from "../mechanisms/longitudinal.js";
 import type { isInPanel } from "../privacy/panel.js";
 import type { aggregatorOf } from "../registry/aggregates.js";
 import type { tagOf } from "../storage/ledger.js";
+import type { relayTransport } from "../upload/ohttp.js";
 import type { fetchRetired } from "../upload/retired.js";
 import type { tick } from "./tick.js";
 import type { addTo } from "./windows.js";
@@ -13,7 +14,8 @@ export type Part =
   | { readonly name: "aggregates"; readonly addTo: typeof addTo; readonly aggregatorOf: typeof aggregatorOf; readonly tick: typeof tick }
   | { readonly name: "panel"; readonly isInPanel: typeof isInPanel }
   | { readonly name: "permanent"; readonly randomizeBy: typeof randomizeBy; readonly tagOf: typeof tagOf }
+  | { readonly name: "relay"; readonly relayTransport: typeof relayTransport }
   | { readonly name: "retirement"; readonly fetchRetired: typeof fetchRetired };
 
-/** The parts that a client was given: all that its registry needs. */
+/** The parts that a client was given: all that it needs. */
 export type Parts = { readonly [Name in Part["name"]]?: Extract<Part, { readonly name: Name }> };

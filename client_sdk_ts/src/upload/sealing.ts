@@ -18,6 +18,8 @@ import { MAX_BODY, SIZE_CLASSES, sealPadded } from "./wire.js";
 const MAX_SEALED = 5;
 /** Reports of one upload; 20 kB as JSON. */
 const MAX_REPORTS = 200;
+/** Reports of one upload where nothing else may be in it. */
+const ALONE = 1;
 /** Columns of one upload; one a metric and epoch. */
 const MAX_COLUMNS = 256;
 /** Bytes of JSON around payloads, and around segment and columns. */
@@ -38,13 +40,15 @@ export interface Upload extends SealedUpload {
 
 /** What one process remembers of what it sealed. */
 export interface Memory {
+  /** Reports of one upload. */
+  readonly reports: number;
   /** Bytes of a body; less once a proxy has refused that much. */
   body: number;
   /** Pieces of refused uploads that were never tried. */
   pieces: readonly Upload[];
 }
 
-export const newMemory = (): Memory => ({ body: MAX_BODY, pieces: [] });
+export const newMemory = (alone = false): Memory => ({ reports: alone ? ALONE : MAX_REPORTS, body: MAX_BODY, pieces: [] });
 
 /** Returns the upload whose turn it is; what was sealed comes first and, while tries fail, last. */
 export function take(
@@ -68,7 +72,7 @@ export function seal(state: State, day: number, memory: Memory, randomness: Rand
   if (piece) return piece;
   const segment = segmentOf(state, randomness);
   if (segment === null) return null;
-  const rows = fitting(state.reports.filter((report) => textOf(report) === segment).slice(0, MAX_REPORTS), memory.body);
+  const rows = fitting(state.reports.filter((report) => textOf(report) === segment).slice(0, memory.reports), memory.body);
   state.reports = state.reports.filter((report) => !rows.includes(report));
   return insert(state, day, rows, randomness, false);
 }
@@ -102,7 +106,7 @@ export function sealSmaller(
     if (piece.body.length > body && piece.rows.length > 1 && retract(state, piece)) pieces.push(...split(piece));
     else if (isUntouched(state, piece)) kept.push(piece);
   }
-  return { body, pieces: [...pieces, ...kept] };
+  return { ...memory, body, pieces: [...pieces, ...kept] };
 }
 
 /**
@@ -134,8 +138,8 @@ export function remove(state: State, id: string): boolean {
 }
 
 /** Returns how many uploads would be needed for all that waits, if none grew too large. */
-export const lots = (state: State): number =>
-  state.uploads.length + new Set(state.reports.map(textOf)).size;
+export const lots = (state: State, memory: Memory): number =>
+  state.uploads.length + (memory.reports > ALONE ? new Set(state.reports.map(textOf)).size : state.reports.length);
 
 const textOf = (report: WaitingReport): string => JSON.stringify(report.segment);
 

@@ -6,6 +6,7 @@
  * the upload: nothing is deleted on its word.
  */
 
+import { type Bytes, concat, utf8 } from "../core/bytes.js";
 import { InvalidParameterError, TransportError } from "../core/errors.js";
 
 /** What was answered, by the collector or by whatever stands before it. */
@@ -28,7 +29,28 @@ export interface Transport {
   send(body: string, timeout: number): Promise<Answer>;
   /** Asks for what is the same for everybody: without key and cookie. */
   fetch?(path: string, timeout: number): Promise<Answer>;
+  /** Whether each report goes in an upload of its own, so that nothing in an upload links two. */
+  readonly alone?: boolean;
 }
+
+/** A request, whose headers are all but what its platform always adds. */
+export interface Request {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Without one it asks. */
+  readonly body?: string | Bytes | undefined;
+}
+
+/** A status, and as much of what follows it as is read. */
+export interface Response {
+  readonly status: number;
+  header(name: string): string | null;
+  text(): string;
+  bytes(): Bytes;
+}
+
+/** Makes a request.  Throws a TransportError if there was no status within `timeout` milliseconds. */
+export type Exchange = (request: Request, timeout: number) => Promise<Response>;
 
 /** What an answer means: delete; send the same bytes later; drop; keep, as the way is blocked. */
 export type Outcome = "accepted" | "transient" | "permanent" | "incapable";
@@ -36,6 +58,8 @@ export type Outcome = "accepted" | "transient" | "permanent" | "incapable";
 export const PATH = "/v1/reports";
 export const RETIRED_PATH = "/v1/retired";
 export const TOO_LARGE = 413;
+/** The wire version; the same for every device and release. */
+export const USER_AGENT = "hearsay/1";
 /** Bytes of an answer that are read; a rejection for each of 256 columns is a third of it. */
 export const MAX_ANSWER = 65_536;
 /** Milliseconds for one upload in all, however long the caller would wait. */
@@ -107,15 +131,7 @@ export interface Address {
 
 /** Returns where to send.  Throws InvalidParameterError; neither is shown where it could hold a secret. */
 export function addressOf(endpoint: string, writeKey: string): Address {
-  // not by URL, of which React Native has a part only
-  const [, scheme, host] = /^(https?):\/\/(\[[\da-f:.]+\]|[^/:@?#\s]+)(:\d+)?(\/[^?#\s]*)?$/i.exec(endpoint) ?? [];
-  const shown = String(endpoint).split("@").pop()?.split("?")[0];
-  if (!scheme || !host) {
-    throw new InvalidParameterError("endpoint", shown, "must be a URL with a host, and without user, query or fragment");
-  }
-  if (scheme.toLowerCase() === "http" && !/^(localhost|127(\.\d+){3}|\[::1\])$/i.test(host)) {
-    throw new InvalidParameterError("endpoint", shown, "must begin with https:// (http:// only to this machine)");
-  }
+  requireUrl("endpoint", endpoint);
   if (typeof writeKey !== "string" || !/^[!-~]{1,512}$/.test(writeKey)) {
     throw new InvalidParameterError("writeKey", "(hidden)", "must be 1 to 512 printable ASCII characters without spaces");
   }
@@ -123,59 +139,87 @@ export function addressOf(endpoint: string, writeKey: string): Address {
   return { base, authorization: `Bearer ${writeKey}` };
 }
 
-/** A transport by `fetch`: no cookies, no referrer, no cache and no redirects. */
-export function fetchTransport(endpoint: string, writeKey: string): Transport {
-  const { base, authorization } = addressOf(endpoint, writeKey);
-  const exchange = async (path: string, body: string | undefined, timeout: number): Promise<Answer> => {
-    const abort = new AbortController();
-    const timer = setTimeout(() => abort.abort(), Math.min(timeout, MAX_EXCHANGE));
-    try {
-      const response = await fetch(base + path, {
-        method: body === undefined ? "GET" : "POST",
-        headers: {
-          Accept: "application/json",
-          ...(body !== undefined && { "Content-Type": "application/json", Authorization: authorization }),
-        },
-        ...(body !== undefined && { body }),
-        credentials: "omit",
-        referrerPolicy: "no-referrer",
-        cache: "no-store",
-        redirect: "manual",
-        signal: abort.signal,
-      });
-      const { status, headers } = response;
-      return {
-        status,
-        retryAfter: retryAfter(status, headers.get("Retry-After"), headers.get("Date")),
-        contentType: headers.get("Content-Type") ?? "",
-        body: await textOf(response),
-      };
-    } catch (error) {
-      // the cause is left out, as its request holds the key
-      throw new TransportError(`no answer: ${error instanceof Error ? error.name : "failure"}`);
-    } finally {
-      clearTimeout(timer);
-      abort.abort();
-    }
-  };
-  return { send: (body, timeout) => exchange(PATH, body, timeout), fetch: (path, timeout) => exchange(path, undefined, timeout) };
+/** Throws InvalidParameterError: `url` is none to send to. */
+export function requireUrl(parameter: string, url: string): void {
+  // not by URL, of which React Native has a part only
+  const [, scheme, host] = /^(https?):\/\/(\[[\da-f:.]+\]|[^/:@?#\s]+)(:\d+)?(\/[^?#\s]*)?$/i.exec(url) ?? [];
+  const shown = String(url).split("@").pop()?.split("?")[0];
+  if (!scheme || !host) {
+    throw new InvalidParameterError(parameter, shown, "must be a URL with a host, and without user, query or fragment");
+  }
+  if (scheme.toLowerCase() === "http" && !/^(localhost|127(\.\d+){3}|\[::1\])$/i.test(host)) {
+    throw new InvalidParameterError(parameter, shown, "must begin with https:// (http:// only to this machine)");
+  }
 }
 
-/** Returns the beginning of the body; what is lost of it does not change the status. */
-async function textOf(response: Response): Promise<string> {
-  let text = "";
+/** A transport that speaks with the collector itself. */
+export function directTransport(exchange: Exchange, endpoint: string, writeKey: string): Transport {
+  const { base, authorization } = addressOf(endpoint, writeKey);
+  const answered = async (path: string, timeout: number, more: Readonly<Record<string, string>>, body?: string): Promise<Answer> =>
+    answerOf(await exchange({ url: base + path, headers: { Accept: "application/json", ...more }, body }, Math.min(timeout, MAX_EXCHANGE)));
+  return {
+    send: (body, timeout) => answered(PATH, timeout, { "Content-Type": "application/json", "Authorization": authorization }, body),
+    fetch: (path, timeout) => answered(path, timeout, {}),
+  };
+}
+
+function answerOf(response: Response): Answer {
+  const { status } = response;
+  return {
+    status,
+    retryAfter: retryAfter(status, response.header("retry-after"), response.header("date")),
+    contentType: response.header("content-type") ?? "",
+    body: response.text(),
+  };
+}
+
+/** A transport by `fetch`: no cookies, no referrer, no cache and no redirects. */
+export const fetchTransport = (endpoint: string, writeKey: string): Transport =>
+  directTransport(fetchExchange, endpoint, writeKey);
+
+export const fetchExchange: Exchange = async ({ url, headers, body }, timeout) => {
+  const abort = new AbortController();
+  const timer = setTimeout(() => abort.abort(), timeout);
   try {
-    if (!response.body) return await response.text(); // React Native has it whole only
+    const response = await fetch(url, {
+      method: body === undefined ? "GET" : "POST",
+      headers,
+      ...(body !== undefined && { body }),
+      credentials: "omit",
+      referrerPolicy: "no-referrer",
+      cache: "no-store",
+      redirect: "manual",
+      signal: abort.signal,
+    });
+    const { status } = response;
+    return { status, header: (name) => response.headers.get(name), ...(await contentOf(response)) };
+  } catch (error) {
+    // the cause is left out, as its request holds the key
+    throw new TransportError(`no answer: ${error instanceof Error ? error.name : "failure"}`);
+  } finally {
+    clearTimeout(timer);
+    abort.abort();
+  }
+};
+
+/** Returns the beginning of the body; what is lost of it does not change the status. */
+async function contentOf(response: globalThis.Response): Promise<Pick<Response, "text" | "bytes">> {
+  const parts: Uint8Array[] = [];
+  try {
+    if (!response.body) {
+      const text = await response.text(); // React Native has it whole only
+      return { text: () => text, bytes: () => utf8(text) };
+    }
     const reader = response.body.getReader();
-    const decoder = new TextDecoder();
-    while (text.length <= MAX_ANSWER) {
+    for (let size = 0; size <= MAX_ANSWER;) {
       const { done, value } = await reader.read();
       if (done) break;
-      text += decoder.decode(value, { stream: true });
+      parts.push(value);
+      size += value.length;
     }
     await reader.cancel();
   } catch {
     // it was cut
   }
-  return text;
+  return { text: () => (parts.length ? new TextDecoder().decode(concat(...parts)) : ""), bytes: () => concat(...parts) };
 }

@@ -51,13 +51,15 @@ export interface UploaderParts {
 
 /** Moves reports from the document to the collector.  Its promises reject with a StoreError or EntropyError. */
 export class Uploader {
-  #memory = sealing.newMemory();
+  #memory: sealing.Memory;
   #times: Times | undefined;
   /** Unix time, of this process only. */
   #restUntil = 0;
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(private readonly parts: UploaderParts) {}
+  constructor(private readonly parts: UploaderParts) {
+    this.#memory = sealing.newMemory(parts.transport.alone);
+  }
 
   /** Whether the last try must be repeated. */
   get failing(): boolean {
@@ -146,7 +148,7 @@ export class Uploader {
         return [dropped, repeated && this.#claim(state, repeated)];
       }
       const departing = this.#next(state, !!times.failures || times.claim !== "");
-      schedule.plan(times, now, randomness, sealing.lots(state) - 1);
+      schedule.plan(times, now, randomness, sealing.lots(state, this.#memory) - 1);
       return [dropped, departing];
     });
     stats.add("too_old", tooOld);
