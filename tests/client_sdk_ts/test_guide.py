@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -17,6 +18,7 @@ from tests.support.store.servers import needs_real
 
 GUIDE: Final = "docs/guide/typescript.md"
 README: Final = "client_sdk_ts/README.md"
+MAX_RELAY: Final = 25_000  # bytes of the part, gzipped
 KEY, TOKEN = "a-write-key-of-your-own", "a-read-token-of-your-own"
 
 
@@ -65,3 +67,18 @@ def test_what_a_browser_imports_holds_no_module_of_node(node: Node, folder: Path
     assert (done.returncode, done.stderr) == (0, "")
     assert "indexedDB" in done.stdout
     assert "node:" not in done.stdout
+
+
+def test_who_imports_no_relay_has_nothing_of_it_and_who_does_has_little(
+    node: Node, folder: Path
+) -> None:
+    bundles = []
+    for module in ("", "/mechanisms", "/parts/relay"):
+        (folder / "page.js").write_text(f'export * from "hearsay-telemetry{module}";', "utf-8")
+        words = ("--bundle", "--minify", "--format=esm", "--platform=browser")
+        done = node.tool("esbuild", "page.js", *words, cwd=folder)
+        assert (done.returncode, done.stderr) == (0, "")
+        bundles.append(done.stdout)
+
+    assert ["message/ohttp-req" in bundle for bundle in bundles] == [False, False, True]
+    assert len(gzip.compress(bundles[-1].encode(), 9)) <= MAX_RELAY

@@ -4,7 +4,10 @@ import { request as requestPlain } from "node:http";
 import { request as requestSecure } from "node:https";
 
 import { TransportError } from "../core/errors.js";
-import { directTransport, type Exchange, MAX_ANSWER, type Response, type Transport, USER_AGENT } from "./transport.js";
+import { directTransport, type Exchange, MAX_ANSWER, type Response, type Transport } from "./transport.js";
+
+/** The wire version; the same for every device and release. */
+const USER_AGENT = "hearsay/1";
 
 /** A transport whose sockets never keep a process alive: what was on its way is repeated by the next one. */
 export const nodeTransport = (endpoint: string, writeKey: string): Transport =>

@@ -14,7 +14,7 @@ import { InvalidParameterError, TransportError } from "../core/errors.js";
 import type { ByteSource } from "../core/randomness.js";
 import { field, readResponse, writeRequest } from "./binary_http.js";
 import { AEAD, AEAD_KEY_SIZE, AEAD_NONCE_SIZE, expand, extract, KDF, KEM, KEY_SIZE, open, seal, sender } from "./hpke.js";
-import { addressOf, type Answer, type Exchange, PATH, requireUrl, retryAfter, type Transport, USER_AGENT } from "./transport.js";
+import { addressOf, type Answer, type Exchange, PATH, requireUrl, retryAfter, type Transport } from "./transport.js";
 import { SIZE_CLASSES } from "./wire.js";
 
 const REQUEST_TYPE = "message/ohttp-req";
@@ -110,7 +110,7 @@ export function relayTransport(exchange: Exchange, options: RelayOptions, random
   if (transport) throw new InvalidParameterError("transport", "...", "must be left out, as a relay has one of its own");
   const authority = /\/\/([^/]*)/.exec(base)![1]!;
   const upload = (body: string): Bytes => {
-    const fields = [["authorization", authorization], ["content-type", "application/json"], ["user-agent", USER_AGENT]] as const;
+    const fields = [["authorization", authorization], ["content-type", "application/json"]] as const;
     return writeRequest({ method: "POST", scheme: "https", authority, path: PATH, fields, content: utf8(body) });
   };
   /** Of the length of an upload, so that the relay cannot tell the two. */

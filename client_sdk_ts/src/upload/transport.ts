@@ -58,8 +58,6 @@ export type Outcome = "accepted" | "transient" | "permanent" | "incapable";
 export const PATH = "/v1/reports";
 export const RETIRED_PATH = "/v1/retired";
 export const TOO_LARGE = 413;
-/** The wire version; the same for every device and release. */
-export const USER_AGENT = "hearsay/1";
 /** Bytes of an answer that are read; a rejection for each of 256 columns is a third of it. */
 export const MAX_ANSWER = 65_536;
 /** Milliseconds for one upload in all, however long the caller would wait. */

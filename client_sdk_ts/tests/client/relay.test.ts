@@ -161,9 +161,7 @@ for (const [name, Client] of CLIENTS) {
       }
       for (const { request } of world.opened) {
         assert.deepEqual([request.method, request.url], ["POST", "https://collector.example/v1/reports"]);
-        assert.deepEqual([...request.headers], [
-          ["authorization", "Bearer key"], ["content-type", "application/json"], ["user-agent", "hearsay/1"],
-        ]);
+        assert.deepEqual([...request.headers], [["authorization", "Bearer key"], ["content-type", "application/json"]]);
       }
     });
   });
