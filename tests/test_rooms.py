@@ -64,7 +64,7 @@ collector.web: core mechanisms registry privacy root | core storage estimation a
     analytics.comparing analytics.verbs intake operations.telemetry planning operations.doctor
     query rendering workspace operations
 collector.worker.archive: core registry | core storage estimation
-collector.cli: core mechanisms registry privacy root | core storage estimation audit
+collector.cli: core mechanisms registry privacy root | core storage estimation audit intake
     operations.telemetry planning operations.doctor query rendering workspace client
     query.release worker operations demo worker.archive workspace.watch relay
 collector: | cli
@@ -101,6 +101,7 @@ KINDS: Final = (
     "client_sdk/mechanisms/items",
     "client_sdk/mechanisms/numbers",
     "collector/analytics/verbs",
+    "collector/cli",
     "collector/rendering/charts",
     "collector/web/pages",
 )

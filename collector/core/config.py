@@ -48,6 +48,7 @@ KNOWN: Final = frozenset(
         "ARCHIVE_DAYS",
         "KEEP_DAYS",
         "RETIRED",
+        "OBLIVIOUS_KEYS",
         "WATCHES",
         "TRUSTED_PROXIES",
         "USER_HEADER",
@@ -110,6 +111,7 @@ class Config:
     development: bool = False  # keep the last reports in memory, for hearsay tail
     origins: tuple[str, ...] = ()  # whose pages may report from a browser
     retired: str = ""  # file of the list of retired metrics; "" for none
+    oblivious_keys: str = ""  # file of the keys that open capsules; "" to open none
     watches: str = ""  # file of what hearsay watch asks; "" for none
     audit: bool = False  # whether it is counted who asks for what
     proxy: ProxyLogin | None = None  # that names the people who come through it
@@ -158,6 +160,7 @@ class Config:
             keep_days=_keep_days(env),
             development=development,
             retired=env.get("HEARSAY_RETIRED", ""),
+            oblivious_keys=env.get("HEARSAY_OBLIVIOUS_KEYS", ""),
             watches=env.get("HEARSAY_WATCHES", ""),
             audit=_one_of(env, "HEARSAY_AUDIT", "0", ("0", "1")) == "1",
             proxy=proxy_login(env),

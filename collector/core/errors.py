@@ -21,6 +21,8 @@ CollectorError
 │   ├── FutureUploadError                 sealed on a day to come
 │   ├── BodyTooLargeError                 longer than the key allows, as sent or inflated
 │   ├── UnsupportedTypeError              a type or encoding that is not read
+│   ├── CapsuleError                      a capsule that no key of ours opens, for any reason
+│   ├── UnknownRequestError               a capsule holds a request that none may hold
 │   ├── UnknownDocumentError              there is no such board, question, note or link
 │   ├── ChangedDocumentError              somebody else has changed it meanwhile
 │   ├── ExpiredLinkError                  a shared link opens nothing any more
@@ -163,6 +165,21 @@ class BodyTooLargeError(RequestError):
 
 class UnsupportedTypeError(RequestError):
     """The body has a type or an encoding that is not read."""
+
+
+class CapsuleError(RequestError):
+    """A capsule that no key of ours opens.  It says the same whatever is wrong with it."""
+
+    def __init__(self) -> None:
+        """Say what can be done, to whoever runs the relay or builds the application."""
+        super().__init__(
+            "capsule: must be sealed to a key of this collector; the application's relay_key is"
+            " what hearsay oblivious-key prints, and the relay must carry messages as they are"
+        )
+
+
+class UnknownRequestError(RequestError):
+    """A capsule holds a request that cannot be made in one."""
 
 
 class UnknownDocumentError(RequestError):

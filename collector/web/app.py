@@ -27,8 +27,10 @@ from ..core.credentials import OPERATE, REPORT
 from ..core.logs import Incidents, configure
 from ..core.proxies import require_apps
 from ..intake.backpressure import Pressure
+from ..intake.capsules import Opener
 from ..intake.keyring import Keyring
 from ..intake.memory_quota import Growth, Shares
+from ..intake.oblivious_keys import read_keys
 from ..operations.parent_death import end_with_parent
 from ..operations.questions import Questions
 from ..operations.telemetry.activity import WEB, Activity
@@ -140,6 +142,8 @@ def create_app(
         shares=shares,
         growth=growth,
         hot=hot,
+        opener=Opener(read_keys(config.oblivious_keys)) if config.oblivious_keys else None,
+        retired=partial(route.list_of, config.retired),
         activity=activity,
         snapshot=snapshot,
         watches=sources.watches,

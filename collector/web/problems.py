@@ -19,6 +19,7 @@ from client_sdk.core.errors import UnknownMetricError
 from ..core.errors import (
     BodyTooLargeError,
     BusyError,
+    CapsuleError,
     ChangedDocumentError,
     CollectorError,
     DamagedTallyError,
@@ -39,6 +40,7 @@ from ..core.errors import (
     TooFastError,
     UnauthorizedError,
     UnknownDocumentError,
+    UnknownRequestError,
     UnsafeStoreError,
     UnsupportedTypeError,
 )
@@ -63,6 +65,7 @@ _STATUS: Final[tuple[tuple[type[Exception], int, str, str], ...]] = (
     (UnauthorizedError, 401, "unauthorized", "A key or token is needed"),
     (ForbiddenError, 403, "forbidden", "The token does not allow this"),
     (UnknownMetricError, 404, "unknown-metric", "There is no such metric"),
+    (UnknownRequestError, 404, "unknown-request", "No capsule can ask for this"),
     (UnknownDocumentError, 404, "unknown-document", "There is nothing at this address"),
     (SlowBodyError, 408, "slow-body", "The body did not arrive in time; send again"),
     (ChangedDocumentError, 409, "document-changed", "Somebody else has changed this meanwhile"),
@@ -70,6 +73,7 @@ _STATUS: Final[tuple[tuple[type[Exception], int, str, str], ...]] = (
     (ExpiredUploadError, 410, "upload-expired", "The upload is too old to be counted once"),
     (BodyTooLargeError, 413, "body-too-large", "The body is too large"),
     (UnsupportedTypeError, 415, "unsupported-type", "The body has an unsupported content type"),
+    (CapsuleError, 422, "capsule", "The capsule cannot be opened"),
     (FutureUploadError, 422, "upload-in-future", "The upload is dated in the future"),
     (QuotaExhaustedError, 429, "quota-exhausted", "The key has sent all it may send today"),
     (ManyTalliesError, 429, "many-tallies", "The key has begun as many tallies as it may today"),
@@ -131,6 +135,9 @@ def titles(status: int) -> list[str]:
 
 def document_of(error: Exception, incidents: Incidents) -> Document:
     """Return what is answered when a request ends in *error*; tell of what is our own failure."""
+    if isinstance(error, HTTPException) and error.code is not None:
+        slug = error.name.lower().replace(" ", "-")
+        return document(error.code, slug, error.name, error.description or "")
     for kind, status, slug, title in _STATUS:
         if isinstance(error, kind):
             if status < 500:
@@ -173,14 +180,12 @@ def _faults(error: Exception) -> list[dict[str, str]]:
 
 
 def _answer(show: Callable[[Document], Response | None], error: Exception) -> ResponseReturnValue:
+    response = _respond(document_of(error, services().incidents), show)
     if isinstance(error, HTTPException) and error.code is not None:
-        slug = error.name.lower().replace(" ", "-")
-        response = _respond(document(error.code, slug, error.name, error.description or ""), show)
         for name, value in error.get_headers():
             if name.lower() not in ("content-type", "content-length"):
                 response.headers[name] = value
-        return response
-    return _respond(document_of(error, services().incidents), show)
+    return response
 
 
 def _respond(problem: Document, show: Callable[[Document], Response | None]) -> Response:

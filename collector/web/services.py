@@ -15,6 +15,7 @@ from ..core.catalog import Catalog
 from ..core.config import Config
 from ..core.logs import Incidents
 from ..intake.backpressure import Pressure
+from ..intake.capsules import Opener
 from ..intake.keyring import Keyring
 from ..intake.memory_quota import Growth, Shares
 from ..operations.questions import Questions
@@ -65,6 +66,8 @@ class Services:
     growth: Growth
     shares: Shares  # of the store's memory, by key
     hot: HotRoute
+    opener: Opener | None  # of capsules, where there are keys
+    retired: Callable[[], bytes]  # the list of retired metrics; raises where there is none
     activity: Activity  # what this process counts
     snapshot: Callable[[], Snapshot]  # the state of the deployment
     watches: Callable[[], WatchState]  # what they said

@@ -56,6 +56,7 @@ class Operation:
     parameters: tuple[Parameter, ...] = ()
     # The form of the body by media type; it has exactly one of several.
     takes: Mapping[str, type | Sequence[type]] | None = None
+    carries: str = ""  # media type of a body that only its receiver can read
     most_bytes: int = 0  # of the body; 0 for as many as its media type usually has
     # Schemas of the answer in other forms, by media type.
     alternatives: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -190,6 +191,8 @@ def _operation(view: Any, operation: Operation) -> dict[str, Any]:
     if operation.takes:
         content = {kind: {"schema": schema_of(forms)} for kind, forms in operation.takes.items()}
         described["requestBody"] = {"required": True, "content": content}
+    if operation.carries:
+        described["requestBody"] = {"required": True, "content": {operation.carries: {}}}
     return described
 
 

@@ -11,23 +11,30 @@ in front may have read as another request than the collector would.
 from __future__ import annotations
 
 import asyncio
-import re
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from io import BytesIO
-from typing import Any, Final, NamedTuple, TypeAlias
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 from flask import Flask
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
 from werkzeug.exceptions import HTTPException
 
 from client_sdk.core.limits import MAX_DEVICE_BODY
+from client_sdk.core.oblivious import PATH as OBLIVIOUS
 
 from ...core.credentials import OPEN
-from ...core.errors import MalformedHeadError, OverloadedError, SlowBodyError, TooFastError
+from ...core.errors import (
+    BodyTooLargeError,
+    CapsuleError,
+    MalformedHeadError,
+    OverloadedError,
+    SlowBodyError,
+    TooFastError,
+)
 from ...intake.backpressure import Watch
+from ...intake.capsules import MAX_CAPSULE, Opener
 from ...operations.telemetry.activity import REFUSED, SharingThread
 from ..api.openapi import operation_of
 from ..auth import PEER, is_page, require, scope_of
@@ -36,13 +43,22 @@ from ..forms import FORM, MOST_BYTES
 from ..pages.session import log_in
 from ..problems import document_of
 from ..services import CACHE, EVERY_ANSWER, NO_STORE, services_of
+from .bridge import Answer, call, environ_of, require_plain
 from .groups import Groups, Readiness
+from .oblivious import (
+    OUTER,
+    asks_for_list,
+    head_of,
+    open_capsule,
+    require_length,
+    seal_accepted,
+    seal_refusal,
+)
 from .route import LIVE, READY
 from .upload import PATH, Admission, Head, Judgement, require_size
 
-Wsgi: TypeAlias = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
-_HOST: Final = re.compile(r"[A-Za-z0-9._~%-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?", re.ASCII)
-_OLD: Final = "1"  # HTTP/1.0, in which a health check need not name a host
+# Reads a body: its announced length, the most bytes, and the seconds in which it must come.
+Reader: TypeAlias = Callable[[int | None, int, float], Awaitable[bytes]]
 THREADS: Final = 8  # requests that Flask answers at once; they wait for the store
 WAITING: Final = 128  # requests that wait for one of those threads
 INLINE_BODY: Final = 4 * 1024  # bytes judged on the loop: 256 columns in 15 kB take milliseconds
@@ -58,84 +74,6 @@ _HEADERS: Final = [(name.lower(), value) for name, value in (*EVERY_ANSWER, (CAC
 _ACCEPTED: Final = [("content-type", "application/json"), *_HEADERS]
 _PLAIN: Final = [("content-type", "text/plain; charset=utf-8"), *_HEADERS]
 _READING: Final = ("GET", "HEAD")
-
-
-class Answer(NamedTuple):
-    """A whole response."""
-
-    status: int
-    headers: list[tuple[str, str]]
-    body: bytes
-
-
-def environ_of(scope: Any, body: bytes) -> dict[str, Any]:
-    """Return the WSGI environment of the request *scope* with *body*."""
-    host, _, port = scope.server.rpartition(":")
-    environ = {
-        "REQUEST_METHOD": scope.method,
-        "SCRIPT_NAME": "",
-        "PATH_INFO": scope.path.encode().decode("latin-1"),  # the server has decoded it
-        "QUERY_STRING": scope.query_string,
-        "SERVER_NAME": host or "localhost",
-        "SERVER_PORT": port,
-        "SERVER_PROTOCOL": f"HTTP/{scope.http_version}",
-        "CONTENT_LENGTH": str(len(body)),
-        "wsgi.version": (1, 0),
-        "wsgi.url_scheme": scope.scheme,
-        "wsgi.input": BytesIO(body),
-        "wsgi.errors": sys.stderr,
-        "wsgi.multithread": True,
-        "wsgi.multiprocess": True,
-        "wsgi.run_once": False,
-    }
-    for name in scope.headers:
-        if "_" in name:
-            continue  # it would pass for the name with - in its place
-        key = name.upper().replace("-", "_")
-        if key == "CONTENT_TYPE":
-            environ[key] = scope.headers.get(name)
-        elif key not in ("CONTENT_LENGTH", "TRANSFER_ENCODING"):
-            environ[f"HTTP_{key}"] = ",".join(scope.headers.get_all(name))
-    return environ
-
-
-def call(app: Wsgi, environ: dict[str, Any]) -> Answer:
-    """Return the response of *app*, whole: it is a page or a document, never a stream."""
-    started: list[tuple[str, list[tuple[str, str]]]] = []
-
-    def start(status: str, headers: list[tuple[str, str]], _: object = None) -> None:
-        started[:] = [(status, headers)]
-
-    parts = app(environ, start)
-    try:
-        body = b"".join(parts)
-    finally:
-        if hasattr(parts, "close"):
-            parts.close()
-    [(status, headers)] = started
-    return Answer(int(status.split(" ", 1)[0]), headers, body)
-
-
-def require_plain(scope: Any) -> None:
-    """Return if there is one way to read the head of the request *scope*.
-
-    Raises: MalformedHeadError: says which part is not plain, and nothing of what it holds.
-    """
-    headers = scope.headers
-    hosts = headers.get_all("host")
-    if len(hosts) != 1 and (hosts or scope.http_version != _OLD):
-        raise MalformedHeadError("Host: must be given once")
-    if hosts and not _HOST.fullmatch(hosts[0]):
-        raise MalformedHeadError("Host: must be a name and perhaps a port")
-    if scope.authority is not None and [scope.authority] != hosts:
-        raise MalformedHeadError("Host: must be the one that the request names")
-    codings = headers.get_all("transfer-encoding")
-    if codings and (len(codings) > 1 or codings[0].strip().lower() != "chunked"):
-        raise MalformedHeadError("Transfer-Encoding: must be chunked, once, or absent")
-    if not scope.method.isupper():
-        raise MalformedHeadError("method: must be in capital letters")
-    if not scope.path.startswith("/") and scope.path != "*":
-        raise MalformedHeadError("path: must begin with a slash")
 
 
 class Front:
@@ -202,8 +140,12 @@ class Front:
             require_plain(scope)
             more = [*map(_lower, self._shared.cors.headers(scope.path, _origin_of(scope)))]
             if scope.path == PATH and scope.method == "POST":
-                answer = await self._receive(scope.headers.get, protocol)
+                head = Head.of(scope.headers.get, _length_of(scope))
+                answer = await self._receive(head, partial(self._read, protocol))
                 protocol.response_bytes(202, [*_ACCEPTED, *more], answer)
+            elif scope.path == OBLIVIOUS and scope.method == "POST" and self._shared.opener:
+                answer = await self._carried(self._shared.opener, scope, protocol)
+                protocol.response_bytes(200, [*OUTER, *_HEADERS], answer)
             elif headers := self._preflight(scope):
                 protocol.response_bytes(204, [*map(_lower, headers), *_HEADERS], b"")
             elif scope.path == LIVE and scope.method in _READING:
@@ -232,15 +174,28 @@ class Front:
             return None
         return self._shared.cors.preflight(scope.path, _origin_of(scope))
 
-    async def _receive(self, said: Callable[..., Any], protocol: Any) -> bytes:
+    async def _carried(self, opener: Opener, scope: Any, protocol: Any) -> bytes:
+        """Return the sealed answer to a capsule.  Raises CapsuleError, ProtocolClosed."""
+        length = _length_of(scope)
+        require_length(length)
+        try:
+            message = await self._read(protocol, length, MAX_CAPSULE, self._body_s)
+        except (SlowBodyError, BodyTooLargeError):
+            raise CapsuleError from None
+        capsule = open_capsule(opener, scope.headers.get("content-type") or "", message)
+        try:
+            request = capsule.read()
+            if asks_for_list(request):
+                text = await self._loop.run_in_executor(self._flask, self._shared.retired)
+                return seal_accepted(capsule, text, 200)
+            answer = await self._receive(head_of(request), partial(_held, request.content))
+        except Exception as error:  # noqa: BLE001  # answered, and logged where it is our failure
+            shared = self._shared
+            return seal_refusal(capsule, error, shared.incidents, shared.activity)
+        return seal_accepted(capsule, answer)
+
+    async def _receive(self, head: Head, read: Reader) -> bytes:
         """Return the acknowledgement of an upload; see HotRoute for what it raises."""
-        length = said("content-length")
-        head = Head(
-            said("authorization") or "",
-            said("content-type") or "",
-            said("content-encoding") or "",
-            None if length is None else int(length),  # digits: the server has checked it
-        )
         # A store that is slow to tell of keys must not hold up everybody.
         if self._keyring.is_fresh:
             admission = self._hot.admit(head)
@@ -248,11 +203,11 @@ class Front:
             self._shared.pressure.require_room()  # all threads may wait for a store that is away
             admission = await self._loop.run_in_executor(self._flask, self._hot.admit, head)
         limit = admission.grant.limit
-        size = limit if length is None or admission.compressed else head.length or 0
+        size = limit if head.length is None or admission.compressed else head.length
         if size > MAX_DEVICE_BODY or admission.compressed:  # 500 bytes may be 260,000 payloads
-            judgement = await self._judge_large(admission, head, protocol, size)
+            judgement = await self._judge_large(admission, head, read, size)
         else:
-            body = await self._read(protocol, head.length, limit, self._body_s)
+            body = await read(head.length, limit, self._body_s)
             judgement = (
                 self._hot.judge(admission, body)
                 if len(body) <= INLINE_BODY
@@ -265,7 +220,7 @@ class Front:
         return self._hot.answer(admission, judgement, first)
 
     async def _judge_large(
-        self, admission: Admission, head: Head, protocol: Any, size: int
+        self, admission: Admission, head: Head, read: Reader, size: int
     ) -> Judgement:
         """Read and judge a body that takes milliseconds to decode, beside the loop."""
         if self._large_size + size > MAX_LARGE:
@@ -273,7 +228,7 @@ class Front:
         self._large_size += size
         try:
             patience = LARGE_BODY_S if size > MAX_DEVICE_BODY else self._body_s
-            body = await self._read(protocol, head.length, admission.grant.limit, patience)
+            body = await read(head.length, admission.grant.limit, patience)
             return await self._loop.run_in_executor(self._large, self._hot.judge, admission, body)
         finally:
             self._large_size -= size
@@ -384,6 +339,17 @@ class Front:
             yield
         finally:
             self._in_flask -= 1
+
+
+async def _held(body: bytes, _: int | None, limit: int, __: float) -> bytes:
+    """Return a *body* that is here already.  Raises BodyTooLargeError."""
+    require_size(len(body), limit)
+    return body
+
+
+def _length_of(scope: Any) -> int | None:
+    length = scope.headers.get("content-length")
+    return None if length is None else int(length)  # digits: the server has checked it
 
 
 def _origin_of(scope: Any) -> list[str]:

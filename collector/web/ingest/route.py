@@ -6,14 +6,19 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Final
+from io import BytesIO
+from typing import IO, Final
 
 from flask import Blueprint, Response, request
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import NotFound, ServiceUnavailable
 
+from client_sdk.core.oblivious import ANSWER_TYPE, REQUEST_TYPE
+from client_sdk.core.oblivious import PATH as OBLIVIOUS
+
 from ...core.credentials import OPEN, OPERATE, REPORT
-from ...core.errors import ConfigError
+from ...core.errors import BodyTooLargeError, CapsuleError, ConfigError
+from ...intake.capsules import MAX_CAPSULE
 from ...intake.wire import JSON, MSGPACK, JsonUpload
 from ...operations.doctor.retirement import retired_list as retired_list
 from ...operations.telemetry.exposition import CONTENT_TYPE, expose
@@ -22,13 +27,24 @@ from ..api.schemas import Acknowledgement, Alive, Ready
 from ..auth import scope
 from ..services import CACHE, FOR_EVERYBODY, services
 from .groups import backlog
+from .oblivious import (
+    OUTER,
+    asks_for_list,
+    head_of,
+    open_capsule,
+    require_length,
+    seal_accepted,
+    seal_refusal,
+)
+from .oblivious import (
+    RETIRED_PATH as RETIRED_PATH,
+)
 from .upload import PATH, Head, read
 
 blueprint = Blueprint("ingest", __name__)
 
 LIVE: Final = "/livez"
 READY: Final = "/readyz"
-RETIRED_PATH: Final = "/v1/retired"
 
 
 @blueprint.post(PATH)
@@ -36,20 +52,43 @@ RETIRED_PATH: Final = "/v1/retired"
 @Operation(Acknowledgement, 202, takes={JSON: JsonUpload, MSGPACK: JsonUpload})
 def receive_upload() -> Response:
     """Accept an upload; 202 means that its accepted reports will be counted exactly once."""
+    answer = _accept(Head.of(request.headers.get, request.content_length), request.stream)
+    return Response(answer, status=202, content_type="application/json")
+
+
+def _accept(head: Head, body: IO[bytes]) -> bytes:
+    """Return the acknowledgement of an upload; see HotRoute for what it raises."""
     shared = services()
-    said = request.headers.get
-    head = Head(
-        said("Authorization", ""),
-        said("Content-Type", ""),
-        said("Content-Encoding", ""),
-        request.content_length,
-    )
     admitted = shared.hot.admit(head)
-    judged = shared.hot.judge(admitted, read(request.stream, admitted.grant.limit))
+    judged = shared.hot.judge(admitted, read(body, admitted.grant.limit))
     shared.hot.require_place(admitted, judged)
     first = judged.sealed is None or shared.storage.append(*judged.sealed)
-    answer = shared.hot.answer(admitted, judged, first)
-    return Response(answer, status=202, content_type="application/json")
+    return shared.hot.answer(admitted, judged, first)
+
+
+@blueprint.post(OBLIVIOUS)
+@scope(OPEN)
+@Operation(media_type=ANSWER_TYPE, carries=REQUEST_TYPE, problems=(404, 422))
+def receive_capsule() -> Response:
+    """Answer what is in a capsule of RFC 9458 in its own answer; 404 without keys of capsules."""
+    shared = services()
+    if shared.opener is None:
+        raise NotFound
+    require_length(request.content_length)
+    try:
+        message = read(request.stream, MAX_CAPSULE)
+    except BodyTooLargeError:
+        raise CapsuleError from None
+    capsule = open_capsule(shared.opener, request.headers.get("Content-Type", ""), message)
+    try:
+        inner = capsule.read()
+        if asks_for_list(inner):
+            answer = seal_accepted(capsule, shared.retired(), 200)
+        else:
+            answer = seal_accepted(capsule, _accept(head_of(inner), BytesIO(inner.content)))
+    except Exception as error:  # noqa: BLE001  # answered, and logged where it is our failure
+        answer = seal_refusal(capsule, error, shared.incidents, shared.activity)
+    return Response(answer, headers=list(OUTER))
 
 
 @blueprint.get(LIVE)
@@ -74,17 +113,21 @@ def is_ready() -> ResponseReturnValue:
 @Operation(problems=(404, 503), is_kept=True)
 def retired() -> ResponseReturnValue:
     """Give the signed list of retired metrics, the same to everybody; 404 if there is none."""
-    path = services().config.retired
-    if not path:
-        raise NotFound
-    try:
-        text = retired_list(path)
-    except ConfigError as error:
-        raise ServiceUnavailable from error
+    text = services().retired()
     response = Response(text, content_type=JSON)
     response.set_etag(hashlib.sha256(text).hexdigest()[:32])
     response.headers[CACHE] = FOR_EVERYBODY
     return response.make_conditional(request)
+
+
+def list_of(path: str) -> bytes:
+    """Return the list in the file *path*.  Raises NotFound, ServiceUnavailable."""
+    if not path:
+        raise NotFound
+    try:
+        return retired_list(path)
+    except ConfigError as error:
+        raise ServiceUnavailable from error
 
 
 @blueprint.get("/metrics")

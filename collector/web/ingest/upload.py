@@ -7,7 +7,7 @@ body is read within limits, compressed or not: a bomb costs no more than an hone
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import IO, Final, NamedTuple
 
 import msgspec
@@ -76,6 +76,19 @@ class Head(NamedTuple):
     content_encoding: str
     length: int | None  # bytes on the wire, if they were announced
     source: Source = UNKNOWN  # what is known of how it came
+
+    @classmethod
+    def of(
+        cls, said: Callable[[str], str | None], length: int | None, source: Source = UNKNOWN
+    ) -> Head:
+        """Return what the headers say that *said* gives by name, in small letters."""
+        return cls(
+            authorization=said("authorization") or "",
+            content_type=said("content-type") or "",
+            content_encoding=said("content-encoding") or "",
+            length=length,
+            source=source,
+        )
 
 
 class Admission(NamedTuple):

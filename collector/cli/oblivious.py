@@ -1,0 +1,52 @@
+"""``hearsay oblivious-key``: the keys that open what devices send through a relay."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from .root import explained, json_option, main
+
+
+@main.group("oblivious-key")
+def group() -> None:
+    """Make the keys that open capsules, and print them as applications need them."""
+
+
+@group.command("new")
+@click.argument("path", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--drop", type=click.IntRange(0, 255), help="Number of the key that goes, of two.")
+@explained
+def new(path: Path, drop: int | None) -> None:
+    """Write a new key to the file PATH, and print what applications take as relay_key.
+
+    An older key in it stays good for applications that were built with it.  Serve the file as
+    HEARSAY_OBLIVIOUS_KEYS, and start the web processes anew.
+    """
+    from ..intake.oblivious_keys import add_key, relay_key
+
+    keys = add_key(str(path), datetime.now(UTC).date(), drop)
+    click.echo(relay_key(keys))
+    for key in keys[1:]:
+        click.echo(f"key {key.key_id} of {key.since} stays good", err=True)
+    if drop is not None:
+        click.echo(f"key {drop} is gone: applications that hold it cannot report", err=True)
+
+
+@group.command("show")
+@click.argument("path", type=click.Path(dir_okay=False, path_type=Path))
+@json_option
+@explained
+def show(path: Path, as_json: bool) -> None:
+    """Print what applications take as relay_key, of the newest key in the file PATH."""
+    from ..intake.oblivious_keys import read_keys, relay_key
+
+    keys = read_keys(str(path))
+    if not as_json:
+        click.echo(relay_key(keys))
+        return
+    rows = [{"key": key.key_id, "since": key.since, "relay_key": relay_key([key])} for key in keys]
+    click.echo(json.dumps(rows, indent=1))
