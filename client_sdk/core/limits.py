@@ -25,8 +25,9 @@ SIZE_CLASSES: Final = (1_024, 4_096, 16_384, MAX_DEVICE_BODY)  # bytes; of a pad
 MAX_GATEWAY_BODY: Final = 8 * 1024 * 1024  # bytes; a few columns of a million reports
 MAX_INFLATION: Final = 4  # decompressed bytes per allowed body byte; JSON of payloads gains less
 
-RELAY_WAIT: Final = 22.0  # seconds that a device waits for an answer through a relay: the batch and
-# the way; of the 25 that a child has for sending, the rest is for the connection
+RELAY_WAIT: Final = 110.0  # seconds that a device waits for an answer through a relay, which comes
+# with a batch; less than the 120 after which a pass of the schedule is made again
+RELAY_WAIT_CHILD: Final = 25.0  # seconds, of the 30 that the child of a short-lived program lives
 
 MAX_ANSWER: Final = 64 * 1024  # bytes; a rejection for each of 256 columns is a third of it
 

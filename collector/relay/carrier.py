@@ -15,13 +15,11 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from client_sdk.core.limits import MAX_ANSWER
+from client_sdk.core.oblivious import ANSWER_TYPE, PATH, REQUEST_TYPE
 
 from ..core.errors import ConfigError
 from ..core.logs import Incidents
 
-REQUEST: Final = "message/ohttp-req"  # RFC 9458, section 4
-RESPONSE: Final = "message/ohttp-res"
-GATEWAY_PATH: Final = "/v1/oblivious"  # of a collector, where the address names no other
 _PART: Final = 16_384  # bytes read at a time, between two looks at the clock
 _log = logging.getLogger("hearsay.relay")
 
@@ -43,7 +41,7 @@ class Carrier:
             rule = "must be the address of a collector, such as https://t.example.org"
             raise ConfigError("--to", to.rpartition("@")[2], rule)
         self._host, self._port, self._secure = url.hostname, port, url.scheme == "https"
-        self._path = url.path.rstrip("/") or GATEWAY_PATH
+        self._path = url.path.rstrip("/") or PATH  # a collector's, where none is named
         self._incidents = Incidents(time.monotonic)
 
     def carry(self, messages: Sequence[bytes], until: float) -> list[bytes | None]:
@@ -82,7 +80,7 @@ class Carrier:
     ) -> bytes | None:
         """Return the answer to *message*.  Raises OSError, HTTPException: there is none."""
         _patience(connection, until)
-        connection.request("POST", self._path, message, {"Content-Type": REQUEST})
+        connection.request("POST", self._path, message, {"Content-Type": REQUEST_TYPE})
         _patience(connection, until)
         response = connection.getresponse()
         read = bytearray()
@@ -92,7 +90,7 @@ class Carrier:
                 raise ValueError("too long")
             _patience(connection, until)
         response.close()  # read1 does not note the end, without which no request can follow
-        if response.status != http.client.OK or response.headers.get_content_type() != RESPONSE:
+        if response.status != http.client.OK or response.headers.get_content_type() != ANSWER_TYPE:
             self._tell(f"status {response.status}")
             return None
         return bytes(read)

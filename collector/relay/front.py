@@ -17,13 +17,13 @@ from typing import Any, Final
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
 
 from client_sdk.core.limits import MAX_DEVICE_BODY
+from client_sdk.core.oblivious import ANSWER_TYPE, MAX_HEAD, OVERHEAD, REQUEST_TYPE
 
 from ..core.logs import Incidents
 from .batches import Batches
-from .carrier import REQUEST, RESPONSE
 from .networks import Network, Rates, network_of
 
-MAX_MESSAGE: Final = MAX_DEVICE_BODY + 4_096  # bytes: the largest upload, its token and its seal
+MAX_MESSAGE: Final = MAX_DEVICE_BODY + MAX_HEAD + OVERHEAD  # bytes: the largest upload, sealed
 BODY_S: Final = 10.0  # seconds in which a message must have come
 ANSWER_SIZE: Final = (
     2_048  # bytes on the wire; an acknowledgement, sealed and with its head, is less
@@ -47,7 +47,7 @@ _WHY: Final = {
     HTTPStatus.METHOD_NOT_ALLOWED: "only POST is relayed",
     HTTPStatus.REQUEST_TIMEOUT: f"the message must come within {BODY_S:.0f} s",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: f"a message may have at most {MAX_MESSAGE} bytes",
-    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: f"only {REQUEST} is relayed",
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: f"only {REQUEST_TYPE} is relayed",
     HTTPStatus.TOO_MANY_REQUESTS: "your network sends too much: keep the message, try again later",
     HTTPStatus.SERVICE_UNAVAILABLE: "no answer: keep the message, try again later",
 }
@@ -119,7 +119,7 @@ class Front:
                 answer = await self._batches.pass_on(message, network)
                 if answer is None:
                     raise _RefusalError(HTTPStatus.SERVICE_UNAVAILABLE)
-                _answer(protocol, HTTPStatus.OK, RESPONSE, answer)
+                _answer(protocol, HTTPStatus.OK, ANSWER_TYPE, answer)
             except _RefusalError as error:
                 _answer(protocol, error.status, _TEXT, f"{_WHY[error.status]}\n".encode())
         except ProtocolClosed:
@@ -129,7 +129,7 @@ class Front:
         """Return the network of a request that may be read.  Raises _RefusalError."""
         if scope.method != "POST":
             raise _RefusalError(HTTPStatus.METHOD_NOT_ALLOWED)
-        if scope.headers.get("content-type") != REQUEST:
+        if scope.headers.get("content-type") != REQUEST_TYPE:
             raise _RefusalError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
         forwarded = scope.headers.get_all("x-forwarded-for")
         if forwarded and not self._behind:

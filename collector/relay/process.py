@@ -27,7 +27,7 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.embed import Server
 
-from client_sdk.core.limits import RELAY_WAIT
+from client_sdk.core.limits import RELAY_WAIT, RELAY_WAIT_CHILD
 
 from ..core.errors import CollectorError, ConfigError
 from ..core.logs import configure, server_config
@@ -38,8 +38,9 @@ from .networks import Network, Rates
 
 ROLE: Final = "relay"
 LONGEST_S: Final = 600.0  # seconds that a batch may gather: proxies and phones drop such a request
-# seconds for which every device waits while a batch gathers: less what carrying and connecting take
-PATIENT_S: Final = RELAY_WAIT - CARRY_S - 2.0
+# seconds for which devices wait while a batch gathers, less what carrying and connecting take
+PATIENT_S: Final = RELAY_WAIT_CHILD - CARRY_S - 5.0
+MOST_PATIENT_S: Final = RELAY_WAIT - CARRY_S - 5.0
 GRACE_S: Final = 8.0  # seconds to end in; supervisors kill after 10 or more
 _CONNECTIONS: Final = 10_000  # each holds a message that waits
 _QUEUE: Final = 1_024  # connections that the system keeps waiting
@@ -145,9 +146,10 @@ def run(settings: Settings) -> None:
     _log.info(
         "relay started: batches of %d networks, or each %g s", settings.batch, settings.within
     )
-    if settings.within > PATIENT_S:
-        text = "devices of short-lived programs wait %g s for a batch and come again later"
-        _log.warning(text, PATIENT_S)
+    for who, patience in (("short-lived programs", PATIENT_S), ("any kind", MOST_PATIENT_S)):
+        if settings.within > patience:
+            text = "devices of %s wait %g s for a batch: others come again, until one leaves sooner"
+            _log.warning(text, who, patience)
     try:
         asyncio.run(_serve(settings, front))
     except ConfigurationError as error:

@@ -18,8 +18,21 @@ from typing import Final
 
 import pytest
 import requests
+from click.testing import CliRunner
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from client_sdk.core.binary_http import Request, encode_request
+from client_sdk.core.limits import RELAY_WAIT, RELAY_WAIT_CHILD
+from client_sdk.core.oblivious import KeyConfiguration
+from client_sdk.recording.child import SENDING
+from client_sdk.upload import ohttp
+from client_sdk.upload.ohttp import seal
+from client_sdk.upload.transport import TIMEOUT
+from collector.cli import main
+from collector.relay.batches import CARRY_S
 from collector.relay.front import ANSWER_SIZE, MAX_MESSAGE
+from collector.relay.process import PATIENT_S
+from tests.support.crowds.uploads import WRITE_KEY
 from tests.support.device.loopback import running
 from tests.support.device.tls import CERTIFICATES, TRUSTED
 from tests.support.faults.proxy import read_message
@@ -32,6 +45,7 @@ from tests.support.sites.relayed import (
     started,
 )
 from tests.support.store.cluster import free_port
+from tests.support.store.processes import memory_of
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="addresses beside 127.0.0.1 and /proc are Linux's"
@@ -61,7 +75,7 @@ def gateway() -> Iterator[OpaqueGateway]:
 @pytest.fixture(scope="module")
 def relay(gateway: OpaqueGateway, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Relay]:
     folder, to = tmp_path_factory.mktemp("relay"), f"http://127.0.0.1:{gateway.port}"
-    with running_relay(folder, to, batch=BATCH, within=0.5) as running_one:
+    with running_relay(folder, to, batch=BATCH, within=0.2) as running_one:
         yield running_one
 
 
@@ -261,6 +275,29 @@ def test_the_command_starts_a_relay_that_can_end_tls_itself(
     assert answer.content == b"sealed answer"
 
 
+def test_the_memory_of_a_relay_holds_no_part_of_what_is_sealed(
+    gateway: OpaqueGateway, tmp_path: Path
+) -> None:
+    """While a message waits there: its bytes are found, and neither its key nor its content."""
+    secret = X25519PrivateKey.generate().public_key().public_bytes_raw()
+    content = b'{"payloads":"' + CANARY.encode() + b'"}'
+    fields = (("authorization", f"Bearer {WRITE_KEY}"),)
+    request = Request("POST", "https", "t.example.org", "/v1/reports", fields, content)
+    capsule = seal(KeyConfiguration(1, secret), encode_request(request))
+    to = f"http://127.0.0.1:{gateway.port}"
+    with (
+        running_relay(tmp_path, to, batch=2, within=600) as relay,
+        socket.create_connection(("127.0.0.1", relay.port), 10) as device,
+    ):
+        device.sendall(request_of(capsule.message))
+        time.sleep(0.3)
+        memory = b"".join(memory_of(relay.process.pid))
+
+    assert capsule.message in memory
+    assert [trace for trace in (CANARY, WRITE_KEY) if trace.encode() in memory] == []
+    assert capsule.secret not in memory
+
+
 WRONG_OPTIONS: Final = (
     (("--to", "ftp://t.example.org"), "--to=ftp://t.example.org: must be the address"),
     (("--to", "https://u:p@t.example.org"), "--to=t.example.org: must be the address"),
@@ -277,10 +314,6 @@ WRONG_OPTIONS: Final = (
 def test_a_wrong_option_is_refused_before_anything_starts(
     options: tuple[str, str], rule: str
 ) -> None:
-    from click.testing import CliRunner
-
-    from collector.cli import main
-
     words = ["relay", *(() if options[0] == "--to" else ("--to", "https://t.example")), *options]
     done = CliRunner().invoke(main, words)
 
@@ -309,3 +342,11 @@ def test_the_process_of_a_relay_loads_no_store_no_registry_and_no_way_to_open_a_
     for package in ("numpy", "cryptography", "hiredis", "_sqlite3"):
         assert package not in mapped
     assert "granian" in mapped
+
+
+def test_the_relay_knows_for_how_long_devices_wait() -> None:
+    """Its default lets a batch gather, leave and come back while the shortest-lived one waits."""
+    assert (ohttp.PATIENCE, SENDING) == (RELAY_WAIT, RELAY_WAIT_CHILD)
+    assert RELAY_WAIT_CHILD - TIMEOUT[0] > PATIENT_S + CARRY_S
+    defaults = {option.name: option.default for option in main.commands["relay"].params}
+    assert defaults["within"] == f"{PATIENT_S:.0f}s"

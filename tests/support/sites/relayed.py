@@ -16,8 +16,8 @@ from typing import Final
 
 import requests
 
+from client_sdk.core.oblivious import ANSWER_TYPE, REQUEST_TYPE
 from collector.operations.parent_death import die_with_parent
-from collector.relay.carrier import REQUEST, RESPONSE
 from collector.relay.process import Settings
 from tests.support.device.loopback import LoopbackServer
 from tests.support.faults.proxy import read_message
@@ -26,7 +26,7 @@ from tests.support.store.cluster import free_port
 PATIENCE: Final = 30.0  # seconds for a start, or for an answer
 RELAY: Final = ("-m", "collector.relay")
 
-GOOD: Final = f"HTTP/1.1 200 OK\r\nContent-Type: {RESPONSE}\r\n".encode()
+GOOD: Final = f"HTTP/1.1 200 OK\r\nContent-Type: {ANSWER_TYPE}\r\n".encode()
 
 
 class OpaqueGateway(LoopbackServer):
@@ -85,7 +85,9 @@ class Relay:
         return self.exchange(request_of(message, *lines), source)
 
 
-def request_of(message: bytes, *lines: str, method: str = "POST", kind: str = REQUEST) -> bytes:
+def request_of(
+    message: bytes, *lines: str, method: str = "POST", kind: str = REQUEST_TYPE
+) -> bytes:
     """Return a request as a device sends it."""
     head = (
         f"{method} / HTTP/1.1",

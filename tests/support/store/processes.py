@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 _PATIENCE = 10.0  # seconds for processes to end in good order
@@ -48,3 +50,16 @@ def _fields(stat: Path) -> list[str]:
         return stat.read_text().rpartition(")")[2].split()
     except OSError:
         return []
+
+
+def memory_of(pid: int) -> Iterator[bytes]:
+    """Yield what the process *pid* has written to its memory, a mapping at a time."""
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+            where, rights, *_ = line.split()
+            if not rights.startswith("rw"):
+                continue
+            start, end = (int(text, 16) for text in where.split("-"))
+            memory.seek(start)
+            with suppress(OSError):  # a mapping that cannot be read, or has gone
+                yield memory.read(end - start)
