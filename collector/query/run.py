@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
-from ..analytics.answer import combined, expectation
+from ..analytics.answer import combined
 from ..analytics.poisoning.findings import missed, suspicions, with_influence
 from ..analytics.rows import TIME, Findings, Row
 from ..analytics.sums import is_joined
@@ -16,6 +16,7 @@ from ..analytics.suppression import guard, sized
 from ..analytics.verb import Slice, VerbQuery
 from ..core.errors import QueryError, StorageUnavailableError
 from ..storage.protocols import TallyStore
+from .basis import Basis, basis, reports_in
 from .plan import Plan, Reading
 from .reading import blaming, marks_of, one_question, slices_of, without_pruned
 from .request import TOGETHER, WITHHOLD, Query
@@ -28,51 +29,6 @@ OF_SAMPLE: Final = (
 )
 Intervals: TypeAlias = Literal["pointwise", "simultaneous", "mixed"]
 _NUMBERS = ("value", "ci_low", "ci_high", "std_error", "n", "p_value")
-
-
-class Window(
-    Struct, rename={"first": "from", "last": "to"}, frozen=True, forbid_unknown_fields=True
-):
-    """The epochs that an answer rests on, both ends included."""
-
-    first: str
-    last: str
-    epochs: int
-
-
-class Definition(Struct, frozen=True, forbid_unknown_fields=True):
-    """A definition of a metric under which reports of the window were made."""
-
-    digest: str
-    mechanism: str
-    epsilon_per_report: float
-    n: int
-
-
-class Basis(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the numbers of a metric rest on.
-
-    ``version`` null: not published yet, so the answer may still change.
-    """
-
-    name: str
-    title: str
-    question: str
-    type: str
-    n: int
-    late_share: float
-    window: Window
-    window_open: bool
-    version: int | None
-    epsilon_per_report: float
-    delta_per_report: float
-    every: str
-    longitudinal: str
-    mechanism: str
-    digest: str
-    unit: str
-    expected_half_width: float
-    definitions: list[Definition]
 
 
 class Meta(Struct, frozen=True, forbid_unknown_fields=True):
@@ -256,10 +212,10 @@ def _meta(
     return Meta(
         verb=query.verb,
         metrics=[
-            _basis(plan, reading, slices)
+            basis(plan, reading, slices)
             for reading, slices in zip(plan.readings, read, strict=True)
         ],
-        n=sum(_reports(definition) for definitions in read for definition in definitions),
+        n=sum(reports_in(definition) for definitions in read for definition in definitions),
         dimensions=list(plan.dimensions),
         alpha=query.alpha,
         intervals=_intervals(findings.rows),
@@ -281,50 +237,6 @@ def _time_labels(plan: Plan) -> list[str]:
         for epoch in reading.epochs
     )
     return list(dict.fromkeys(labels))
-
-
-def _basis(plan: Plan, reading: Reading, read: Sequence[list[Slice]]) -> Basis:
-    """Return what the numbers of one metric rest on."""
-    metric, mechanism = reading.metric, reading.metric.mechanism
-    n = sum(map(_reports, read))
-    late = sum(part.late for definition in read for part in definition)
-    first, last = reading.window
-    unit, expected = expectation(metric, plan.query.alpha)
-    return Basis(
-        name=metric.address,
-        title=metric.title,
-        question=metric.question,
-        type=metric.type,
-        n=n,
-        late_share=late / n if n else 0.0,
-        window=Window(first, last, len(reading.epochs)),
-        window_open=reading.is_open,
-        version=reading.version,
-        epsilon_per_report=float(mechanism.spent),
-        delta_per_report=float(mechanism.delta),
-        every=metric.every,
-        longitudinal=metric.longitudinal,
-        mechanism=metric.mechanism_name,
-        digest=metric.digest.hex(),
-        unit=unit,
-        expected_half_width=expected,
-        definitions=[_definition(slices) for slices in read if slices],
-    )
-
-
-def _definition(slices: Sequence[Slice]) -> Definition:
-    """Return under which definition the reports of *slices* were made."""
-    metric = slices[0].metric
-    return Definition(
-        digest=metric.digest.hex(),
-        mechanism=metric.mechanism_name,
-        epsilon_per_report=float(metric.mechanism.spent),
-        n=_reports(slices),
-    )
-
-
-def _reports(slices: Iterable[Slice]) -> int:
-    return sum(part.n for part in slices)
 
 
 def _is_of_furthest(plan: Plan, reading: Reading) -> bool:

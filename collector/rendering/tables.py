@@ -12,6 +12,7 @@ from typing import Any, Final
 from client_sdk.privacy.wording import counted
 
 from ..analytics.rows import Row, chance
+from ..core.cells import FACTS
 from ..core.text_tables import table_lines
 from .charts.frame import remarks
 from .charts.svg import Element, element, markup
@@ -180,3 +181,6 @@ def _basis(meta: Mapping[str, Any]) -> Iterator[str]:
         window = metric["window"]
         stretch = " to ".join(dict.fromkeys((window["from"], window["to"])))
         yield f"{metric['name']}: {stretch}; ε {metric['epsilon_per_report']:.3g} a report"
+        if sources := metric.get("sources"):
+            ways = ", ".join(f"{sources[fact]:,} {fact}" for fact in FACTS)
+            yield f"{metric['name']}: of {counted(sources['of'], 'report')}, {ways}"

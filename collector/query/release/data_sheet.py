@@ -15,6 +15,8 @@ from client_sdk.mechanisms import DistributionMechanism
 
 from ...analytics.answer import quantile_estimates
 from ...analytics.verb import OTHER
+from ...core.cells import FACTS
+from ..basis import sources_of
 from .release import Part, axes_of
 
 FORM: Final = 1  # of the facts; one more whenever a name changes its meaning
@@ -77,6 +79,7 @@ def facts_of(
         "columns": _columns(parts),
         "reports": sum(part.slice.n for part in parts),
         "late_reports": sum(part.slice.late for part in parts),
+        **_sources(parts),
         **reading,
         **drawn,
         "digest": metric.digest.hex(),
@@ -100,6 +103,12 @@ def facts_of(
 def markdown(facts: Mapping[str, Any]) -> str:
     """Return the page of *facts*."""
     return "\n".join(_page(facts)) + "\n"
+
+
+def _sources(parts: Sequence[Part]) -> dict[str, Any]:
+    """Return how many reports came in which way, if anything is known of it."""
+    sources = sources_of([[part.slice for part in parts]], 0)
+    return {"sources": {fact: getattr(sources, fact) for fact in FACTS}} if sources else {}
 
 
 def _columns(parts: Sequence[Part]) -> dict[str, str]:
@@ -182,6 +191,9 @@ def _facts(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "metric", f"`{facts['metric']}`"
     yield "definition", f"`{facts['digest']}`; what was reported under another one is not here"
     yield "reports", f"{facts['reports']:,}, of which {facts['late_reports']:,} came late"
+    if sources := facts.get("sources"):
+        ways = ", ".join(f"{reports:,} {fact}" for fact, reports in sources.items())
+        yield "how reports came", f"{ways}; of the others, nothing is known"
     yield "window", _window(facts)
     yield "version", _version(facts)
     delta = f", δ = {facts['delta_per_report']:g}" if facts["delta_per_report"] else ""

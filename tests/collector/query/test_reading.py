@@ -7,14 +7,17 @@ from itertools import product
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
 from collector.analytics.rows import ALL
 from collector.analytics.verb import NOT_SAID, OTHER, Origin, merged
 from collector.core.catalog import Catalog
-from collector.core.cells import ATTESTED, RELAYED, UNKNOWN, Cell, segment_text
+from collector.core.cells import ATTESTED, FACTS, RELAYED, UNKNOWN, Cell, segment_text
 from collector.query import Answer, plan, read, run
+from collector.query.basis import Sources
 from collector.query.reading import slices_of
+from collector.rendering.tables import lines_of
 from tests.support.crowds.uploads import NOON, TODAY, registry
 from tests.support.store.memory_storage import MemoryStorage
 
@@ -218,3 +221,31 @@ def test_groups_that_are_told_together_keep_their_origins() -> None:
     together = merged(parts, {})
 
     assert together.origins == asked(mixed())[0].origins
+
+
+def test_an_answer_tells_how_reports_came_where_it_is_known() -> None:
+    (basis,) = answered(mixed()).meta.metrics
+
+    assert basis.sources == Sources(relayed=242, attested=30, of=342)
+    assert basis.n == 342
+
+
+def test_an_answer_about_unknown_sources_is_that_of_a_release_without_sources() -> None:
+    (basis,) = answered(stored({(TODAY, "mac"): 200})).meta.metrics
+
+    assert b"sources" not in msgspec.json.encode(basis)
+
+
+def test_every_fact_has_a_number_in_an_answer() -> None:
+    assert Sources.__struct_fields__ == (*FACTS, "of")
+
+
+def test_an_answer_in_text_tells_how_reports_came() -> None:
+    answer = answered(mixed())
+
+    text = "\n".join(lines_of("Page", answer.rows, msgspec.to_builtins(answer.meta)))
+
+    assert "page: of 342 reports, 242 relayed, 30 attested" in text
+    assert "relayed" not in "\n".join(
+        lines_of("Page", answer.rows, msgspec.to_builtins(answered(stored({})).meta))
+    )

@@ -17,11 +17,16 @@ from client_sdk.core.wire import Column
 from client_sdk.mechanisms.base import Mechanism
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
-from collector.core.cells import Cell
+from collector.core.cells import ATTESTED, FACTS, RELAYED, UNKNOWN, Cell, Source, segment_text
 from collector.core.config import Config
 from collector.core.credentials import WRITE, Credential, digest_of
 from collector.core.entry import AcceptedColumn
-from collector.core.errors import CollectorError, RefusedByStoreError, StorageUnavailableError
+from collector.core.errors import (
+    CollectorError,
+    ManyTalliesError,
+    RefusedByStoreError,
+    StorageUnavailableError,
+)
 from collector.estimation.tally import tally_entries
 from collector.intake.memory_quota import EXCHANGE_S, size_of
 from collector.storage.connection import Connection
@@ -145,6 +150,26 @@ def config(config: Config) -> Config:
 def tallies(storage: RedisStorage | MemoryStorage) -> int:
     """Return how many tallies there are, of all shards."""
     return storage.index(METRIC.digest, range(TODAY - 14, TODAY + 2)).tallies
+
+
+def test_tallies_of_every_source_count_to_the_key_that_begins_them(
+    config: Config, storage: MemoryStorage
+) -> None:
+    """Whoever makes uploads come in every way fills no more of the store by that."""
+    growth = services_of(Site(config, storage).app).growth
+    sources = UNKNOWN, frozenset({RELAYED}), frozenset({ATTESTED}), frozenset(FACTS)
+    cells = [
+        Cell(METRIC.digest, day, segment_text(METRIC, {"platform": platform}, source))
+        for day, platform in PLACES[: MOST // len(sources) + 1]
+        for source in sources
+    ]
+
+    for cell in cells[:MOST]:
+        growth.require(digest_of(WRITE_KEY), bytes(16), [AcceptedColumn(cell, PAYLOAD)])
+
+    assert len(set(cells)) > MOST
+    with pytest.raises(ManyTalliesError):
+        growth.require(digest_of(WRITE_KEY), bytes(16), [AcceptedColumn(cells[MOST], PAYLOAD)])
 
 
 @EVERY_STORE
@@ -301,13 +326,19 @@ def test_a_store_that_does_not_say_what_it_has_refuses_nothing_here(
     "mechanism", ["olh", "oue", "sue", "subset_selection", "grr", "hadamard", "pgr", "hcms", "cms"]
 )
 @pytest.mark.parametrize("items", [1_000, 4_000])
+@pytest.mark.parametrize("source", [UNKNOWN, frozenset(FACTS)], ids=["unknown", "known"])
 @pytest.mark.parametrize("server_kind", [REAL], indirect=True)  # others do not count their memory
 def test_a_tally_is_never_larger_than_what_it_is_counted_for(
-    mechanism: str, items: int, store: RedisStorage, server: Connection, keys: Keys
+    mechanism: str,
+    items: int,
+    source: Source,
+    store: RedisStorage,
+    server: Connection,
+    keys: Keys,
 ) -> None:
     metric = Registry.from_text(text_of(mechanism, items)).metric("item")
     payload = bytes(metric.mechanism.payload_size)
-    cell = Cell(metric.digest, TODAY, '{"platform":null}')
+    cell = Cell(metric.digest, TODAY, segment_text(metric, {}, source))
     store.append(bytes(16), TODAY, b"entry", 1)
     [claimed] = store.claim(0, "any", 1, NOBODY_LEFT_IT)
     increments = tally_entries([[AcceptedColumn(cell, payload)]], {metric.digest: metric.mechanism})

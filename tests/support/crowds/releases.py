@@ -8,7 +8,7 @@ from typing import Any, Final
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.analytics.verb import Slice
-from collector.core.cells import Cell, segment_text
+from collector.core.cells import UNKNOWN, Cell, Source, segment_text
 from tests.support.crowds.uploads import COMMON, epoch_today
 from tests.support.enumeration.populations import reported
 from tests.support.store.memory_storage import MemoryStorage
@@ -55,12 +55,16 @@ def slice_of(name: str, values: Iterable[object], **dimensions: str) -> Slice:
 
 
 def fold(
-    storage: Any, name: str, values: Iterable[object], segment: Mapping[str, str] | None = None
+    storage: Any,
+    name: str,
+    values: Iterable[object],
+    segment: Mapping[str, str] | None = None,
+    source: Source = UNKNOWN,
 ) -> None:
     """Put reports of devices that hold *values* into *storage*, of today's epoch."""
     metric = REGISTRY.metric(name)
     n, tally = tally_of(metric, values, str(segment))
-    cell = Cell(metric.digest, epoch_today(metric), segment_text(metric, segment or {}))
+    cell = Cell(metric.digest, epoch_today(metric), segment_text(metric, segment or {}, source))
     storage.put({cell: list(enumerate([n, *tally.tolist()]))})
 
 

@@ -17,7 +17,7 @@ from client_sdk.core.errors import UnknownMetricError
 from client_sdk.core.limits import DIGEST_SIZE
 from collector.cli import main
 from collector.core.catalog import Catalog
-from collector.core.cells import Cell
+from collector.core.cells import ATTESTED, RELAYED, Cell
 from collector.core.errors import (
     ConfigError,
     DamagedTallyError,
@@ -85,6 +85,19 @@ def test_a_set_is_released_as_a_histogram_only(tmp_path: Path) -> None:
     with pytest.raises(QueryError, match=r"^metric=tools: is a set"):
         released(ReleaseRequest("tools", size=10), stored("tools"), tmp_path / "records")
     assert not (tmp_path / "records").exists()
+
+
+def test_the_sheet_says_how_reports_came_where_it_is_known(tmp_path: Path) -> None:
+    """And nothing of it where it is not."""
+    storage = stored("plan")
+    plain = released(ReleaseRequest("plan"), storage, tmp_path / "plain")
+    fold(storage, "plan", values_of("plan", 30), source=frozenset({RELAYED, ATTESTED}))
+    mixed = released(ReleaseRequest("plan"), storage, tmp_path / "mixed")
+
+    assert "sources" not in sheet(plain)
+    assert sheet(mixed)["reports"] == 430
+    assert sheet(mixed)["sources"] == {"relayed": 30, "attested": 30}
+    assert "30 relayed, 30 attested" in mixed["sheet.md"].read_text("utf-8")
 
 
 def test_the_sheet_says_what_the_numbers_rest_on(tmp_path: Path) -> None:

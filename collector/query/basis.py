@@ -1,0 +1,127 @@
+"""What the numbers of a metric in an answer rest on: reports, window, definitions, sources."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from msgspec import UNSET, Struct, UnsetType
+
+from ..analytics.answer import expectation
+from ..analytics.verb import Slice
+from ..core.cells import ATTESTED, RELAYED
+from .plan import Plan, Reading
+
+
+class Window(
+    Struct, rename={"first": "from", "last": "to"}, frozen=True, forbid_unknown_fields=True
+):
+    """The epochs that an answer rests on, both ends included."""
+
+    first: str
+    last: str
+    epochs: int
+
+
+class Definition(Struct, frozen=True, forbid_unknown_fields=True):
+    """A definition of a metric under which reports of the window were made."""
+
+    digest: str
+    mechanism: str
+    epsilon_per_report: float
+    n: int
+
+
+class Sources(Struct, frozen=True, forbid_unknown_fields=True):
+    """Of how many reports, ``of``, it is known how they came; one may count to both."""
+
+    relayed: int  # through a relay, alone in their upload
+    attested: int  # with a valid one-time token
+    of: int
+
+
+class Basis(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the numbers of a metric rest on.
+
+    ``version`` null: not published yet, so the answer may still change.  ``sources`` is there where
+    something is known of how reports came.
+    """
+
+    name: str
+    title: str
+    question: str
+    type: str
+    n: int
+    late_share: float
+    window: Window
+    window_open: bool
+    version: int | None
+    epsilon_per_report: float
+    delta_per_report: float
+    every: str
+    longitudinal: str
+    mechanism: str
+    digest: str
+    unit: str
+    expected_half_width: float
+    definitions: list[Definition]
+    sources: Sources | UnsetType = UNSET
+
+
+def basis(plan: Plan, reading: Reading, read: Sequence[list[Slice]]) -> Basis:
+    """Return what the numbers of one metric rest on.
+
+    Args: read: the slices of each definition.
+    """
+    metric, mechanism = reading.metric, reading.metric.mechanism
+    n = sum(map(reports_in, read))
+    late = sum(part.late for definition in read for part in definition)
+    first, last = reading.window
+    unit, expected = expectation(metric, plan.query.alpha)
+    return Basis(
+        name=metric.address,
+        title=metric.title,
+        question=metric.question,
+        type=metric.type,
+        n=n,
+        late_share=late / n if n else 0.0,
+        window=Window(first, last, len(reading.epochs)),
+        window_open=reading.is_open,
+        version=reading.version,
+        epsilon_per_report=float(mechanism.spent),
+        delta_per_report=float(mechanism.delta),
+        every=metric.every,
+        longitudinal=metric.longitudinal,
+        mechanism=metric.mechanism_name,
+        digest=metric.digest.hex(),
+        unit=unit,
+        expected_half_width=expected,
+        definitions=[_definition(slices) for slices in read if slices],
+        sources=sources_of(read, n),
+    )
+
+
+def _definition(slices: Sequence[Slice]) -> Definition:
+    """Return under which definition the reports of *slices* were made."""
+    metric = slices[0].metric
+    return Definition(
+        digest=metric.digest.hex(),
+        mechanism=metric.mechanism_name,
+        epsilon_per_report=float(metric.mechanism.spent),
+        n=reports_in(slices),
+    )
+
+
+def sources_of(read: Iterable[Iterable[Slice]], n: int) -> Sources | UnsetType:
+    """Return how many of the *n* reports of all slices came in which way, if anything is known."""
+    facts: Counter[str] = Counter()
+    for definition in read:
+        for part in definition:
+            for origin, reports in part.origins.items():
+                facts.update(dict.fromkeys(origin.source, reports))
+    return Sources(facts[RELAYED], facts[ATTESTED], n) if facts else UNSET
+
+
+def reports_in(slices: Iterable[Slice]) -> int:
+    """Return how many reports *slices* hold."""
+    return sum(part.n for part in slices)
