@@ -86,7 +86,8 @@ def _answer(port: int, path: str) -> str:
         connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         try:
             connection.request("GET", path)
-            return connection.getresponse().read().decode()
+            with connection.getresponse() as response:
+                return response.read().decode()
         finally:
             connection.close()
 

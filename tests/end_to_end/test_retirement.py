@@ -30,7 +30,8 @@ def is_ready(port: int) -> bool:
     connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         connection.request("GET", "/readyz")
-        return connection.getresponse().status == 200
+        with connection.getresponse() as response:
+            return response.status == 200
     except OSError:
         return False
     finally:

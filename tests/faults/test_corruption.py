@@ -177,7 +177,8 @@ def send_tls(port: int, body: bytes, context: ssl.SSLContext) -> int:
     connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=2.0, context=context)
     try:
         connection.request("POST", "/v1/reports", body, headers())
-        return connection.getresponse().status
+        with connection.getresponse() as response:
+            return response.status
     except (OSError, http.client.HTTPException):
         return 0
     finally:

@@ -106,9 +106,9 @@ def send(site: FaultSite, key: str, chance: random.Random, first: int, count: in
     headers = {**bearer(key), "Content-Type": "application/json"}
     for serial in range(first, first + count):
         connection.request("POST", "/v1/reports", upload_of(serial, chance)[1], headers)
-        response = connection.getresponse()
-        response.read()
-        answers[response.status] += 1
+        with connection.getresponse() as response:
+            response.read()
+            answers[response.status] += 1
     connection.close()
     return answers
 

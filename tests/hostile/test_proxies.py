@@ -34,7 +34,8 @@ def status_of(site: AttackedSite, path: str, headers: dict[str, str], source: st
     )
     try:
         connection.request("GET", path, headers=headers)
-        return connection.getresponse().status
+        with connection.getresponse() as response:
+            return response.status
     finally:
         connection.close()
 

@@ -94,9 +94,9 @@ def get(port: int, path: str) -> str:
         connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         try:
             connection.request("GET", path)
-            response = connection.getresponse()
-            assert response.status == 200
-            return response.read().decode()
+            with connection.getresponse() as response:
+                assert response.status == 200
+                return response.read().decode()
         finally:
             connection.close()
 

@@ -148,8 +148,8 @@ def _post(
     try:
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         connection.request("POST", target, body, headers)
-        response = connection.getresponse()
-        response.read(MOST_ANSWER)
+        with connection.getresponse() as response:
+            response.read(MOST_ANSWER)
     finally:
         end.cancel()
         connection.close()

@@ -50,8 +50,8 @@ def post(port: int, body: bytes, headers: dict[str, str] | None = None) -> tuple
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
     try:
         connection.request("POST", "/v1/reports", body, headers or _HEADERS)
-        response = connection.getresponse()
-        return response.status, response.read()
+        with connection.getresponse() as response:
+            return response.status, response.read()
     except (OSError, http.client.HTTPException):
         return NO_ANSWER, b""
     finally:

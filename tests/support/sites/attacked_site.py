@@ -87,8 +87,9 @@ class AttackedSite:
             )
             try:
                 connection.request(method, path, body, dict(headers))
-                found = connection.getresponse()
-                read = found.read()
+                # A connection that ends with its answer leaves the socket to the answer.
+                with connection.getresponse() as found:
+                    read = found.read()
             except (ConnectionError, http.client.BadStatusLine):
                 connection.close()
                 self._kept = None
