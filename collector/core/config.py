@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
@@ -47,6 +48,8 @@ KNOWN: Final = frozenset(
         "ARCHIVE",
         "ARCHIVE_DAYS",
         "KEEP_DAYS",
+        "RELAY_OPERATOR",
+        "COLLUDING",
         "RETIRED",
         "OBLIVIOUS_KEYS",
         "WATCHES",
@@ -74,6 +77,8 @@ _EVERYBODY: Final[Mapping[str, str]] = {
     "null": "is the origin of files and of any page in a sandbox; serve yours from an origin",
 }
 _MAX_DIGITS: Final = 9  # of an integer setting
+_LONGEST_NAME: Final = 100  # characters
+_SHARE: Final = re.compile(r"0(\.[0-9]{1,9})?", re.ASCII)
 _LOCAL_STORE: Final = "redis://127.0.0.1:6379/0"
 _SCHEMES: Final = ("redis", "rediss", "unix", "redis-cluster", "rediss-cluster")
 # What the environment's secrets allow: bootstrap, until `hearsay keys` has made better ones.
@@ -85,6 +90,17 @@ _BOOTSTRAP: Final[Mapping[str, Credential]] = {
     "HEARSAY_START_TOKEN": Credential(READ, role=OPERATOR),
 }
 _PUBLIC: Final = frozenset({"HEARSAY_WRITE_KEY", "HEARSAY_GATEWAY_KEY"})
+
+
+@dataclass(frozen=True)
+class RelayTerms:
+    """What an operator declares of the relay: who runs it, and which part of devices is not honest.
+
+    Without an operator nothing is claimed of reports that come through a relay.
+    """
+
+    operator: str = ""
+    colluding: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -117,6 +133,7 @@ class Config:
     proxy: ProxyLogin | None = None  # that names the people who come through it
     boards: str = ""  # file of boards, saved questions and notes; "" for none
     embed_origins: tuple[str, ...] = ()  # whose pages may show a shared link in a frame
+    relay: RelayTerms = RelayTerms()
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> Config:
@@ -166,6 +183,7 @@ class Config:
             proxy=proxy_login(env),
             boards=env.get("HEARSAY_BOARDS", ""),
             embed_origins=_origins(env, "HEARSAY_EMBED_ORIGINS"),
+            relay=_relay(env),
         )
 
 
@@ -175,6 +193,20 @@ def _keep_days(env: Mapping[str, str]) -> int:
         rule = f"must be 0 for ever, or above {LAST_DAYS[-1]}: so long reports may still come"
         raise ConfigError("HEARSAY_KEEP_DAYS", days, rule)
     return days
+
+
+def _relay(env: Mapping[str, str]) -> RelayTerms:
+    operator = env.get("HEARSAY_RELAY_OPERATOR", "").strip()
+    if len(operator) > _LONGEST_NAME or not operator.isprintable():
+        rule = f"must be a name of at most {_LONGEST_NAME} printable characters"
+        raise ConfigError("HEARSAY_RELAY_OPERATOR", HIDDEN, rule)
+    share = env.get("HEARSAY_COLLUDING", "0")
+    if not _SHARE.fullmatch(share):
+        rule = "must be a decimal from 0 to below 1, such as 0.05: a part of all devices"
+        raise ConfigError("HEARSAY_COLLUDING", share, rule)
+    if Fraction(share) and not operator:
+        raise ConfigError("HEARSAY_COLLUDING", share, "needs HEARSAY_RELAY_OPERATOR")
+    return RelayTerms(operator, Fraction(share))
 
 
 def is_loopback(host: str) -> bool:

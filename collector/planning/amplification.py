@@ -40,6 +40,7 @@ from client_sdk.mechanisms import MAX_REPORTS
 _ROUNDED: Final = 1 + 1e-12  # of a variation that was computed in floats
 _NEAR: Final = 1e-5  # of itself: how near a stated end is to the other side
 _MOST_STEPS: Final = 64
+_CROWD: Final = 1_000  # devices, up to which spreading can cost more than less variation gains
 _SLACK: Final = 1e-6  # of delta: kept back for rounding, and as much for what is not summed
 _TAIL: Final = 60.0  # standard deviations after which a binomial tail is 0 as a double
 _STEPS: Final = (-4.0, -2.5, -1.25, 0.0, 1.25, 2.5, 4.0)  # deviations
@@ -94,6 +95,8 @@ def shuffled(
     total = _bounded(epsilon, devices, beta, delta * _SLACK)
     guess = closed_form(epsilon, devices, delta) / 2
     _, least = _bracket(total.divergence, delta * (1 - 2 * _SLACK), epsilon, guess)
+    if beta < worst and devices <= _CROWD:
+        least = min(least, shuffled(epsilon, devices, delta).epsilon)
     return Shuffled(least, delta, devices)
 
 

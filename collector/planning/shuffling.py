@@ -20,8 +20,7 @@ from .amplification import Crossing, Shuffled, composed, reached, shuffled
 
 DELTA: Final = 1e-8  # the chance of more that is allowed in all, however many windows
 WINDOWS: Final = (1, 4, 13, 52)  # that are told together
-_MOST_SIZES: Final = 4  # of groups, from which on they are rounded
-_STEPS: Final = 4  # of a number of devices, between a power of two and the next
+_STEPS: Final = 8  # of a number of devices, between a power of two and the next
 
 # What no computation can check.  An answer adds who runs the relay and who works against devices.
 ASSUMED: Final = (
@@ -78,20 +77,20 @@ def shuffled_of(metric: Metric, devices: int, delta: float = DELTA) -> Shuffled:
 def together(metric: Metric, groups: Sequence[int], delta: float = DELTA) -> Shuffled:
     """Return what holds of one report in each of *groups*, of so many honest devices, together.
 
-    Few groups are added up; of many, half of *delta* is for composing them.  As fewer devices hide
-    less, their numbers may be rounded down: so groups of many sizes take few computations.
+    Few groups are added up; of many, half of *delta* is for composing them.
     """
     is_plain = len(groups) <= 2 * math.log(2 / delta)  # by Cauchy and Schwarz the less of both
     parts = len(groups) if is_plain else 2 * len(groups)
     each = delta / 2 ** math.ceil(math.log2(parts))
-    is_many = len(set(groups)) > _MOST_SIZES
-    sizes = [_rounded_down(devices) if is_many else devices for devices in groups]
-    bounds = [shuffled_of(metric, devices, each) for devices in sizes]
+    bounds = [shuffled_of(metric, devices, each) for devices in groups]
     return Shuffled(composed(bounds, delta / 2).epsilon, delta, min(groups))
 
 
-def _rounded_down(devices: int) -> int:
-    """Return a power of 2^(1/4), of whole devices, that is at most *devices*."""
+def rounded_down(devices: int) -> int:
+    """Return a power of 2^(1/8), of whole devices, that is at most *devices*.
+
+    Fewer hide less, so that it serves; and groups of many sizes take few computations.
+    """
     step = math.floor(_STEPS * math.log2(devices))
     candidates = (math.floor(2 ** (k / _STEPS)) for k in (step + 1, step, step - 1, 0))
     return next(fewer for fewer in candidates if fewer <= devices)

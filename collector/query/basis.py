@@ -10,7 +10,9 @@ from msgspec import UNSET, Struct, UnsetType
 from ..analytics.answer import expectation
 from ..analytics.verb import Slice
 from ..core.cells import ATTESTED, RELAYED
+from ..core.config import RelayTerms
 from .plan import Plan, Reading
+from .shuffled import EpsilonShuffled, shuffled_of
 
 
 class Window(
@@ -44,7 +46,7 @@ class Basis(Struct, frozen=True, forbid_unknown_fields=True):
     """What the numbers of a metric rest on.
 
     ``version`` null: not published yet, so the answer may still change.  ``sources`` is there where
-    something is known of how reports came.
+    something is known of how reports came, ``epsilon_shuffled`` where a relay is in use.
     """
 
     name: str
@@ -66,12 +68,15 @@ class Basis(Struct, frozen=True, forbid_unknown_fields=True):
     expected_half_width: float
     definitions: list[Definition]
     sources: Sources | UnsetType = UNSET
+    epsilon_shuffled: EpsilonShuffled | UnsetType = UNSET
 
 
-def basis(plan: Plan, reading: Reading, read: Sequence[list[Slice]]) -> Basis:
+def basis(
+    plan: Plan, reading: Reading, read: Sequence[list[Slice]], relay: RelayTerms | None
+) -> Basis:
     """Return what the numbers of one metric rest on.
 
-    Args: read: the slices of each definition.
+    Args: read: the slices of each definition.  relay: what is declared of it, where it matters.
     """
     metric, mechanism = reading.metric, reading.metric.mechanism
     n = sum(map(reports_in, read))
@@ -98,6 +103,7 @@ def basis(plan: Plan, reading: Reading, read: Sequence[list[Slice]]) -> Basis:
         expected_half_width=expected,
         definitions=[_definition(slices) for slices in read if slices],
         sources=sources_of(read, n),
+        epsilon_shuffled=UNSET if relay is None else shuffled_of(read, relay),
     )
 
 

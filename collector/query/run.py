@@ -14,6 +14,7 @@ from ..analytics.rows import TIME, Findings, Row
 from ..analytics.sums import is_joined
 from ..analytics.suppression import guard, sized
 from ..analytics.verb import Slice, VerbQuery
+from ..core.config import RelayTerms
 from ..core.errors import QueryError, StorageUnavailableError
 from ..storage.protocols import TallyStore
 from .basis import Basis, basis, reports_in
@@ -56,10 +57,13 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @one_question()
-def run(plan: Plan, storage: TallyStore, *, is_checked: bool = True) -> Answer:
+def run(
+    plan: Plan, storage: TallyStore, *, is_checked: bool = True, relay: RelayTerms | None = None
+) -> Answer:
     """Return the answer to *plan*.
 
     Args:   is_checked: look for fakes and say so; a number that stands among many need not.
+            relay: what is declared of it, if the answer shall tell what it leaves of ε.
     Raises: StorageUnavailableError: the store does not answer, or is being pruned right now.
             PrunedError: a whole window was deleted.
             DamagedTallyError: what is stored cannot have come from reports of this metric.
@@ -84,7 +88,9 @@ def run(plan: Plan, storage: TallyStore, *, is_checked: bool = True) -> Answer:
     rows = ordered(findings.rows, plan)[page.offset : page.offset + page.limit]
     return Answer(
         _influenced(rows, plan, used),
-        _meta(plan, findings, read=read, used=used, notes=notes, is_checked=is_checked),
+        _meta(
+            plan, findings, read=read, used=used, notes=notes, is_checked=is_checked, relay=relay
+        ),
     )
 
 
@@ -200,6 +206,7 @@ def _meta(
     used: Sequence[list[list[Slice]]],
     notes: Sequence[str],
     is_checked: bool,
+    relay: RelayTerms | None,
 ) -> Meta:
     query = plan.query
     warnings = [
@@ -212,7 +219,7 @@ def _meta(
     return Meta(
         verb=query.verb,
         metrics=[
-            basis(plan, reading, slices)
+            basis(plan, reading, slices, relay)
             for reading, slices in zip(plan.readings, read, strict=True)
         ],
         n=sum(reports_in(definition) for definitions in read for definition in definitions),

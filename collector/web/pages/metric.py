@@ -22,10 +22,12 @@ from ...analytics.sums import is_joined
 from ...analytics.verb import ESTIMATE, load, summary
 from ...core.catalog import ADDRESS
 from ...core.credentials import ASK, VIEW
+from ...planning.shuffling import above
 from ...query.request import SEGMENT
 from ...query.window import PREVIOUS
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visitor
+from ..services import services
 from .choices import DATES, WORDS, Choices, choices_of, filter_rows, filters_of, require_known
 from .drill import leads
 from .files import CSV, FILES, KIND_PARAMETER, file_of
@@ -216,7 +218,7 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
 def metric_page(name: str) -> ResponseReturnValue:
     """Show all that a metric can tell: its answer, over time, and by segment."""
     require_known(request.args, (*_PARAMETERS, *_SHOWN), SEGMENT)
-    answers, choices = Answers(), choices_of(request.args)
+    answers, choices = Answers(relay=services().config.relay), choices_of(request.args)
     metric = answers.catalog.metric(name)
     notices = tuple(_notices(metric, choices, answers))
     wish = _shown(first_wish(metric, choices), metric, choices, notices)
@@ -229,12 +231,15 @@ def metric_page(name: str) -> ResponseReturnValue:
             for wish in further_wishes(metric, choices, item)
         ),
     ]
+    basis = first.reply.meta.metrics[0] if first.reply else None
     return shown(
         "metric.html",
         metric=metric,
         columns=in_columns(panels),
         panels=panels,
-        basis=first.reply.meta.metrics[0] if first.reply else None,
+        basis=basis,
+        shuffled=(basis and basis.epsilon_shuffled) or None,
+        above=above,
         chosen=choices.shown_for([metric]),
         ranges=choices.ranges([metric]),
         items=items_of(metric) if has_choice(metric) else (),

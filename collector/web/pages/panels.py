@@ -20,6 +20,7 @@ from client_sdk.registry.metric import Metric
 from ...analytics.rows import ALL, LOWER_END, MEASURE, TIME, UPPER_END, Row
 from ...core.catalog import Catalog
 from ...core.cells import Cell
+from ...core.config import RelayTerms
 from ...core.credentials import ASK
 from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
 from ...query import Answer, Plan, Query, earlier, options, plan, run
@@ -125,8 +126,11 @@ class Panel:
 class Answers:
     """Answers of one request: what several questions read is read from the store once."""
 
-    def __init__(self, granted: Catalog | None = None) -> None:
-        """Answer for whoever asks now, or about what a shared link has *granted*."""
+    def __init__(self, granted: Catalog | None = None, *, relay: RelayTerms | None = None) -> None:
+        """Answer for whoever asks now, or about what a shared link has *granted*.
+
+        Args: relay: what is declared of it, where answers shall tell what it leaves of ε.
+        """
         shared = services()
         self._catalog = visible() if granted is None else granted
         self._now = shared.clock()
@@ -134,6 +138,7 @@ class Answers:
         self.may_ask = granted is None and ASK in reader().scopes
         self._pressure = shared.pressure
         self._storage = _Once(shared.tallies)
+        self._relay = relay
 
     @property
     def catalog(self) -> Catalog:
@@ -145,7 +150,7 @@ class Answers:
         self._pressure.require_contents()
         resolved = self.plan(query)
         auth.count_question(resolved)
-        return run(resolved, self._storage, is_checked=is_checked)
+        return run(resolved, self._storage, is_checked=is_checked, relay=self._relay)
 
     def plan(self, query: Query) -> Plan:
         """Return what is read for *query*."""

@@ -47,7 +47,8 @@ def privacy() -> ResponseReturnValue:
     """Show what each question costs the people who are asked."""
     is_part = visible() is not services().catalog
     costs = _together(visible())
-    return shown("privacy.html", is_part=is_part, cap=DEFAULT_CAP_WEEK, **costs)
+    relay = services().config.relay
+    return shown("privacy.html", is_part=is_part, cap=DEFAULT_CAP_WEEK, relay=relay, **costs)
 
 
 @blueprint.get("/privacy/people")
@@ -61,7 +62,8 @@ def people() -> ResponseReturnValue:
     """
     metrics = list(services().catalog)
     least = min((metric.min_reports for metric in metrics), default=0)
-    return shown("people.html", least=least, **_together(services().catalog))
+    relay = services().config.relay
+    return shown("people.html", least=least, relay=relay, **_together(services().catalog))
 
 
 @blueprint.get("/privacy/record.json")
@@ -126,6 +128,7 @@ def record_of(metrics: list[Metric]) -> dict[str, Any]:
             "random ids of uploads until they expire, so that none is counted twice",
         ],
         "not_kept": ["addresses", "names of devices or people", "true values", "times of uploads"],
+        "relay_operator": shared.config.relay.operator or None,
         "archive": bool(shared.config.archive),
         "archive_days": shared.config.archive_days if shared.config.archive else None,
         "metrics": [_entry(metric) for metric in metrics],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from click.testing import CliRunner, Result
 from client_sdk.privacy.opt_outs import HEARSAY_TELEMETRY
 from client_sdk.recording.detached import IS_CHILD
 from collector.cli import main
-from collector.core.config import OF_DEVICES, Config, is_loopback
+from collector.core.config import OF_DEVICES, Config, RelayTerms, is_loopback
 from collector.core.credentials import ADMIN, ANALYST, GATEWAY, READ, WRITE, Credential, digest_of
 from collector.core.errors import ConfigError
 from collector.demo.demo import free_port
@@ -50,6 +51,32 @@ def test_a_registry_is_all_that_must_be_set() -> None:
     assert (config.host, config.port, config.profile) == ("127.0.0.1", 8000, "standard")
     assert config.credentials == {}
     assert config.open_dashboard is False
+
+
+def test_a_relay_is_declared_with_who_runs_it_and_which_part_hides_nobody() -> None:
+    assert read().relay == RelayTerms()
+
+    declared = read(HEARSAY_RELAY_OPERATOR="Example Relays", HEARSAY_COLLUDING="0.05").relay
+
+    assert declared == RelayTerms("Example Relays", Fraction(1, 20))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *(("HEARSAY_COLLUDING", text) for text in ("1", "-0.1", "nan", "5%", "1e-3", "0.5\n", "")),
+        ("HEARSAY_RELAY_OPERATOR", "x" * 101),
+        ("HEARSAY_RELAY_OPERATOR", "a\nb"),
+    ],
+)
+def test_a_relay_that_cannot_be_is_refused(name: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{name}="):
+        read(**{"HEARSAY_RELAY_OPERATOR": "Example", name: text})
+
+
+def test_a_part_that_colludes_needs_a_relay() -> None:
+    with pytest.raises(ConfigError, match="needs HEARSAY_RELAY_OPERATOR"):
+        read(HEARSAY_COLLUDING="0.1")
 
 
 def test_several_registries_are_separated_as_paths_are() -> None:

@@ -19,6 +19,7 @@ from collector.planning.shuffling import (
     epsilon_of,
     honest_of,
     refusal,
+    rounded_down,
     shuffled_data,
     shuffled_lines,
     shuffled_of,
@@ -100,17 +101,21 @@ def test_no_attack_on_numbers_reaches_more_than_is_told(name: str) -> None:
 
 def test_groups_together_are_never_told_less_than_any_of_them() -> None:
     metric = metric_of(CATEGORY)
-    sizes = [40_000 + 997 * i for i in range(12)]
+    sizes = [40_000, 41_000]
 
     both = together(metric, [*sizes, 300])
 
     assert both.delta == DELTA
     assert both.devices == 300
     assert both.epsilon > shuffled_of(metric, 300).epsilon
-    rough, exact = together(metric, sizes), together(metric, [min(sizes)] * 12)
-    assert 0.9 * exact.epsilon < rough.epsilon < 1.1 * exact.epsilon
     alone = shuffled_of(metric, 5_000).epsilon
     assert together(metric, [5_000]).epsilon == pytest.approx(alone, rel=1e-9)
+
+
+@pytest.mark.parametrize("devices", [*range(1, 40), 255, 256, 257, 99_999, 10**7])
+def test_a_number_of_devices_is_rounded_down_and_little(devices: int) -> None:
+    assert 0.91 * devices - 1 < rounded_down(devices) <= devices
+    assert rounded_down(rounded_down(devices)) == rounded_down(devices)
 
 
 def test_the_epsilon_of_a_report_is_not_rounded_down() -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import secrets
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from flask import Flask
+from markupsafe import escape
 
 from client_sdk.core.wire import Column
 from collector.core.cells import ATTESTED, RELAYED, UNKNOWN, Source
+from collector.core.config import RelayTerms
 from collector.intake.wire import JSON
+from collector.planning.shuffling import above, epsilon_of
 from collector.web.ingest.upload import Head
 from collector.web.services import services_of
 from collector.worker.worker import Worker
@@ -94,6 +98,48 @@ def test_a_page_tells_it_among_the_details_and_nowhere_else(mixed: Flask) -> Non
     assert f"<dt>Relayed</dt><dd>{2 * EACH} <span" in details
     assert f"<dt>Attested</dt><dd>{EACH} <span" in details
     assert text.count("Relayed") == 1
+
+
+def shuffled(app: Flask) -> Any:
+    return answer(app)["meta"]["metrics"][0].get("epsilon_shuffled")
+
+
+def test_a_relay_that_nobody_declared_hides_nobody(mixed: Flask) -> None:
+    assert set(shuffled(mixed)) == {"because"}
+    assert "HEARSAY_RELAY_OPERATOR" in shuffled(mixed)["because"]
+    assert "none is stated" in page(mixed)
+
+
+def test_the_answer_and_the_details_of_a_page_state_the_same_with_all_that_it_assumes(
+    storage: MemoryStorage, make_app: Any
+) -> None:
+    declared = make_app(relay=RelayTerms("<b>Example</b>", Fraction(1, 10)))
+    for source in (UNKNOWN, *[RELAY] * 8, *[BOTH] * 5):
+        send(declared, storage, source)
+
+    claim = shuffled(declared)
+    text = page(declared)
+
+    assert claim["n"] == 5 * EACH * 9 // 10  # those with a token do not hide those without
+    assert 0 < claim["epsilon"] < epsilon_of(PAGE)
+    details = text[text.index("How it is collected") : text.index("</details>")]
+    assert f"at most {above(claim['epsilon'])}" in details
+    assert all(str(escape(assumption[1:])) in details for assumption in claim["assumes"])
+    assert "<b>" not in text
+    assert text.count("Shuffled ε") == 1
+    assert text.index("Shuffled ε") > text.index("<h1>")
+
+
+def test_who_runs_the_relay_is_said_to_the_people_measured(make_app: Any) -> None:
+    declared = make_app(relay=RelayTerms("Example Relays", Fraction(1, 10)))
+    client = declared.test_client()
+
+    assert "Example Relays runs it" in client.get("/privacy/people", headers=BROWSER).text
+    client.set_cookie("hearsay", READ_TOKEN)
+    assert "Example Relays" in client.get("/privacy", headers=BROWSER).text
+    assert "up to 10 %" in client.get("/privacy", headers=BROWSER).text
+    plain = make_app().test_client()
+    assert "relay" not in plain.get("/privacy/people", headers=BROWSER).text
 
 
 def test_a_page_is_silent_where_nothing_is_known(app: Flask, storage: MemoryStorage) -> None:
