@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Final
+from typing import Final, TypeAlias
 
 from client_sdk.registry import Registry
 from tests.support.crowds.uploads import WRITE_KEY, bearer
@@ -58,6 +58,9 @@ def post(port: int, body: bytes, headers: dict[str, str] | None = None) -> tuple
         connection.close()
 
 
+Send: TypeAlias = Callable[[int, bytes], tuple[int, bytes]]  # to a port: status and answer
+
+
 class Fleet:
     """So many devices, each a thread that seals *rate* uploads a second and sends them in order."""
 
@@ -70,9 +73,10 @@ class Fleet:
         rate: float = 4.0,
         most: int = 1_000_000,
         registry: Registry = REGISTRY,
+        send: Send = post,
     ) -> None:
-        """Send to any of *ports*; seal *most* uploads in all."""
-        self.log = Log()
+        """Send to any of *ports* by *send*; seal *most* uploads in all."""
+        self.log, self._post = Log(), send
         self._ports, self._seed, self._devices = ports, seed, devices
         self._pause, self._most, self._registry = 1 / rate, most, registry
         self._serial, self._lock = itertools.count(), threading.Lock()
@@ -130,7 +134,7 @@ class Fleet:
         """Send what waits, the oldest first, up to the first that must be sent again."""
         while waiting:
             began = time.monotonic()
-            status, answer = post(chance.choice(self._ports()), self.log.enqueued[waiting[0]])
+            status, answer = self._post(chance.choice(self._ports()), self.log.enqueued[waiting[0]])
             self._note(status, answer, waiting[0], began)
             if status != HTTPStatus.ACCEPTED:
                 time.sleep(0.05 + 0.2 * chance.random())

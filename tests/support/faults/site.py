@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import date
 from pathlib import Path
 from typing import Final
 
@@ -15,11 +18,14 @@ import requests
 from client_sdk.registry import Registry
 from collector.core.config import STRICT
 from collector.core.errors import CollectorError
+from collector.intake.oblivious_keys import add_key
+from collector.relay.process import Settings
 from collector.storage.connect import open_connection, open_storage
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from tests.support.crowds.uploads import WRITE_KEY
 from tests.support.device.movable_clock import MovableClock
+from tests.support.sites.relayed import RELAY, is_alive
 from tests.support.store.cluster import Node, free_port
 
 from .oracle import Comparison, compared
@@ -62,6 +68,7 @@ class FaultSite:
         self.storage = open_storage(url, PREFIX, SHARDS, profile)
         self.inspection = RedisInspection(open_connection(url), self.keys)
         self._url = url
+        self.oblivious = add_key(str(folder / "oblivious"), date(2026, 1, 1))[0].configuration
 
     def write_registry(self, name: str, text: str) -> Path:
         path = self.folder / f"{name}.toml"
@@ -76,6 +83,24 @@ class FaultSite:
         self.collectors.append(found)
         self.ports.append(port)
         return found
+
+    def add_relay(self, to: int, within: float = 0.2) -> tuple[int, Supervised]:
+        """Start a relay to the collector, or what else stands, at port *to*; return its own."""
+        port = free_port()
+        url = f"http://127.0.0.1:{to}"
+        settings = Settings(url, 1_000, within, "127.0.0.1", port, 1_000_000, (), "", "")
+        program = [sys.executable, *RELAY, json.dumps(asdict(settings))]
+        relay = self.supervisor.run(Supervised(program, dict(os.environ)))
+        self.wait_for_relay(port)
+        return port, relay
+
+    def wait_for_relay(self, port: int) -> float:
+        """Return when the relay at *port* listens, with the seconds it took."""
+        began = time.monotonic()
+        while not is_alive(port):
+            self._require(time.monotonic() < began + _PATIENCE, "a relay is not ready")
+            time.sleep(0.02)
+        return time.monotonic() - began
 
     def add_worker(self, registry: str = "now", prefix: Sequence[str] = ()) -> Supervised:
         """Start ``hearsay worker``."""
@@ -128,6 +153,7 @@ class FaultSite:
             "HEARSAY_REGISTRY": str(self.folder / f"{registry}.toml"),
             "HEARSAY_PROFILE": self.profile,
             "HEARSAY_WRITE_KEY": WRITE_KEY,
+            "HEARSAY_OBLIVIOUS_KEYS": str(self.folder / "oblivious"),
             "REDIS_URL": self._url,
             **more,
         }
