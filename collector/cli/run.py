@@ -16,7 +16,7 @@ import click
 
 from client_sdk.privacy.wording import counted
 
-from ..core.config import VOLATILE, Config
+from ..core.config import VOLATILE, Config, checked_origins
 from ..core.errors import ConfigError
 from ..core.logs import configure
 from .root import explained, json_option, main, override
@@ -109,6 +109,7 @@ def worker(check: bool) -> None:
     help="Messages that one network may send a minute.",
 )
 @click.option("--behind", multiple=True, help="A proxy whose X-Forwarded-For is believed.")
+@click.option("--origin", multiple=True, help="A site whose pages may send from a browser.")
 @click.option(
     "--certificate",
     default="",
@@ -116,11 +117,12 @@ def worker(check: bool) -> None:
 )
 @click.option("--key", default="", help="File of its private key.")
 @explained
-def relay(within: str, behind: tuple[str, ...], **options: Any) -> None:
+def relay(within: str, origin: tuple[str, ...], **options: Any) -> None:
     """Pass sealed messages of devices on to a collector, many at a time, and keep none."""
     from ..relay.process import Settings, seconds
 
-    Settings(within=seconds("--within", within), behind=behind, **options).start()
+    origins = checked_origins("--origin", origin)
+    Settings(within=seconds("--within", within), origins=origins, **options).start()
 
 
 @main.command()

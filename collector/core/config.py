@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from ipaddress import ip_address
@@ -249,7 +249,12 @@ def _origin(text: str) -> str:
 def _origins(env: Mapping[str, str], name: str) -> tuple[str, ...]:
     """Return the origins in variable *name*, by commas, each once.  Raises ConfigError."""
     parts = (part.strip() for part in env.get(name, "").split(","))
-    origins = tuple(dict.fromkeys(part for part in parts if part))
+    return checked_origins(name, (part for part in parts if part))
+
+
+def checked_origins(name: str, texts: Iterable[str]) -> tuple[str, ...]:
+    """Return *texts*, the value of setting *name*, each once.  Raises ConfigError."""
+    origins = tuple(dict.fromkeys(texts))
     for origin in origins:
         if origin in _EVERYBODY:
             raise ConfigError(name, origin, _EVERYBODY[origin])

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import time
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
 
@@ -43,6 +43,7 @@ _HEAD: Final = len(
 _PHRASES: Final = {413: "Payload Too Large"}  # as the server writes it, and Python does not
 _TEXT: Final = "text/plain; charset=utf-8"
 _WHY: Final = {
+    HTTPStatus.OK: "pages of this origin may send messages",
     HTTPStatus.BAD_REQUEST: "an empty message: send an encapsulated request",
     HTTPStatus.METHOD_NOT_ALLOWED: "only POST is relayed",
     HTTPStatus.REQUEST_TIMEOUT: f"the message must come within {BODY_S:.0f} s",
@@ -51,7 +52,14 @@ _WHY: Final = {
     HTTPStatus.TOO_MANY_REQUESTS: "your network sends too much: keep the message, try again later",
     HTTPStatus.SERVICE_UNAVAILABLE: "no answer: keep the message, try again later",
 }
+_PREFLIGHT: Final = (
+    ("access-control-allow-methods", "POST"),
+    ("access-control-allow-headers", "content-type"),
+    ("access-control-max-age", "86400"),  # seconds that a browser keeps an answer, at most
+)
 _log = logging.getLogger("hearsay.relay")
+
+Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class _RefusalError(Exception):
@@ -62,10 +70,11 @@ class _RefusalError(Exception):
         super().__init__(status.phrase)
 
 
-def padding(status: int, kind: str, body: bytes) -> str:
-    """Return what fills an answer up to a multiple of ANSWER_SIZE bytes."""
+def padding(status: int, kind: str, body: bytes, more: Headers = ()) -> str:
+    """Return what fills an answer with *more* headers up to a multiple of ANSWER_SIZE bytes."""
     phrase = _PHRASES.get(status, HTTPStatus(status).phrase)
     size = _HEAD + len(phrase) + len(kind) + len(str(len(body))) + len(body)
+    size += sum(len(f"{name}: {value}\r\n") for name, value in more)
     return "0" * (-size % ANSWER_SIZE)
 
 
@@ -77,6 +86,7 @@ class Front:
         batches: Batches,
         rates: Rates,
         behind: tuple[Network, ...] = (),
+        origins: tuple[str, ...] = (),
         *,
         body_s: float = BODY_S,
         report_s: float = REPORT_S,
@@ -84,8 +94,10 @@ class Front:
         """Let messages wait in *batches*, as far as *rates* allow.
 
         Args: behind: the proxies whose X-Forwarded-For is believed.
+              origins: of the sites whose pages may send from a browser.
         """
         self._batches, self._rates, self._behind = batches, rates, behind
+        self._origins = frozenset(origins)
         self._body_s, self._report_s = body_s, report_s
         self._incidents = Incidents(time.monotonic)
 
@@ -113,17 +125,27 @@ class Front:
                     200, [("content-type", "application/json")], '{"status":"ok"}'
                 )
                 return
+            shared = self._shared(scope)
+            if shared and scope.method == "OPTIONS":
+                _explain(protocol, HTTPStatus.OK, (*shared, *_PREFLIGHT))
+                return
             try:
                 network = self._admit(scope)
                 message = await self._read(scope, protocol)
                 answer = await self._batches.pass_on(message, network)
                 if answer is None:
                     raise _RefusalError(HTTPStatus.SERVICE_UNAVAILABLE)
-                _answer(protocol, HTTPStatus.OK, ANSWER_TYPE, answer)
+                _answer(protocol, HTTPStatus.OK, ANSWER_TYPE, answer, shared)
             except _RefusalError as error:
-                _answer(protocol, error.status, _TEXT, f"{_WHY[error.status]}\n".encode())
+                # the server says so itself, but only if it has not read all of the message yet
+                _explain(protocol, error.status, (*shared, ("connection", "close")))
         except ProtocolClosed:
             pass  # the device has gone; it sends again
+
+    def _shared(self, scope: Any) -> Headers:
+        """Return the headers by which a browser lets the page that sends read the answer."""
+        origin = scope.headers.get("origin")
+        return (("access-control-allow-origin", origin),) if origin in self._origins else ()
 
     def _admit(self, scope: Any) -> bytes:
         """Return the network of a request that may be read.  Raises _RefusalError."""
@@ -178,10 +200,15 @@ class Front:
             )
 
 
-def _answer(protocol: Any, status: HTTPStatus, kind: str, body: bytes) -> None:
+def _explain(protocol: Any, status: HTTPStatus, more: Headers) -> None:
+    _answer(protocol, status, _TEXT, f"{_WHY[status]}\n".encode(), more)
+
+
+def _answer(protocol: Any, status: HTTPStatus, kind: str, body: bytes, more: Headers) -> None:
     headers = [
         ("content-type", kind),
         ("cache-control", "no-store"),
-        ("padding", padding(status, kind, body)),
+        *more,
+        ("padding", padding(status, kind, body, more)),
     ]
     protocol.response_bytes(int(status), headers, body)

@@ -63,6 +63,7 @@ class Settings:
     behind: tuple[str, ...]  # proxies
     certificate: str  # file; "": plain HTTP
     key: str  # file
+    origins: tuple[str, ...] = ()  # whose pages may send from a browser
 
     def start(self) -> None:
         """Become the relay.  Raises ConfigError: before this process is replaced."""
@@ -95,7 +96,8 @@ def _front_of(settings: Settings) -> Front:
     carrier, networks = Carrier(settings.to), settings.networks()
     shuffle = SystemRandom().shuffle
     batches = Batches(carrier.carry, settings.batch, settings.within, shuffle)
-    return Front(batches, Rates(settings.per_network, time.monotonic), networks)
+    rates = Rates(settings.per_network, time.monotonic)
+    return Front(batches, rates, networks, settings.origins)
 
 
 def _require_free(host: str, port: int) -> None:
@@ -163,6 +165,6 @@ def main(arguments: Sequence[str]) -> None:
     fields: dict[str, Any] = json.loads(text)
     configure(ROLE)
     try:
-        run(Settings(**{**fields, "behind": tuple(fields["behind"])}))
+        run(Settings(**{**fields, **{name: tuple(fields[name]) for name in ("behind", "origins")}}))
     except CollectorError as error:
         raise SystemExit(f"Error: {error}") from None

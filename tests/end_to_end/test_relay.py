@@ -148,6 +148,35 @@ def test_every_answer_has_one_size_on_the_wire(relay: Relay, request_: bytes, st
     assert len(answer) == ANSWER_SIZE
 
 
+def preflight(origin: str) -> bytes:
+    lines = (f"Origin: {origin}", "Access-Control-Request-Method: POST")
+    return request_of(b"", *lines, method="OPTIONS")
+
+
+def test_a_page_may_send_and_read_its_answer_where_its_site_is_listed(
+    gateway: OpaqueGateway, tmp_path: Path
+) -> None:
+    """Every answer to it has the usual size, and the gateway is told nothing of it."""
+    listed, other = "https://app.example", "https://other.example"
+    gateway.came.clear()
+    to = f"http://127.0.0.1:{gateway.port}"
+    with running_relay(tmp_path, to, origins=(listed,)) as open_relay:
+        first = open_relay.exchange(preflight(listed))
+        sent = open_relay.send(b"x", "127.0.0.1", f"Origin: {listed}")
+        refused = open_relay.exchange(request_of(b"", f"Origin: {listed}"))
+        strange = open_relay.exchange(preflight(other))
+        apart = open_relay.send(b"y", "127.0.0.1", f"Origin: {other}")
+
+    named = f"access-control-allow-origin: {listed}\r\n".encode()
+    assert [named in answer for answer in (first, sent, refused)] == [True] * 3
+    assert first.startswith(b"HTTP/1.1 200 ")
+    assert b"access-control-allow-headers: content-type\r\n" in first
+    assert (strange[:12], b"access-control" in strange + apart) == (b"HTTP/1.1 405", False)
+    assert {len(answer) for answer in (first, sent, refused, strange, apart)} == {ANSWER_SIZE}
+    assert gateway.messages == [b"x", b"y"]
+    assert b"app.example" not in b"".join(gateway.came)
+
+
 WRONG: Final = {
     "a problem": b"HTTP/1.1 422 Unprocessable\r\nContent-Type: application/problem+json\r\n",
     "another type": b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n",

@@ -119,10 +119,11 @@ def running_relay(
     within: float = 15.0,
     per_network: int = 1_000,
     behind: tuple[str, ...] = (),
+    origins: tuple[str, ...] = (),
 ) -> Iterator[Relay]:
     """Run the process of ``hearsay relay --to`` *to* on loopback until the block ends."""
     port = free_port()
-    settings = Settings(to, batch, within, "127.0.0.1", port, per_network, behind, "", "")
+    settings = Settings(to, batch, within, "127.0.0.1", port, per_network, behind, "", "", origins)
     with started([*RELAY, json.dumps(asdict(settings))], port, folder / "relay.log") as relay:
         yield relay
 
