@@ -112,6 +112,36 @@ class Sum:
             self._total += block.sum(axis=0)
 
 
+def merge_cells(vectors: Iterable[tuple[Cell, bytes]], tally_size: int) -> list[tuple[Cell, bytes]]:
+    """Return packed *vectors* with those of the same cell, from several shards, as one.
+
+    As they are where they cannot be added up: who adds them all says why.
+    """
+    parts = list(vectors)
+    rows: dict[Cell, int] = {}
+    for cell, _ in parts:
+        rows.setdefault(cell, len(rows))
+    width = tally_size + 1
+    sizes = {len(vector) for _, vector in parts}
+    if len(rows) == len(parts) or any(s > width * COUNTER_SIZE or s % COUNTER_SIZE for s in sizes):
+        return parts
+    total = np.zeros((len(rows), width), dtype=np.int64)
+    bound, step = 0, max(1, _BLOCK // width)
+    for first in range(0, len(parts), step):
+        some = parts[first : first + step]
+        block = _unpack([vector for _, vector in some], width)
+        bound += len(block) * max(int(block.max()), -int(block.min()))
+        if bound > _LARGEST:
+            return parts
+        places = [rows[cell] for cell, _ in some]
+        if len(set(places)) < len(places):
+            np.add.at(total, places, block)
+        else:  # of one shard, mostly: five times as fast
+            total[places] += block
+    packed, size = total.astype(">i8").tobytes(), width * COUNTER_SIZE
+    return [(cell, packed[row * size : (row + 1) * size]) for cell, row in rows.items()]
+
+
 def vector_of(pairs: Sequence[tuple[int, int]], tally_size: int) -> bytes:
     """Return (index, delta) pairs, as of an increment, as a vector of *tally_size* + 1 counters."""
     counters = np.zeros(tally_size + 1, dtype=">i8")

@@ -1,8 +1,10 @@
 """Questions: from what was asked to slices of tallies, to a verb, to rows.
 
-request -> plan -> reading -> run, and ``cache`` for what cannot change any more.
+request -> plan -> reading -> run, ``once`` for what several questions share, and ``cache`` for what
+cannot change any more.
 """
 
+from .once import Once as Once
 from .plan import Plan as Plan
 from .plan import earlier as earlier
 from .plan import plan as plan

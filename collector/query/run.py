@@ -18,6 +18,7 @@ from ..core.config import RelayTerms
 from ..core.errors import QueryError, StorageUnavailableError
 from ..storage.protocols import TallyStore
 from .basis import Basis, basis, reports_in
+from .once import Once
 from .plan import Plan, Reading
 from .reading import blaming, marks_of, one_question, slices_of, without_pruned
 from .request import TOGETHER, WITHHOLD, Query
@@ -98,7 +99,10 @@ def _read(plan: Plan, reading: Reading, storage: TallyStore) -> list[list[Slice]
     """Return the slices of the current definition, then of each other that has reports."""
     with blaming(reading.metric):
         definitions = [
-            slices_of(plan, reading, definition, storage) for definition in reading.definitions
+            storage.slices(plan, reading, definition)
+            if isinstance(storage, Once)
+            else slices_of(plan, reading, definition, storage)
+            for definition in reading.definitions
         ]
     return [
         definitions[0],

@@ -19,11 +19,10 @@ from client_sdk.registry.metric import Metric
 
 from ...analytics.rows import ALL, LOWER_END, MEASURE, TIME, UPPER_END, Row
 from ...core.catalog import Catalog
-from ...core.cells import Cell
 from ...core.config import RelayTerms
 from ...core.credentials import ASK
 from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
-from ...query import Answer, Plan, Query, earlier, options, plan, run
+from ...query import Answer, Once, Plan, Query, earlier, options, plan, run
 from ...query.run import IN_PROGRESS
 from ...query.window import days_of, epochs_of
 from ...rendering.charts import Before, Mark
@@ -32,8 +31,6 @@ from ...rendering.charts.scale import hours_of
 from ...rendering.tables import table_of
 from ...rendering.wording import worded
 from ...storage.connection import allowed
-from ...storage.protocols import TallyStore
-from ...storage.values import Index
 from ...workspace.documents import MAX_TITLE, Document, Note
 from ...workspace.notes import notes_on, readable
 from .. import auth
@@ -49,7 +46,6 @@ _RANGES: Final = ("30d", "28d", "14d", "7d")  # to be compared with the previous
 _LONG_RANGES: Final = ("6mo", "91d", "28d")
 PERIODS: Final[Mapping[str, str]] = {"previous": "previous period", "year": "a year ago"}
 _BOOLEAN: Final = "boolean"
-_MOST_KEPT: Final = 500_000  # counters of one reading that a page keeps for its other panels
 NOTHING: Final = Markup("")
 _HEIGHT: Final = re.compile(r'viewBox="0 0 [\d.]+ ([\d.]+)"')
 _FRAME, _TEXT = 110, 30  # pixels of a panel around its charts, and of a text in it
@@ -137,7 +133,7 @@ class Answers:
         self.is_shared = granted is not None
         self.may_ask = granted is None and ASK in reader().scopes
         self._pressure = shared.pressure
-        self._storage = _Once(shared.tallies)
+        self._storage = Once(shared.tallies)
         self._relay = relay
 
     @property
@@ -248,31 +244,6 @@ class Answers:
         hours = [hours_of(window.first) or 0.0 for window in (now, then)]
         name = f"{words}, {then.first} – {then.last}"
         return Before(other.rows, round((hours[0] - hours[1]) / 24), name)
-
-
-class _Once:
-    """Reads each tally once, but for those that are too many to be kept for a page."""
-
-    def __init__(self, storage: TallyStore) -> None:
-        self._storage, self.shards = storage, storage.shards
-        self._indexes: dict[tuple[bytes, Iterable[int], int | None], Index] = {}
-        self._vectors: dict[int, Sequence[tuple[Cell, bytes]]] = {}  # by the identity of an index
-
-    def pruned(self, metrics: Sequence[bytes]) -> Mapping[bytes, int]:
-        return self._storage.pruned(metrics)
-
-    def index(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Index:
-        place = metric, epochs, latest
-        if place not in self._indexes:
-            self._indexes[place] = self._storage.index(metric, epochs, latest)
-        return self._indexes[place]
-
-    def vectors(self, index: Index, width: int) -> Iterable[tuple[Cell, bytes]]:
-        if index.tallies * width > _MOST_KEPT:
-            return self._storage.vectors(index, width)
-        if id(index) not in self._vectors:
-            self._vectors[id(index)] = list(self._storage.vectors(index, width))
-        return self._vectors[id(index)]
 
 
 def in_columns(panels: Iterable[Panel]) -> tuple[list[Panel], list[Panel]]:
