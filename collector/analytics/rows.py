@@ -106,6 +106,13 @@ def row_of(
     return row
 
 
+def altered(row: Row, **fields: Any) -> Row:
+    """Return a copy of *row* with other *fields*; ``replace`` takes ten times as long."""
+    copy = object.__new__(Row)
+    copy.__dict__.update(row.__dict__, **fields)
+    return copy
+
+
 def empty_row(
     dimensions: Mapping[str, str],
     n: int,

@@ -117,7 +117,8 @@ def too_few(metric: Metric, n: int) -> str | None:
 
 
 def _judged(part: Slice, metric: Metric, n: int) -> Slice:
-    return replace(part, refusal=too_few(metric, n))
+    refusal = too_few(metric, n)
+    return part if refusal == part.refusal else replace(part, refusal=refusal)
 
 
 def _group(part: Slice) -> Group:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from client_sdk.registry.metric import Metric
 
+from ..analytics.poisoning.findings import suspicions
 from ..analytics.verb import Slice
 from ..core.cells import Cell
 from ..estimation.tally import merge_cells
@@ -30,6 +31,7 @@ class Once:
         self._indexes: dict[tuple[bytes, Iterable[int], int | None], Index] = {}
         self._vectors: dict[int, Sequence[tuple[Cell, bytes]]] = {}  # by the identity of an index
         self._slices: dict[tuple[Any, ...], list[Slice]] = {}
+        self._suspicions: dict[int, tuple[str, ...]] = {}  # by the identity of such slices
 
     def pruned(self, metrics: Sequence[bytes]) -> Mapping[bytes, int]:
         """Return what the store does, each time: an epoch may be pruned at any moment."""
@@ -68,3 +70,9 @@ class Once:
         if place not in self._slices:
             self._slices[place] = slices_of(plan, reading, metric, self)
         return self._slices[place]
+
+    def suspicions(self, slices: list[Slice]) -> tuple[str, ...]:
+        """Return what ``suspicions`` does of what ``slices`` returned."""
+        if id(slices) not in self._suspicions:
+            self._suspicions[id(slices)] = tuple(suspicions(slices))
+        return self._suspicions[id(slices)]

@@ -86,12 +86,11 @@ def run(
     notes = [*plan.notes, *notes]
     findings = _findings(plan, request, used)
     page = plan.query.pagination
+    checked = _suspicions(plan, read, storage) if is_checked else ()
     rows = ordered(findings.rows, plan)[page.offset : page.offset + page.limit]
     return Answer(
         _influenced(rows, plan, used),
-        _meta(
-            plan, findings, read=read, used=used, notes=notes, is_checked=is_checked, relay=relay
-        ),
+        _meta(plan, findings, read=read, used=used, notes=notes, checked=checked, relay=relay),
     )
 
 
@@ -209,13 +208,13 @@ def _meta(
     read: Sequence[list[list[Slice]]],
     used: Sequence[list[list[Slice]]],
     notes: Sequence[str],
-    is_checked: bool,
+    checked: Iterable[str],
     relay: RelayTerms | None,
 ) -> Meta:
     query = plan.query
     warnings = [
         *_warnings(plan, read, used),
-        *(_suspicions(plan, read) if is_checked else ()),
+        *checked,
         *notes,
         *findings.warnings,
         *_missed(plan, findings),
@@ -293,10 +292,13 @@ def _warnings(
             yield f"{name}: no reports for these days{'' if reading.version is None else later}"
 
 
-def _suspicions(plan: Plan, read: Sequence[list[list[Slice]]]) -> Iterator[str]:
+def _suspicions(
+    plan: Plan, read: Sequence[list[list[Slice]]], storage: TallyStore
+) -> Iterator[str]:
     """Yield what in the tallies cannot come from honest devices alone."""
+    check = storage.suspicions if isinstance(storage, Once) else suspicions
     for reading, slices in zip(plan.readings, read, strict=True):
         for definition in slices:
             with blaming(reading.metric):
-                texts = list(suspicions(definition))
+                texts = list(check(definition))
             yield from texts

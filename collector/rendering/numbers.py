@@ -50,8 +50,10 @@ def numbers_of(row: Row) -> Numbers | None:
     value, low, high = row.value, row.ci_low, row.ci_high
     if value is None or low is None or high is None:
         return None
-    is_drawn = abs(value) <= _GREATEST and abs(low) <= _GREATEST and abs(high) <= _GREATEST
-    return Numbers(value, low, high) if is_drawn else None
+    least, most = -_GREATEST, _GREATEST
+    if least <= value <= most and least <= low <= most and least <= high <= most:
+        return Numbers(value, low, high)
+    return None
 
 
 def bounds_of(row: Row) -> tuple[float, float] | None:

@@ -6,12 +6,11 @@ Files and the API keep what the rows say: "true", "(rest)", "2026-11-10/2026-11-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 from types import MappingProxyType
 from typing import Final
 
-from ..analytics.rows import AGAINST, ITEM, REST, Row
+from ..analytics.rows import AGAINST, ITEM, REST, Row, altered
 
 _ANSWERS: Final = MappingProxyType({"true": "yes", "false": "no"})
 _OTHERS: Final = "the others"
@@ -23,8 +22,11 @@ def worded(rows: Sequence[Row], is_boolean: bool = False) -> list[Row]:
 
     Args: is_boolean: the items are those of a yes or no.
     """
-    names = days_in_words(value for row in rows for value in row.dimensions.values())
+    values = {value for row in rows for value in row.dimensions.values()}
+    names = days_in_words(values)
     items = _ANSWERS if is_boolean else {}
+    if not names and not items and REST not in values:
+        return list(rows)
 
     def word(name: str, value: str) -> str:
         if name == AGAINST and value == REST:
@@ -32,7 +34,7 @@ def worded(rows: Sequence[Row], is_boolean: bool = False) -> list[Row]:
         return items.get(value, value) if name == ITEM else names.get(value, value)
 
     return [
-        replace(row, dimensions={name: word(name, value) for name, value in row.dimensions.items()})
+        altered(row, dimensions={name: word(name, value) for name, value in row.dimensions.items()})
         for row in rows
     ]
 

@@ -86,11 +86,12 @@ class Watch:
         past: list[EpochEstimates] = []
         looked = 0
         for part in self._closed(metric, latest):
+            known = epoch_estimates(metric.mechanism, part.tally, part.n)
             if part.epochs[0] > latest - NEWEST:
                 looked += 1
-                if texts := list(suspicions_of(part, past)):
+                if texts := list(suspicions_of(part, past, known)):
                     sentences[epoch_label(metric.every, part.epochs[0])] = texts
-            past.append(epoch_estimates(metric.mechanism, part.tally, part.n))
+            past.append(known)
         return WatchRecord(now, latest, looked, sentences)
 
     def _closed(self, metric: Metric, latest: int) -> list[Slice]:

@@ -104,7 +104,10 @@ def reach_of(metric: Metric, item: str) -> Reach | None:
 
 def askable(slices: Iterable[Slice]) -> list[Slice]:
     """Return *slices*, those refused of which no number can be told."""
-    return [replace(part, refusal=part.refusal or why_none(part)) for part in slices]
+    return [
+        replace(part, refusal=reason) if not part.refusal and (reason := why_none(part)) else part
+        for part in slices
+    ]
 
 
 def why_none(part: Slice) -> str | None:

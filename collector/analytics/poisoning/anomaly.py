@@ -73,28 +73,46 @@ def anomalies(
 
 
 def anomalies_after(
-    metric: Metric, tally: Any, n: int, past: Sequence[EpochEstimates], alpha: float = FALSE_ALARM
+    metric: Metric,
+    tally: Any,
+    n: int,
+    past: Sequence[EpochEstimates],
+    alpha: float = FALSE_ALARM,
+    known: EpochEstimates | None = None,
 ) -> tuple[Anomaly, ...]:
-    """Do as ``anomalies`` for earlier epochs of which the estimates are known."""
-    return tuple(_anomalies(metric, tally, n, past, alpha / CHECKS))
+    """Do as ``anomalies`` for earlier epochs of which the estimates are known.
+
+    Args: known: the estimates of *tally*, if somebody has them.
+    """
+    return tuple(_anomalies(metric, tally, n, past, alpha / CHECKS, known))
 
 
 def _anomalies(
-    metric: Metric, tally: Any, n: int, past: Sequence[EpochEstimates], alpha: float
+    metric: Metric,
+    tally: Any,
+    n: int,
+    past: Sequence[EpochEstimates],
+    alpha: float,
+    known: EpochEstimates | None,
 ) -> Iterator[Anomaly]:
     for name, check in SINGLE.items():
         score = check(metric.mechanism, tally, n, alpha)
         if score is not None and (statistic := float(score.statistic)) > score.limit:
             text = f"{TEXTS[name].format(statistic=statistic)}, noise gives {score.limit:.0f}"
             yield Anomaly(name, statistic, score.limit, text)
-    yield from _since(metric, tally, n, past, alpha)
+    yield from _since(metric, tally, n, past, alpha, known)
 
 
 def _since(
-    metric: Metric, tally: Any, n: int, past: Sequence[EpochEstimates], alpha: float
+    metric: Metric,
+    tally: Any,
+    n: int,
+    past: Sequence[EpochEstimates],
+    alpha: float,
+    known: EpochEstimates | None,
 ) -> Iterator[Anomaly]:
     """Yield what is not as it was in earlier epochs."""
-    score = change(metric, tally, n, past, alpha)
+    score = change(metric, tally, n, past, alpha, known)
     for place in [] if score is None else np.flatnonzero(score.statistic > score.limit).tolist():
         assert score is not None  # noqa: S101 - there is a place
         yield _anomaly(CHANGE, f"{_named(metric, place)} changed", score, score.statistic[place])

@@ -9,6 +9,7 @@ epoch is learned (``change``).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import log, sqrt
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -111,6 +112,7 @@ def check_upper(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> 
     return Score(nats.max(axis=-1), log(cells.shape[-1] / alpha))
 
 
+@lru_cache(maxsize=1_024)  # of few sizes and chances, asked for each epoch of each page
 def shortfall_limit(cells: int, alpha: float) -> float:
     """Return what a sum of *cells* squares min(z, 0)^2 of normal z exceeds with *alpha* at most.
 
@@ -155,7 +157,12 @@ def epoch_estimates(mechanism: Mechanism[Any], tally: Any, n: int) -> EpochEstim
 
 
 def change(
-    metric: Metric, tally: Any, n: int, past: Sequence[EpochEstimates], alpha: float
+    metric: Metric,
+    tally: Any,
+    n: int,
+    past: Sequence[EpochEstimates],
+    alpha: float,
+    known: EpochEstimates | None = None,
 ) -> Score | None:
     """Compare estimates with the mean of earlier ones, item by item.
 
@@ -172,23 +179,25 @@ def change(
     little more than its noise, of which nothing must be learned.  An item that has differed much
     more than that is left to its own past.
 
+    Args:   known: the estimates of *tally*, if somebody has them.
     Source: derived here; Laurent and Massart, Annals of Statistics 2000, for chi-square's tail.
     """
     mechanism = metric.mechanism
     if len(past) < LEAST_EARLIER or not mechanism.unbiased:
         return None
-    now = epoch_estimates(mechanism, tally, n)
+    now = known or epoch_estimates(mechanism, tally, n)
     values = np.array([epoch.values for epoch in past])
     usual = np.array([epoch.variances for epoch in past]).mean(axis=0)
-    scatter, each = values.var(axis=0, ddof=1), alpha / now.values.size
+    middle, each = values.mean(axis=0), alpha / now.values.size
+    scatter = ((values - middle) ** 2).sum(axis=0) / (len(past) - 1)
     fewer = np.maximum(now.variances - usual, 0)  # of fewer reports than before
     bound = _alone(scatter, usual, fewer, len(past), each / 2)
     if now.values.size >= LEAST_POOLED:
-        shares = np.clip(values.mean(axis=0) / _most(mechanism, now.values.size), 0, 1)
+        shares = np.clip(middle / _most(mechanism, now.values.size), 0, 1)
         shares += np.sqrt(usual / len(past))
         bound = np.minimum(bound, _pooled(scatter, usual, fewer, shares, len(past), each / 2))
     limit = normal_quantile(each)
-    return Score(np.abs(now.values - values.mean(axis=0)) / bound * limit, limit)
+    return Score(np.abs(now.values - middle) / bound * limit, limit)
 
 
 def more_reports(n: int, past: Sequence[EpochEstimates], alpha: float) -> Score | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
-from ...analytics.rows import ALL, SHARE, TIME, TOO_FEW, Row
+from ...analytics.rows import ALL, SHARE, TIME, TOO_FEW, Row, altered
 from ..numbers import bounds_of, extent, numbers_of, reading, span
 from .axes import FOOT, label_width, labels_below, left_axis, left_width, short_ticks
 from .frame import (
@@ -217,7 +217,7 @@ def _stretches(times: Timeline, plot: _Plot, face: Face) -> Iterator[Element]:
         some = places[i : i + every]
         names = [rows[place].dimensions.get(TIME, "") for place in (some[0], some[-1])]
         label = "/".join(dict.fromkeys(names))
-        url = face.link(replace(rows[some[0]], dimensions={TIME: label})) if face.link else ""
+        url = face.link(altered(rows[some[0]], dimensions={TIME: label})) if face.link else ""
         if url:
             left, _ = around(plot.x, plot.x.at(some[0]), apart)
             begin, wide = around(plot.x, plot.x.at(some[-1]), apart)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from ...analytics.rows import TIME, Row
 from ..numbers import Numbers, numbers_of
@@ -28,7 +29,7 @@ class Series:
     number: int
     points: tuple[Point, ...]
 
-    @property
+    @cached_property
     def numbered(self) -> list[tuple[Point, Numbers]]:
         """Its points that have numbers, with them."""
         return [(point, numbers) for point in self.points if (numbers := numbers_of(point.row))]

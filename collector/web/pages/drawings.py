@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from markupsafe import Markup
 
-from ...analytics.rows import AGAINST, ITEM, MEASURE, TIME, Row
+from ...analytics.rows import AGAINST, ITEM, MEASURE, TIME, Row, altered
 from ...analytics.verbs.actives import DEVICES
 from ...rendering.charts import Before, Face, Mark, chart_of
 from ...rendering.charts.frame import varying
@@ -66,7 +65,10 @@ def plain_row(row: Row) -> Row:
         for name, value in row.dimensions.items()
         if name != MEASURE
     }
-    return replace(row, dimensions=dimensions, note=None if row.unit == DEVICES else row.note)
+    note = None if row.unit == DEVICES else row.note
+    if note == row.note and dimensions == row.dimensions:
+        return row
+    return altered(row, dimensions=dimensions, note=note)
 
 
 def labelled(rows: Sequence[Row]) -> Sequence[Row]:
@@ -80,10 +82,10 @@ def labelled(rows: Sequence[Row]) -> Sequence[Row]:
         pair = f"{' · '.join(first[name] for name in groups)} against {first[AGAINST]}"
         items = [{ITEM: row.dimensions[ITEM]} if len(rows) > 1 else {} for row in rows]
         return [
-            replace(row, dimensions={_PAIR: pair, **item})
+            altered(row, dimensions={_PAIR: pair, **item})
             for row, item in zip(rows, items, strict=True)
         ]
     return [
-        replace(row, dimensions={k: v for k, v in row.dimensions.items() if k in telling})
+        altered(row, dimensions={k: v for k, v in row.dimensions.items() if k in telling})
         for row in rows
     ]

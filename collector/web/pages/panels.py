@@ -17,7 +17,7 @@ from client_sdk.core.epoch import DAY, LENGTHS, epoch_of, epoch_start
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
-from ...analytics.rows import ALL, LOWER_END, MEASURE, TIME, UPPER_END, Row
+from ...analytics.rows import ALL, LOWER_END, MEASURE, TIME, UPPER_END, Row, altered
 from ...core.catalog import Catalog
 from ...core.config import RelayTerms
 from ...core.credentials import ASK
@@ -309,7 +309,7 @@ def _without_common_note(rows: Sequence[Row]) -> tuple[Sequence[Row], str]:
     note = notes.pop() if len(notes) == 1 and len(rows) > 1 else None
     if note in (LOWER_END, UPPER_END):  # it stands for the interval
         return rows, ""
-    return ([replace(row, note=None) for row in rows], note) if note else (rows, "")
+    return ([altered(row, note=None) for row in rows], note) if note else (rows, "")
 
 
 def _charts(
