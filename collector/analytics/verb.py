@@ -19,7 +19,7 @@ from functools import cache
 from importlib import import_module
 from math import hypot, sqrt
 from pkgutil import iter_modules
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -34,6 +34,7 @@ _VERBS: Final = f"{__package__}.verbs"  # the folder: it stands above, so nothin
 NOT_SAID: Final = "(not said)"  # the value of a dimension that a device did not tell
 OTHER: Final = "(other)"  # the value of dimensions of groups that are told together
 ESTIMATE: Final = "estimate"  # the verb of a request that names none
+_Key = TypeVar("_Key")
 
 
 class Origin(NamedTuple):
@@ -87,9 +88,16 @@ def merged(parts: Sequence[Slice], dimensions: Mapping[str, str]) -> Slice:
         is_open=any(part.is_open for part in parts),
         late=sum(part.late for part in parts),
         refusal=None,
-        reports=sum((Counter(part.reports) for part in parts), Counter[int]()),
-        origins=sum((Counter(part.origins) for part in parts), Counter[Origin]()),
+        reports=_added(part.reports for part in parts),
+        origins=_added(part.origins for part in parts),
     )
+
+
+def _added(each: Iterable[Mapping[_Key, int]]) -> Mapping[_Key, int]:
+    total = Counter[_Key]()  # one, as a sum of many makes as many, each longer than the last
+    for reports in each:
+        total.update(reports)
+    return +total
 
 
 def in_order(slices: Iterable[Slice]) -> list[Slice]:
@@ -181,6 +189,8 @@ def widened(
     Args: fraction: of the devices, those that the shares are of.
     """
     factor = sqrt(repeats_of(part))
+    if factor == 1:
+        return sampled(part, estimates, alpha, fraction)
     wider = [
         Estimate(
             estimate.value,

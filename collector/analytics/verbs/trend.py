@@ -19,6 +19,7 @@ from ..comparing.numbers import (
     Population,
     Scan,
     askable,
+    estimate_together,
     estimates_of,
     items_of,
     others,
@@ -69,7 +70,9 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     if options.levels:
         return _of_quantiles(slices, options, query.alpha)
     items = items_of(slices[0].metric, options.item, MOST_ITEMS)
-    all_series = list(series_of(askable(slices)))
+    parts = askable(slices)
+    estimate_together(parts, query.alpha)
+    all_series = list(series_of(parts))
     rows = [
         row
         for parts in all_series

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from client_sdk.mechanisms import ItemMechanism
 from client_sdk.mechanisms.deployed.dbitflip import DBitFlip
@@ -112,7 +113,7 @@ def test_a_group_of_one_item_has_the_interval_of_the_item(mechanism: ItemMechani
     found = Shares.of(mechanism, tally, n).groups(np.eye(5), ALPHA)
 
     for group, item in zip(found, shares(mechanism, tally, n, ALPHA), strict=True):
-        assert vars(group) == pytest.approx(vars(item))
+        assert structs.asdict(group) == pytest.approx(structs.asdict(item))
 
 
 @pytest.mark.parametrize("wrong", [1.0, 0.5])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from math import exp, sqrt
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from client_sdk.core.errors import InvalidTallyError
 from client_sdk.mechanisms import FrequencyOracle, load
@@ -19,6 +19,7 @@ from collector.estimation.estimate import (
     mean,
     normal_quantile,
     shares,
+    shares_of_each,
 )
 from tests.support.crowds.uploads import registry
 from tests.support.enumeration.coverage import fits_rate
@@ -48,7 +49,7 @@ def age_parts() -> tuple[DiscreteLaplace, NumberDomain]:
 def halved_variance(estimate: Estimate) -> Estimate:
     half_width = (estimate.ci_high - estimate.value) / sqrt(2)
     low, high = estimate.value - half_width, estimate.value + half_width
-    return replace(estimate, ci_low=low, ci_high=high)
+    return structs.replace(estimate, ci_low=low, ci_high=high)
 
 
 def covers(estimate: Estimate, truth: float) -> bool:
@@ -167,3 +168,20 @@ def test_intervals_of_means_cover_at_their_level() -> None:
 @pytest.mark.parametrize("coverage", [share_coverage, mean_coverage])
 def test_a_variance_of_half_its_size_would_be_noticed(coverage: Callable[[Bend], int]) -> None:
     assert not fits_rate(coverage(halved_variance), TRIALS, 1 - ALPHA)
+
+
+@pytest.mark.parametrize("name", ["grr", "oue"])
+def test_shares_of_many_slices_at_once_are_those_of_each(name: str) -> None:
+    """Bit for bit, also where some limits are near at once and others are not."""
+    mechanism = load(name)("1", 6)
+    assert isinstance(mechanism, FrequencyOracle)
+    chance = np.random.default_rng(5)
+    slices = [
+        (chance.multinomial(n, np.full(6, 1 / 6)).astype(np.int64), n)
+        for n in (20, 300, 5_000, 2_000_000)
+    ]
+
+    together = shares_of_each(mechanism, slices, ALPHA)
+
+    assert together == [shares(mechanism, tally, n, ALPHA) for tally, n in slices]
+    assert len({estimate.value for estimates in together for estimate in estimates}) > 6
