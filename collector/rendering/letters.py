@@ -19,6 +19,7 @@ _SPACES: Final = re.compile(r"\s+")
 _RIGHT_TO_LEFT: Final = frozenset({"R", "AL", "RLE", "RLO", "RLI"})
 
 
+@lru_cache(4_096)  # labels, drawn twice on a page and written in its table
 def one_line(text: str) -> str:
     """Return *text* as one line that turns no letters but its own."""
     if text.isascii():
@@ -28,6 +29,7 @@ def one_line(text: str) -> str:
     return f"\u2068{flat}\u2069" if turned else flat
 
 
+@lru_cache(4_096)
 def width_of(text: str, size: float) -> float:
     """Return about how wide *text* is at the font size *size*, in user units, rather too wide."""
     return size * sum(map(_em, text))

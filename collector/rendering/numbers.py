@@ -52,7 +52,7 @@ def numbers_of(row: Row) -> Numbers | None:
         return None
     least, most = -_GREATEST, _GREATEST
     if least <= value <= most and least <= low <= most and least <= high <= most:
-        return Numbers(value, low, high)
+        return tuple.__new__(Numbers, (value, low, high))  # half the time of its own, of 8,000
     return None
 
 

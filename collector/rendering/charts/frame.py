@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
 from client_sdk.core.errors import InvalidParameterError
@@ -295,13 +296,14 @@ def named(
 
 def varying(rows: Sequence[Row]) -> tuple[str, ...]:
     """Return the dimensions in which *rows* differ, in order."""
-    names = dict.fromkeys(name for row in rows for name in row.dimensions)
-    return tuple(name for name in names if len({row.dimensions.get(name) for row in rows}) > 1)
+    each = [row.dimensions for row in rows]
+    names = dict.fromkeys(chain.from_iterable(each))
+    return tuple(name for name in names if len({own.get(name) for own in each}) > 1)
 
 
 def constant(rows: Sequence[Row]) -> tuple[str, ...]:
     """Return the dimensions that all *rows* share with one value."""
-    names = dict.fromkeys(name for row in rows for name in row.dimensions)
+    names = dict.fromkeys(chain.from_iterable(row.dimensions for row in rows))
     differing = varying(rows)
     return tuple(name for name in names if name not in differing)
 

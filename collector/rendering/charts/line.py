@@ -49,7 +49,7 @@ from .overlay import (
 from .scale import Linear, nice_ticks
 from .scale import ticks as time_ticks
 from .svg import Element, element, group, paint
-from .timeline import Point, Series, Timeline, runs, timeline
+from .timeline import Point, Run, Series, Timeline, runs, timeline
 
 _HEIGHT: Final = 220  # user units of the plot
 _MOST_MARKS: Final = 200  # of a picture: more would weigh more than the page
@@ -102,11 +102,12 @@ def line_picture(
     body += _time_labels(times, plot, drawn)
     marker = Marker.of(face, drawn)
     body += past_drawn(past, plot.x, plot.y, marker) if past else ()
-    body += [band for series in times.series for band in _bands(series, times.step, plot)]
-    body += [path for series in times.series for path in _lines(series, times.step, plot)]
+    cut = [(series, runs(series, times.step)) for series in times.series]
+    body += [band for series, each in cut for band in _bands(series, each, plot)]
+    body += [path for series, each in cut for path in _lines(series, each, plot)]
     body.append(group(_stretches(times, plot, face), **paint("stretches")))
     body += flags_drawn(flags, plot.y.end, plot.y.start)
-    body += _marks(times, plot, marker)
+    body += _marks(cut, plot, marker)
     legend: list[Element] = []
     below = 0.0
     if several and face.is_narrow:
@@ -173,8 +174,8 @@ def _time_labels(times: Timeline, plot: _Plot, drawn: Sequence[Row]) -> Iterator
     yield from labels_below(places, names, foot, plot.x)
 
 
-def _bands(series: Series, step: float, plot: _Plot) -> Iterator[Element]:
-    for run in runs(series, step):
+def _bands(series: Series, cut: Sequence[Run], plot: _Plot) -> Iterator[Element]:
+    for run in cut:
         points = [(plot.x.at(p.at), numbers) for p in run if (numbers := numbers_of(p.row))]
         upper = [(x, plot.y.at(numbers.high)) for x, numbers in points]
         lower = [(x, plot.y.at(numbers.low)) for x, numbers in points]
@@ -183,8 +184,8 @@ def _bands(series: Series, step: float, plot: _Plot) -> Iterator[Element]:
             yield element("path", d=path, **paint(f"band-{series.number}"))
 
 
-def _lines(series: Series, step: float, plot: _Plot) -> Iterator[Element]:
-    for run in runs(series, step):
+def _lines(series: Series, cut: Sequence[Run], plot: _Plot) -> Iterator[Element]:
+    for run in cut:
         places = [(plot.x.at(p.at), plot.y.at(p.row.value or 0.0)) for p in run]
         closed = sum(not p.row.is_open for p in run)
         for look, part in (("line", places[:closed]), ("open", places[max(closed - 1, 0) :])):
@@ -192,13 +193,15 @@ def _lines(series: Series, step: float, plot: _Plot) -> Iterator[Element]:
                 yield element("path", d=line_path(part), **paint(f"{look}-{series.number}"))
 
 
-def _marks(times: Timeline, plot: _Plot, marker: Marker) -> Iterator[Element]:
-    count = sum(len(series.points) for series in times.series)
-    for series in times.series:
-        alone = {id(run[0]) for run in runs(series, times.step) if len(run) == 1}
+def _marks(
+    cut: Sequence[tuple[Series, Sequence[Run]]], plot: _Plot, marker: Marker
+) -> Iterator[Element]:
+    count = sum(len(series.points) for series, _ in cut)
+    for series, each in cut:
+        alone = {id(run[0]) for run in each if len(run) == 1}
         reach = (plot.x.end - plot.x.start) / max(len(series.points) - 1, 1)
         every = -(-count // _MOST_MARKS) or 1
-        several, felt = len(times.series) > 1, marker.face.felt
+        several, felt = len(cut) > 1, marker.face.felt
         pace = _Pace(reach, every, count <= _TITLED, several, felt, alone)
         yield group(_spots(series, plot, pace, marker), **paint("hover"))
         yield group(_dots(series, plot, pace, marker), **paint(f"dot-{series.number}"))

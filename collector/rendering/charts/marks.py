@@ -6,7 +6,7 @@ Also what noise alone could show: the interval of an estimate whose truth is zer
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Final
@@ -60,7 +60,8 @@ class Marker:
         said = element("title", self._sentence(row, one_line(label))) if is_titled else None
         data = element("g", class_="mark", **self._data(row, label)).attributes
         if self.face.styled and len(shapes) == 1 and "class" not in shapes[0].attributes:
-            return replace(shapes[0], attributes={**shapes[0].attributes, **data})
+            tag, attributes, children = shapes[0]
+            return Element(tag, {**attributes, **data}, children)
         return Element("g", data, shapes if said is None else (said, *shapes))
 
     def spot(

@@ -18,7 +18,7 @@ from .frame import Before, Mark, Note, text
 from .marks import Marker, around, line_path, stroke
 from .scale import Linear, hours_of
 from .svg import Element, element, group, paint
-from .timeline import Series, Timeline, runs, timeline
+from .timeline import Point, Series, Timeline, runs, timeline
 
 FLAGS: Final = 14.0  # user units above a plot, for the numbers of notes
 _APART: Final = 18.0  # user units between the numbers of notes at least
@@ -114,7 +114,7 @@ def past_of(before: Before | None, times: Timeline) -> Past | None:
     drawn = []
     for series in earlier.series if earlier.dated else ():
         number = numbers.get(series.label) if several else 1
-        moved = [replace(point, at=point.at + _DAY * before.days) for point in series.points]
+        moved = [Point(point.at + _DAY * before.days, point.row) for point in series.points]
         points = tuple(point for point in moved if low <= point.at <= high)
         if number and any(numbers_of(point.row) for point in points):
             drawn.append((number if several else 0, replace(series, points=points)))

@@ -14,11 +14,10 @@ turned round on a dark page so that more always stands out more.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from itertools import starmap
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 from xml.sax.saxutils import escape
 
 Attribute: TypeAlias = str | float | None
@@ -30,8 +29,7 @@ _ALONE: Final = {"circle", "g", "line", "path", "rect"}
 _PLAIN: Final = re.compile(r"[\w .,:;%#()/·±–-]*")  # most texts: nothing to escape
 
 
-@dataclass(frozen=True)
-class Element:
+class Element(NamedTuple):
     """A tag with attributes and children, in order; texts are plain, not markup."""
 
     tag: str
@@ -45,7 +43,8 @@ def element(tag: str, *children: Element | str | None, **attributes: Attribute) 
     Names of attributes are written with ``_`` for ``-``, and ``class_`` for ``class``.
     """
     written = {_name(name): value for name, value in attributes.items() if value is not None}
-    return Element(tag, written, tuple(child for child in children if child is not None))
+    kept = tuple([child for child in children if child is not None]) if children else ()
+    return Element(tag, written, kept)
 
 
 def group(children: Iterable[Element | None], **attributes: Attribute) -> Element:
@@ -58,24 +57,35 @@ def markup(node: Element | str, styled: bool = False) -> str:
 
     Args: styled: the page has the style sheet, so that the attributes that it repeats are left out.
     """
+    parts: list[str] = []
+    _write(node, styled, parts.append)
+    return "".join(parts)
+
+
+def _write(node: Element | str, styled: bool, put: Callable[[str], None]) -> None:
+    """Put the parts of *node*, one after another: a page has thousands."""
     if isinstance(node, str):
-        return node if _PLAIN.fullmatch(node) else escape(writable(node), {"\r": "&#13;"})
-    look = _attributes(str(node.attributes.get("class", ""))) if styled else {}
-    attributes = "".join(
-        f' {name}="{_value(value)}"'
-        for name, value in node.attributes.items()
-        if look.get(name) != value or value is None
-    )
-    if not node.children and node.tag in _ALONE:
-        return f"<{node.tag}{attributes}/>"
-    content = "".join(markup(child, styled) for child in node.children)
-    return f"<{node.tag}{attributes}>{content}</{node.tag}>"
+        put(node if _PLAIN.fullmatch(node) else escape(writable(node), {"\r": "&#13;"}))
+        return
+    tag, attributes, children = node
+    look = _attributes(attributes.get("class", "")) if styled else {}
+    put(f"<{tag}")
+    for name, value in attributes.items():
+        if look.get(name) != value or value is None:
+            put(f' {name}="{_value(value)}"')
+    if not children and tag in _ALONE:
+        put("/>")
+        return
+    put(">")
+    for child in children:
+        _write(child, styled, put)
+    put(f"</{tag}>")
 
 
 @cache
-def _attributes(look: str) -> Mapping[str, str]:
+def _attributes(look: Attribute) -> Mapping[str, str]:
     """Return the attributes of *look* that its rule in the style sheet has, too."""
-    if look not in _LOOKS:
+    if not isinstance(look, str) or look not in _LOOKS:
         return {}
     return {_name(key): value for key, value in paint(look).items() if key != "class_"}
 
@@ -87,7 +97,9 @@ def writable(text: str) -> str:
 
 def coordinate(value: float) -> str:
     """Return *value* in user units, to a tenth."""
-    short = f"{value:.1f}".removesuffix(".0")
+    short = f"{value:.1f}"
+    if short.endswith(".0"):
+        short = short[:-2]
     return "0" if short == "-0" else short
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple, TypeAlias
 
 from ...analytics.rows import TIME, Row
 from ..numbers import Numbers, numbers_of
@@ -13,12 +14,14 @@ from .scale import hours_of, is_gap, usual_step
 from .svg import SERIES
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """A row at its place in time: hours from 1970, or its rank where times are no dates."""
 
     at: float
     row: Row
+
+
+Run: TypeAlias = list[Point]  # neighbours in time, each with a number
 
 
 @dataclass(frozen=True)
@@ -76,9 +79,9 @@ def timeline(rows: Sequence[Row], most: int = SERIES) -> Timeline:
     return Timeline(drawn, len(series) - len(drawn), dated, names, step)
 
 
-def runs(series: Series, step: float) -> list[list[Point]]:
+def runs(series: Series, step: float) -> list[Run]:
     """Return the stretches of *series* without a gap: neighbours in time, each with a number."""
-    stretches: list[list[Point]] = []
+    stretches: list[Run] = []
     before: Point | None = None
     for point in series.points:
         if numbers_of(point.row) is None:
