@@ -18,6 +18,7 @@ from .core.paths import PathOrStr, absolute
 from .core.randomness import Randomness
 from .core.stats import Reason
 from .core.typing import TYPE_CHECKING, Final
+from .core.wire import DEVICE, RELAYED
 from .privacy.caps import Caps
 from .privacy.consent import Consent, ConsentLike, Level, OptOuts
 from .recording.background import Mode, ModeLike
@@ -25,7 +26,7 @@ from .recording.engine import Engine
 from .recording.recorder import OnReport
 from .registry.contract import Registry, RegistryFile
 from .storage.trusted_clock import Uptimes
-from .upload.transport import ACCEPTED, Answer, RequestsTransport, Transport
+from .upload.transport import ACCEPTED, Answer, Transport, transport_to
 
 if TYPE_CHECKING:
     from .recording.history import History, ReportedValue
@@ -97,6 +98,8 @@ class Client:
         remember: bool = False,
         on_report: OnReport | None = None,
         transport: Transport | None = None,
+        relay: str | None = None,
+        relay_key: str | None = None,
         opt_outs: OptOuts | None = None,
         clock: Callable[[], float] = time.time,
         uptime: Uptimes | None = None,
@@ -120,6 +123,9 @@ class Client:
                 remember: keep, in memory, what was true of the last reports, for ``history``.
                 on_report: sees each report before it is queued; False drops it, charged all the
                 same.  It must not record.
+                relay: the URL of a relay, by which all is sent, one report at a time, so that the
+                collector learns no address.  relay_key: the collector's, compiled into the
+                application: what ``hearsay oblivious-key`` prints.
                 opt_outs: who may say no above the application; None: the environment, the policy
                 of the machine and the user's setting in *data_dir*.  Only simulations need others.
                 They also know whether a machine runs the application: a dry run records there.
@@ -130,15 +136,21 @@ class Client:
         data_dir = absolute(data_dir)
         self._history = _history(on_report) if remember else None
         self._withheld = WithheldUploads() if dry_run else None
+        if transport is not None and relay is not None:
+            raise InvalidParameterError("relay", relay, "cannot be beside a transport of your own")
         make: Callable[..., Engine] = Engine
         if Mode.of(mode) is Mode.COMMAND:
             own = (transport, on_report, opt_outs, uptime, randomness)
             if dry_run or remember or any(part is not None for part in own):
                 raise InvalidParameterError("mode", mode, _OF_A_CHILD)
-            make = _command_engine(endpoint, write_key, registry, data_dir, consent, segment, caps)
+            way = {"endpoint": endpoint, "write_key": write_key}
+            if relay is not None and relay_key is not None:
+                way |= {"relay": relay, "relay_key": relay_key}
+            make = _command_engine(way, registry, data_dir, consent, segment, caps)
         self._engine = make(
             registry,
-            self._withheld or transport or RequestsTransport(endpoint, write_key),
+            self._withheld or transport or transport_to(endpoint, write_key, relay, relay_key),
+            bounds=DEVICE if relay is None else RELAYED,
             consent=consent,
             opt_outs=opt_outs or OptOuts(data_dir, heeds_automation=not dry_run),
             folder=None if dry_run else data_dir,
@@ -309,8 +321,7 @@ class Client:
 
 
 def _command_engine(
-    endpoint: str,
-    write_key: str,
+    way: Mapping[str, str],
     registry: Registry | RegistryFile,
     data_dir: str | None,
     consent: ConsentLike,
@@ -327,8 +338,7 @@ def _command_engine(
         rule = "must be the path of a file in mode=command, as another process reads it"
         raise InvalidParameterError("registry", type(registry).__name__, rule)
     settings = {
-        "endpoint": endpoint,
-        "write_key": write_key,
+        **way,
         "registry": absolute(registry),
         "data_dir": data_dir,
         "consent": str(Consent.of(consent)),

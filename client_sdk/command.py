@@ -65,6 +65,8 @@ def configure(
     consent: ConsentLike,
     segment: Mapping[str, str] | None = None,
     caps: Mapping[str, str] | None = None,
+    relay: str | None = None,
+    relay_key: str | None = None,
 ) -> None:
     """Say where values go; they are handed over when this process ends.
 
@@ -74,6 +76,7 @@ def configure(
             consent: what the user has said; denied erases what an earlier run left.
             segment: dimension to value, as declared in the registry.
             caps: decimals by the names of ``Caps``; None: its defaults.
+            relay, relay_key: as of ``Client``.
     Raises: InvalidParameterError: consent is none of the three, a path is none, or another
             argument is no text.  The child finds out what else is wrong; the next run logs that.
     """
@@ -81,7 +84,10 @@ def configure(
         from .privacy.consent import Consent
 
         Consent.of(consent)
-    for name, text in (("endpoint", endpoint), ("write_key", write_key)):
+    way = {"endpoint": endpoint, "write_key": write_key}
+    if relay is not None or relay_key is not None:
+        way |= {"relay": relay or "", "relay_key": relay_key or ""}
+    for name, text in way.items():
         if not isinstance(text, str):
             from .core.errors import InvalidParameterError
 
@@ -90,8 +96,7 @@ def configure(
     atexit.register(_end)
     _program.handover = Handover(
         {
-            "endpoint": str.__str__(endpoint),
-            "write_key": str.__str__(write_key),
+            **{name: str.__str__(text) for name, text in way.items()},
             "registry": absolute_path(registry),
             "data_dir": absolute_path(data_dir),
             "consent": str.__str__(consent),

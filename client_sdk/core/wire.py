@@ -11,7 +11,8 @@ than that something was sent.
 A gateway writes MessagePack, as far as an upload needs it: maps, lists, text, bytes and whole
 numbers, each in its shortest form, so that equal values are equal bytes.
 
-``DEVICE`` and ``GATEWAY`` bound what may wait in an outbox and what one upload takes of it.
+``DEVICE``, ``RELAYED`` and ``GATEWAY`` bound what may wait in an outbox and what one upload takes
+of it.
 
 Source: the MessagePack specification, github.com/msgpack/msgpack/blob/master/spec.md.
 """
@@ -21,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from . import compact_json
-from .dataclass import dataclass
+from .dataclass import dataclass, replace
 from .limits import (
     MAX_DEVICE_BODY,
     MAX_GATEWAY_BODY,
@@ -142,6 +143,8 @@ DEVICE: Final = Bounds(
     apart=True,
     seal=seal_padded,
 )
+# Over a relay two reports of one upload would still be known to be of one device.
+RELAYED: Final = replace(DEVICE, upload_reports=1)
 GATEWAY: Final = Bounds(
     reports=MAX_GATEWAY_PENDING,
     size=MAX_GATEWAY_SIZE,

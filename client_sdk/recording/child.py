@@ -17,11 +17,12 @@ from ..core.errors import HearsayError, InvalidParameterError, RegistryError
 from ..core.paths import create_or_open
 from ..core.randomness import Randomness
 from ..core.typing import Any, Final
+from ..core.wire import DEVICE, RELAYED
 from ..privacy.caps import Caps
 from ..privacy.consent import Consent, OptOuts
 from ..privacy.opt_outs import answer_in
 from ..storage.trusted_clock import Uptimes
-from ..upload.transport import RequestsTransport, Transport
+from ..upload.transport import Transport, transport_to
 from .engine import Engine
 from .handover import NOTES, RATIO, Notes, erased_state, mark_of, permit_in, place_of
 from .inbox import Inbox, Settled
@@ -42,6 +43,8 @@ def serve(
     consent: Any,
     segment: Mapping[str, str] | None,
     caps: Mapping[str, str],
+    relay: str | None = None,
+    relay_key: str | None = None,
     transport: Transport | None = None,
     opt_outs: OptOuts | None = None,
     clock: Callable[[], float] = time.time,
@@ -67,7 +70,8 @@ def serve(
         raise InvalidParameterError("caps", ", ".join(sorted(map(str, unknown))), rule)
     engine = Engine(
         registry,
-        transport or RequestsTransport(endpoint, write_key),
+        transport or transport_to(endpoint, write_key, relay, relay_key),
+        bounds=DEVICE if relay is None else RELAYED,
         consent=consent,
         opt_outs=opt_outs or OptOuts(data_dir),
         withdrawn=None if permit is None else partial(_is_withdrawn, data_dir, permit),
@@ -88,7 +92,8 @@ def serve(
                 engine.uploader.run(seconds, last=True)
         if engine.store.exists:
             with suppress(HearsayError, OSError):
-                place = place_of({"endpoint": endpoint, "write_key": write_key, "caps": caps})
+                way = {"endpoint": endpoint, "write_key": write_key, "relay": relay}
+                place = place_of({**way, "caps": caps})
                 _note(engine, registry, data_dir, place, settled)
     engine.erasure.refresh()
     engine.leave()

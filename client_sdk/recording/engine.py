@@ -17,7 +17,7 @@ from ..core.locks import PerProcess, this_process
 from ..core.randomness import Randomness, system_randomness
 from ..core.stats import MISTAKES, Reason, Stats, reason_of
 from ..core.typing import TYPE_CHECKING, Final, NamedTuple
-from ..core.wire import DEVICE, Bounds
+from ..core.wire import DEVICE, GATEWAY, Bounds
 from ..privacy.caps import Caps
 from ..privacy.consent import Consent, ConsentLike, ConsentSwitch, OptOuts
 from ..registry.contract import SEGMENT, Registry, RegistryFile
@@ -110,7 +110,7 @@ class Engine:
             on_report=on_report if history is None else history.observe,
             history=history,
             advise=self.stats.advise,
-            own=bounds is DEVICE,
+            own=bounds is not GATEWAY,
         )
         self.recorder.require_panel()
         self.uploader = Uploader(

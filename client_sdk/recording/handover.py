@@ -142,7 +142,9 @@ def mark_of(settings: object) -> str:
 
 def place_of(settings: Mapping[str, Any]) -> str:
     """Return the mark of what ``Notes`` are for; a segment may change from run to run."""
-    return mark_of([settings[name] for name in ("endpoint", "write_key", "caps")])
+    relay = settings.get("relay")
+    way = [settings[name] for name in ("endpoint", "write_key", "caps")]
+    return mark_of([*way, relay] if relay else way)
 
 
 def fingerprint(registry: str) -> str:

@@ -22,7 +22,7 @@ from ..core import binary_http
 from ..core.binary_http import Request
 from ..core.dataclass import dataclass
 from ..core.errors import InvalidParameterError, TransportError
-from ..core.limits import SIZE_CLASSES
+from ..core.limits import RELAY_WAIT, SIZE_CLASSES
 from ..core.oblivious import (
     AEAD,
     ANSWER_TYPE,
@@ -42,9 +42,6 @@ from ..core.typing import Final
 from ..core.wire import from_base64url
 from .endpoint import PATH, checked_url
 from .transport import JSON, NEEDED, OK, Answer, RequestsTransport, no_key, wait_of
-
-# Seconds that a relay may wait for a batch: less than a pass of the schedule takes at most.
-PATIENCE: Final = 110.0
 
 _NEEDED: Final = ("pyhpke", "cryptography.hazmat.primitives.ciphers.aead")
 _NOT_INSTALLED: Final = "needs pip install 'hearsay-telemetry[relay]'"
@@ -104,7 +101,7 @@ class RelayTransport(RequestsTransport):
     """POST of capsules to a relay.  Only what the collector says in its own capsule counts."""
 
     accept = ANSWER_TYPE
-    silence = longest = PATIENCE
+    silence = longest = RELAY_WAIT
 
     def __init__(self, relay: str, relay_key: str, endpoint: str, write_key: str) -> None:
         """Send by *relay*, a whole URL, to the collector *endpoint* with *write_key*.

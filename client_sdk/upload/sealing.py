@@ -150,8 +150,12 @@ class Sealer:
 
     def lots(self, tx: Transaction) -> int:
         """Return how many uploads would be needed for all that waits, if none grew too large."""
+        alone = self.bounds.upload_reports == 1
         (count,) = tx.execute(
-            "SELECT (SELECT count(*) FROM uploads) + (SELECT count(DISTINCT segment) FROM reports)"
+            "SELECT (SELECT count(*) FROM uploads) + (SELECT count(*) FROM reports)"
+            if alone
+            else "SELECT (SELECT count(*) FROM uploads)"
+            " + (SELECT count(DISTINCT segment) FROM reports)"
         ).fetchone()
         return int(count)
 
@@ -173,18 +177,35 @@ class Sealer:
         return str(oldest[self._randomness.uniform(len(oldest))])
 
     def _seal(self, tx: Transaction, day: int, segment: str) -> SealedUpload:
-        """Turn the oldest reports of *segment* into an upload, within the limits of a body."""
+        """Turn reports of *segment*, oldest first, into an upload, within the limits of a body."""
         rows = self._fitting(
             segment,
             tx.execute(
                 "SELECT number, segment, digest, epoch, payload, day FROM reports"
-                " WHERE segment = ? ORDER BY number LIMIT ?",
-                (segment, self.bounds.upload_reports),
+                " WHERE segment = ? ORDER BY number LIMIT ? OFFSET ?",
+                (segment, self.bounds.upload_reports, self._passed_over(tx, segment)),
             ),
         )
         upload = self._insert(tx, day, rows)
-        tx.execute("DELETE FROM reports WHERE segment = ? AND number <= ?", (segment, rows[-1][0]))
+        tx.execute(
+            "DELETE FROM reports WHERE segment = ? AND number BETWEEN ? AND ?",
+            (segment, rows[0][0], rows[-1][0]),
+        )
         return upload
+
+    def _passed_over(self, tx: Transaction, segment: str) -> int:
+        """Return how many reports of *segment* let others go first: none, where some go together.
+
+        Of reports that go alone any of the earliest day goes first: a fixed order would link them.
+        """
+        if self.bounds.upload_reports > 1:
+            return 0
+        (count,) = tx.execute(
+            "SELECT count(*) FROM reports WHERE segment = ?1"
+            " AND day = (SELECT min(day) FROM reports WHERE segment = ?1)",
+            (segment,),
+        ).fetchone()
+        return self._randomness.uniform(int(count))
 
     def _split(self, tx: Transaction, refused: SealedUpload, day: int) -> list[SealedUpload]:
         """Turn all reports of *refused*, and no others, into uploads as large as is allowed now."""

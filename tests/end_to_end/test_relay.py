@@ -25,8 +25,7 @@ from client_sdk.core.binary_http import Request, encode_request
 from client_sdk.core.limits import RELAY_WAIT, RELAY_WAIT_CHILD
 from client_sdk.core.oblivious import KeyConfiguration
 from client_sdk.recording.child import SENDING
-from client_sdk.upload import ohttp
-from client_sdk.upload.ohttp import seal
+from client_sdk.upload.ohttp import RelayTransport, seal
 from client_sdk.upload.transport import TIMEOUT
 from collector.cli import main
 from collector.relay.batches import CARRY_S
@@ -375,7 +374,7 @@ def test_the_process_of_a_relay_loads_no_store_no_registry_and_no_way_to_open_a_
 
 def test_the_relay_knows_for_how_long_devices_wait() -> None:
     """Its default lets a batch gather, leave and come back while the shortest-lived one waits."""
-    assert (ohttp.PATIENCE, SENDING) == (RELAY_WAIT, RELAY_WAIT_CHILD)
+    assert (RelayTransport.longest, SENDING) == (RELAY_WAIT, RELAY_WAIT_CHILD)
     assert RELAY_WAIT_CHILD - TIMEOUT[0] > PATIENT_S + CARRY_S
     defaults = {option.name: option.default for option in main.commands["relay"].params}
     assert defaults["within"] == f"{PATIENT_S:.0f}s"
