@@ -82,14 +82,13 @@ class Carrier:
         _patience(connection, until)
         connection.request("POST", self._path, message, {"Content-Type": REQUEST_TYPE})
         _patience(connection, until)
-        response = connection.getresponse()
         read = bytearray()
-        while part := response.read1(_PART):
-            read += part
-            if len(read) > MAX_ANSWER:
-                raise ValueError("too long")
-            _patience(connection, until)
-        response.close()  # read1 does not note the end, without which no request can follow
+        with connection.getresponse() as response:  # read1 alone does not note the end of one
+            while part := response.read1(_PART):
+                read += part
+                if len(read) > MAX_ANSWER:
+                    raise ValueError("too long")
+                _patience(connection, until)
         if response.status != http.client.OK or response.headers.get_content_type() != ANSWER_TYPE:
             self._tell(f"status {response.status}")
             return None

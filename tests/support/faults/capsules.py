@@ -34,8 +34,8 @@ def carry(port: int, message: bytes, path: str = "/") -> tuple[int, bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
     try:
         connection.request("POST", path, message, {"Content-Type": REQUEST_TYPE})
-        response = connection.getresponse()
-        return response.status, response.read()
+        with connection.getresponse() as response:
+            return response.status, response.read()
     except (OSError, http.client.HTTPException):
         return NO_ANSWER, b""
     finally:
