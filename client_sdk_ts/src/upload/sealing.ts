@@ -72,7 +72,9 @@ export function seal(state: State, day: number, memory: Memory, randomness: Rand
   if (piece) return piece;
   const segment = segmentOf(state, randomness);
   if (segment === null) return null;
-  const rows = fitting(state.reports.filter((report) => textOf(report) === segment).slice(0, memory.reports), memory.body);
+  const waiting = state.reports.filter((report) => textOf(report) === segment);
+  const first = memory.reports > ALONE ? 0 : passedOver(waiting, randomness);
+  const rows = fitting(waiting.slice(first, first + memory.reports), memory.body);
   state.reports = state.reports.filter((report) => !rows.includes(report));
   return insert(state, day, rows, randomness, false);
 }
@@ -150,6 +152,12 @@ function segmentOf(state: State, randomness: Randomness): string | null {
   const oldest = [...new Set(state.reports.filter(({ day }) => day === earliest).map(textOf))].sort();
   if (oldest.length < 2) return oldest[0] ?? null;
   return oldest[Number(randomness.uniform(BigInt(oldest.length)))] ?? null;
+}
+
+/** Returns how many reports let another of the earliest day go first, alone: a fixed order would link them. */
+function passedOver(reports: readonly WaitingReport[], randomness: Randomness): number {
+  const earliest = Math.min(...reports.map(({ day }) => day));
+  return Number(randomness.uniform(BigInt(reports.filter(({ day }) => day === earliest).length)));
 }
 
 function insert(

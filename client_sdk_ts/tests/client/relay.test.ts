@@ -14,6 +14,7 @@ import { encapsulate, readKeys, relayTransport } from "../../src/upload/ohttp.js
 import { fetchExchange, outcomeOf, type Transport } from "../../src/upload/transport.js";
 import { allMechanisms } from "../../src/all.js";
 import { Gateway, keyList, type Opened } from "../support/peer.js";
+import { reportsOf } from "../../src/upload/wire.js";
 import { counted, DAILY, DAY, FakeClock, FakeCollector, HOURLY, options, WEEKLY } from "./support.js";
 
 const CLIENTS = [["fetch", BrowserClient], ["node", NodeClient]] as const;
@@ -199,6 +200,29 @@ for (const [name, Client] of CLIENTS) {
     });
   });
 }
+
+test("reports that go alone leave in an order of chance, those of an earlier day first", async () => {
+  const orders = new Set<string>();
+  for (let device = 0; device < 40; device++) {
+    const [clock, bodies] = [new FakeClock(), [] as string[]];
+    const collector = new FakeCollector();
+    const alone: Transport = { alone: true, send: (body) => (bodies.push(body), collector.send(body)) };
+    const client = new BrowserClient(options({ transport: alone, clock: clock.read, uptime: clock.uptime, caps: { metric_week: "999", week: "999" } }));
+    client.record(DAILY, true);
+    clock.time += DAY;
+    for (const [name, value] of [[WEEKLY, "pro"], [DAILY, false]] as const) client.record(name, value);
+    await client.flush();
+    await client.close();
+    const sent = bodies.map((body) => reportsOf(body)).map(([report]) => report!);
+    const names = new Map([...client.registry.metrics.values()].map(({ digest, name }) => [digest, name]));
+    assert.equal(bodies.length, 3);
+    orders.add(sent.slice(1).map(({ digest }) => names.get(digest)).join());
+    assert.equal(names.get(sent[0]!.digest), DAILY);
+    assert.ok(sent[0]!.epoch < sent.find(({ digest }, i) => i && names.get(digest) === DAILY)!.epoch);
+  }
+
+  assert.equal(orders.size, 2); // chance gives one of the two 40 times once in 10^11 runs
+});
 
 test("whatever the relay itself says, nothing is deleted on its word", async () => {
   const acknowledgement = '{"accepted":1,"rejected":[]}';
