@@ -58,8 +58,8 @@ collector.workspace: core | core storage query
 collector.workspace.watch: core registry privacy | core storage estimation analytics query rendering
 collector.worker: core registry privacy | core storage estimation analytics analytics.poisoning
 collector.operations: | core storage intake operations.telemetry worker
-collector.demo: core registry privacy upload root | core storage analytics rendering worker
-    operations
+collector.demo: core mechanisms registry privacy upload root | core storage estimation analytics
+    rendering worker operations
 collector.web: core mechanisms registry privacy root | core storage estimation analytics
     analytics.comparing analytics.verbs intake operations.telemetry planning operations.doctor
     query rendering workspace operations

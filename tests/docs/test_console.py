@@ -23,6 +23,7 @@ RUN: Final[dict[str, str | tuple[str, ...]]] = {  # which commands of a page are
 ELSEWHERE: Final = {  # where the other commands of these pages are run
     "README.md": "test_readme.py",
     "docs/guide/embed.md": "test_guide.py",
+    "docs/evidence/differencing.md": "test_differencing.py: it draws other numbers each time",
     "docs/ask/release.md": "its metric is no example; tests of releases hold the names of files",
 }
 CASES: Final = [

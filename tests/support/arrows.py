@@ -51,6 +51,7 @@ DEVICE_PACKAGES: Final = {
 HOMES: Final = {
     "numpy": (
         "collector.analytics",
+        "collector.demo.differencing",
         "collector.demo.fleet",
         "collector.estimation",
         "collector.planning.amplification",
