@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .privacy.caps import Caps as Caps
     from .privacy.consent import Consent as Consent
     from .registry.contract import Registry as Registry
+    from .upload.tokens import Issuer as Issuer
     from .upload.uploader import Delivery as Delivery
 
 __version__ = "0.1.0"
@@ -24,9 +25,10 @@ _HOMES = {
     "Consent": "privacy.consent",
     "Delivery": "upload.uploader",
     "HearsayError": "core.errors",
+    "Issuer": "upload.tokens",
     "Registry": "registry.contract",
 }
-__all__ = ["Caps", "Client", "Consent", "Delivery", "HearsayError", "Registry"]
+__all__ = ["Caps", "Client", "Consent", "Delivery", "HearsayError", "Issuer", "Registry"]
 
 
 def __getattr__(name: str) -> object:

@@ -30,6 +30,7 @@ from .upload.transport import ACCEPTED, Answer, Transport, transport_to
 
 if TYPE_CHECKING:
     from .recording.history import History, ReportedValue
+    from .upload.tokens import Issuer
     from .upload.uploader import Delivery
 
 MAX_WITHHELD: Final = 100  # uploads; a developer reads the last few
@@ -100,6 +101,7 @@ class Client:
         transport: Transport | None = None,
         relay: str | None = None,
         relay_key: str | None = None,
+        tokens: Issuer | None = None,
         opt_outs: OptOuts | None = None,
         clock: Callable[[], float] = time.time,
         uptime: Uptimes | None = None,
@@ -126,6 +128,7 @@ class Client:
                 relay: the URL of a relay, by which all is sent, one report at a time, so that the
                 collector learns no address.  relay_key: the collector's, compiled into the
                 application: what ``hearsay oblivious-key`` prints.
+                tokens: who gives one-time tokens, of which each upload then spends one.
                 opt_outs: who may say no above the application; None: the environment, the policy
                 of the machine and the user's setting in *data_dir*.  Only simulations need others.
                 They also know whether a machine runs the application: a dry run records there.
@@ -143,9 +146,11 @@ class Client:
             own = (transport, on_report, opt_outs, uptime, randomness)
             if dry_run or remember or any(part is not None for part in own):
                 raise InvalidParameterError("mode", mode, _OF_A_CHILD)
-            way = {"endpoint": endpoint, "write_key": write_key}
+            way: dict[str, object] = {"endpoint": endpoint, "write_key": write_key}
             if relay is not None and relay_key is not None:
                 way |= {"relay": relay, "relay_key": relay_key}
+            if tokens is not None:
+                way["tokens"] = tokens.as_settings()
             make = _command_engine(way, registry, data_dir, consent, segment, caps)
         self._engine = make(
             registry,
@@ -163,6 +168,7 @@ class Client:
             strict=strict,
             history=self._history,
             on_report=on_report,
+            tokens=None if dry_run else tokens,
         )
         # at the end of the process or of this object, whichever comes first
         self._end = weakref.finalize(self, self._engine.exit)
@@ -321,7 +327,7 @@ class Client:
 
 
 def _command_engine(
-    way: Mapping[str, str],
+    way: Mapping[str, object],
     registry: Registry | RegistryFile,
     data_dir: str | None,
     consent: ConsentLike,

@@ -44,6 +44,8 @@ TOKEN_SIZE: Final = _INPUT_SIZE + MODULUS_SIZE  # bytes
 TOKEN_TEXT: Final = -(-TOKEN_SIZE * 4 // 3)  # characters of base64url
 MAX_WEEKS: Final = 520  # keys of a plan: ten years
 MAX_TOKENS: Final = 1_000  # a week and identity
+ROOTS: Final = 8  # of the proof of a key; 65,537^8 is above 2^128
+_LABEL: Final = b"hearsay: roots of a token key"
 MAX_ISSUER: Final = 255  # characters of a host and perhaps a port
 
 # A key as DER has it, before its modulus and behind: RSASSA-PSS with SHA-384, MGF1 of it, salt 48.
@@ -148,6 +150,16 @@ def modulus_of(key: bytes) -> int:
     if key != b"".join((_BEFORE, modulus, _BEHIND)):
         raise ValueError("key: must be DER of RSASSA-PSS with SHA-384 and a salt of 48 bytes")
     return int.from_bytes(modulus, "big")
+
+
+def permutation_targets(modulus: int) -> tuple[int, ...]:
+    """Return the numbers whose roots prove a key, which nobody chose; see ``upload.blind_rsa``."""
+    from hashlib import shake_256
+
+    size = MODULUS_SIZE + 16  # bytes, so that the remainder is uniform up to 2^-128
+    stream = shake_256(_LABEL + modulus.to_bytes(MODULUS_SIZE, "big")).digest(ROOTS * size)
+    places = range(0, len(stream), size)
+    return tuple(int.from_bytes(stream[at : at + size], "big") % modulus for at in places)
 
 
 def key_id_of(key: bytes) -> bytes:

@@ -16,7 +16,7 @@ from functools import partial
 from ..core.errors import HearsayError, InvalidParameterError, RegistryError
 from ..core.paths import create_or_open
 from ..core.randomness import Randomness
-from ..core.typing import Any, Final
+from ..core.typing import TYPE_CHECKING, Any, Final
 from ..core.wire import DEVICE, RELAYED
 from ..privacy.caps import Caps
 from ..privacy.consent import Consent, OptOuts
@@ -26,6 +26,9 @@ from ..upload.transport import Transport, transport_to
 from .engine import Engine
 from .handover import NOTES, RATIO, Notes, erased_state, mark_of, permit_in, place_of
 from .inbox import Inbox, Settled
+
+if TYPE_CHECKING:
+    from ..upload.tokens import Issuer
 
 _CAPS: Final = tuple(Caps().decimals())
 MOST_REFUSAL: Final = 500  # characters that are kept of an error
@@ -45,6 +48,7 @@ def serve(
     caps: Mapping[str, str],
     relay: str | None = None,
     relay_key: str | None = None,
+    tokens: Mapping[str, Any] | None = None,
     transport: Transport | None = None,
     opt_outs: OptOuts | None = None,
     clock: Callable[[], float] = time.time,
@@ -81,6 +85,7 @@ def serve(
         clock=clock,
         uptime=uptime,
         randomness=randomness,
+        tokens=_issuer_of(tokens),
     )
     settled = _record(engine, values)
     recorded()
@@ -105,6 +110,14 @@ def serve(
         with suppress(OSError):
             _write(data_dir, Notes(erased=state).text(registry, clock()))
     return engine.counts()
+
+
+def _issuer_of(settings: Mapping[str, Any] | None) -> Issuer | None:
+    if settings is None:
+        return None
+    from ..upload.tokens import Issuer  # few applications need it
+
+    return Issuer(**settings)
 
 
 def _record(engine: Engine, values: Iterable[tuple[str, object, float]]) -> list[Settled]:

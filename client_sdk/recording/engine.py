@@ -43,6 +43,7 @@ from .inbox import Inbox, Settled
 from .recorder import OnReport, Pending, Recorder
 
 if TYPE_CHECKING:
+    from ..upload.tokens import Issuer
     from .history import History
 
 CLOSE_TIMEOUT: Final = 1.0  # seconds; an application that ends must not hang on its telemetry
@@ -81,10 +82,11 @@ class Engine:
         strict: bool = False,
         history: History | None = None,
         on_report: OnReport | None = None,
+        tokens: Issuer | None = None,
     ) -> None:
         """Make what a client or a gateway drives; write nothing yet, but erase what a denial must.
 
-        Args:   folder: of the database; None: in memory.
+        Args:   folder: of the database; None: in memory.  tokens: see ``Client``.
                 withdrawn: whether *consent* was taken back since; see ``ConsentSwitch``.
                 strict: ``record`` raises what a developer did wrong, too.
         Raises: InvalidParameterError, RegistryError.
@@ -122,6 +124,8 @@ class Engine:
             randomness=randomness,
             bounds=bounds,
             retire_key=self.registry.retire_key,
+            tokens=tokens,
+            app=self.registry.app,
         )
         self._history = history
         self.erasure = Erasure(
@@ -167,8 +171,8 @@ class Engine:
             delivery = self.uploader.delivery()
         except Exception:  # noqa: BLE001 - the flush met it before, and counted it
             return Delivery(None)
-        queued = 0 if self._own is None else len(self._own().inbox)
-        return replace(delivery, waiting=(delivery.waiting or 0) + queued)
+        waiting = (delivery.waiting or 0) + (0 if self._own is None else len(self._own().inbox))
+        return replace(delivery, waiting=waiting)
 
     def _flush(self, timeout: float) -> None:
         self.erasure.refresh()
@@ -356,8 +360,7 @@ class Engine:
             self.store.close()
 
     def _begin(self) -> _Own:
-        recorder, switch = self.recorder, self.switch
-        inbox = Inbox(recorder.slot, switch, self.stats)
+        inbox = Inbox(self.recorder.slot, self.switch, self.stats)
         background = Background(
             take=inbox.take,
             commit=self.commit,
@@ -387,8 +390,7 @@ class Engine:
 
     def _owes_windows(self) -> bool:
         """Whether this process has to see to windows, though it has recorded nothing."""
-        recorder = self.recorder
-        return this_process() == self._maker and recorder.is_due(self.clock())
+        return this_process() == self._maker and self.recorder.is_due(self.clock())
 
     @contextmanager
     def _counting(self) -> Iterator[None]:

@@ -93,10 +93,12 @@ def waiting(tx: Transaction) -> int:
 
 
 def clear(tx: Transaction) -> int:
-    """Delete all that waits; return how many reports that were."""
+    """Delete all that waits, and one-time tokens; return how many reports that were."""
     count = waiting(tx)
     tx.execute("DELETE FROM reports")
     tx.execute("DELETE FROM uploads")
+    tx.execute("DROP TABLE IF EXISTS tokens")  # of those who use them; see upload.tokens
+    tx.execute("DELETE FROM meta WHERE key IN ('tokens_last', 'tokens_due')")
     return count
 
 

@@ -20,17 +20,14 @@ roots of all with a chance of at most e^-ROOTS = 2^-128 a try.
 from __future__ import annotations
 
 from hashlib import sha384
-from hashlib import shake_256 as shake
 from math import gcd
 
-from ..core.private_token import EXPONENT, MODULUS_SIZE
+from ..core.private_token import EXPONENT, ROOTS, permutation_targets
 from ..core.randomness import Randomness
 from ..core.typing import Final, NamedTuple
 
-ROOTS: Final = 8  # of a proof; 65,537^8 is above 2^128
 SALT_SIZE: Final = 48  # bytes
 _HASH_SIZE: Final = 48  # bytes of SHA-384
-_LABEL: Final = b"hearsay: roots of a token key"
 
 
 class Blinding(NamedTuple):
@@ -77,18 +74,7 @@ def is_permutation(modulus: int, roots: tuple[int, ...]) -> bool:
     """Whether *roots* prove that signing with the key of *modulus* is a permutation."""
     return len(roots) == ROOTS and all(
         0 < root < modulus and pow(root, EXPONENT, modulus) == target
-        for root, target in zip(roots, targets(modulus), strict=True)
-    )
-
-
-def targets(modulus: int) -> tuple[int, ...]:
-    """Return the numbers whose roots are the proof of a key, which nobody chose."""
-    size = MODULUS_SIZE + 16  # bytes, so that the remainder is uniform up to 2^-128
-    key = modulus.to_bytes(MODULUS_SIZE, "big")
-    stream = shake(_LABEL + key).digest(ROOTS * size)
-    return tuple(
-        int.from_bytes(stream[place : place + size], "big") % modulus
-        for place in range(0, len(stream), size)
+        for root, target in zip(roots, permutation_targets(modulus), strict=True)
     )
 
 

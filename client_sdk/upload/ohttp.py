@@ -15,7 +15,7 @@ Source: RFC 9458, sections 4.3 and 4.4; RFC 9180.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from importlib.util import find_spec
 
 from ..core import binary_http
@@ -41,7 +41,7 @@ from ..core.oblivious import (
 from ..core.typing import Final
 from ..core.wire import from_base64url
 from .endpoint import PATH, checked_url
-from .transport import JSON, NEEDED, OK, Answer, RequestsTransport, no_key, wait_of
+from .transport import JSON, NEEDED, NO_HEADERS, OK, Answer, RequestsTransport, no_key, wait_of
 
 _NEEDED: Final = ("pyhpke", "cryptography.hazmat.primitives.ciphers.aead")
 _NOT_INSTALLED: Final = "needs pip install 'hearsay-telemetry[relay]'"
@@ -114,23 +114,27 @@ class RelayTransport(RequestsTransport):
         self._authority = self._base.partition("://")[2].partition("/")[0]
         self._base, self._auth, self._write_key = checked_url("relay", relay), no_key, write_key
         self._configuration = configuration_of(relay_key)
+        self._more = NO_HEADERS  # of the last upload, such as a token
         if find_spec("pyhpke") is None:
             raise InvalidParameterError("relay", relay, _NOT_INSTALLED)
 
     def _request(
-        self, path: str, body: bytes | None, limit: float
+        self, path: str, body: bytes | None, limit: float, more: Mapping[str, str]
     ) -> Generator[Answer, None, None]:
         """Yield the collector's answer, once it came whole, or that of the way without its body."""
         self._load((*NEEDED, *_NEEDED))
-        capsule = seal(self._configuration, self._inner(path, body))
+        capsule = seal(self._configuration, self._inner(path, body, more))
         *_, whole = self._answers("", capsule.message, limit)  # half a capsule says nothing
         yield _opened(capsule, whole)
 
-    def _inner(self, path: str, body: bytes | None) -> bytes:
+    def _inner(self, path: str, body: bytes | None, more: Mapping[str, str]) -> bytes:
         """Return the request in the capsule; one for a list is as long as one with an upload."""
+        if body is not None:
+            self._more = more
         fields = (
             ("authorization", f"Bearer {self._write_key}"),
             ("content-type", JSON),
+            *((name.lower(), text) for name, text in self._more.items()),
         )
         content = b" " * SIZE_CLASSES[0] if body is None else body
         upload = Request("POST", "https", self._authority, PATH, fields, content)

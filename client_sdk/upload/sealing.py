@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sqlite3 import Cursor
 
     from ..storage.schema import Transaction
+    from .tokens import Purse
 
 Row: TypeAlias = tuple[int, str, bytes, int, bytes, int]  # of the table ``reports``
 
@@ -41,6 +42,7 @@ class SealedUpload:
     number: int = 0  # its place among the sealed; another after each try, by whichever process
     rows: tuple[Row, ...] = ()  # what it was sealed from, until its first try is over
     known: bool = False  # whether its reports were in an upload that was refused
+    token: bytes | None = None  # that it is sent with, whenever it is sent
 
     @property
     def is_new(self) -> bool:
@@ -51,9 +53,11 @@ class SealedUpload:
 class Sealer:
     """Turns what waits into uploads within *bounds*; *randomness* draws their ids and turns."""
 
-    def __init__(self, randomness: Randomness, bounds: Bounds = DEVICE) -> None:
-        """Begin with the largest bodies that *bounds* allow."""
-        self.bounds = bounds
+    def __init__(
+        self, randomness: Randomness, bounds: Bounds = DEVICE, purse: Purse | None = None
+    ) -> None:
+        """Begin with the largest bodies that *bounds* allow; *purse* has a token for each."""
+        self.bounds, self._purse = bounds, purse
         self._randomness = randomness
         self._body = bounds.body  # bytes; less once a proxy has refused that much
         self._pieces: dict[bytes, SealedUpload] = {}  # of refused uploads, never tried; by id
@@ -78,19 +82,18 @@ class Sealer:
     def first_sealed(self, tx: Transaction) -> SealedUpload | None:
         """Return the sealed upload that was tried longest ago; None if there is none."""
         return self._upload_of(
-            tx.execute("SELECT id, body, reports, number FROM uploads ORDER BY number LIMIT 1")
+            tx, tx.execute("SELECT id, body, reports, number FROM uploads ORDER BY number LIMIT 1")
         )
 
     def sealed(self, tx: Transaction, upload_id: bytes) -> SealedUpload | None:
         """Return the sealed upload of that id; None if it is gone."""
-        return self._upload_of(
-            tx.execute("SELECT id, body, reports, number FROM uploads WHERE id = ?", (upload_id,))
-        )
+        columns = "SELECT id, body, reports, number FROM uploads WHERE id = ?"
+        return self._upload_of(tx, tx.execute(columns, (upload_id,)))
 
     def seal(self, tx: Transaction, day: int) -> SealedUpload | None:
         """Return an upload that was never tried: a piece, or reports of one segment, sealed now.
 
-        None if nothing waits that was not tried.
+        None if nothing waits that was not tried, or there is no token for it.
 
         Raises: EntropyError: no upload id could be drawn.
         """
@@ -101,6 +104,8 @@ class Sealer:
             if piece is not None and piece.is_new:
                 return piece
         segment = self._segment(tx)
+        if self._purse is not None and self._purse.required:
+            segment = segment if self._purse.count(tx, day) else None
         return None if segment is None else self._seal(tx, day, segment)
 
     def seal_smaller(self, tx: Transaction, refused: SealedUpload, day: int) -> SealedUpload | None:
@@ -115,17 +120,18 @@ class Sealer:
         smaller = len(refused.body) // _SMALLER
         if len(refused.rows) < 2 or smaller < SIZE_CLASSES[0]:
             return None
+        # a piece for which no token is left is sealed without
         if not self.bounds.apart:  # linked uploads take all that waits
             if not self.unseal(tx, refused):
                 return None
             self._body = min(self._body, smaller)
             return self._seal(tx, day, refused.rows[0][1])
-        if not _retract(tx, refused):
+        if not self._retract(tx, refused):
             return None
         self._body = min(self._body, smaller)
         first, *pieces = self._split(tx, refused, day)
         for piece in list(self._pieces.values()):  # it would be refused as well
-            if len(piece.body) > self._body and len(piece.rows) > 1 and _retract(tx, piece):
+            if len(piece.body) > self._body and len(piece.rows) > 1 and self._retract(tx, piece):
                 del self._pieces[piece.upload_id]
                 pieces += self._split(tx, piece, day)
         self._pieces.update((piece.upload_id, piece) for piece in pieces)
@@ -137,7 +143,7 @@ class Sealer:
         Returns: False if a denial or another process came first, or whoever refused the upload
                  that they were in knows them: beside later ones they would link the two.
         """
-        if not upload.is_new or upload.known or not _retract(tx, upload):
+        if not upload.is_new or upload.known or not self._retract(tx, upload, unseen=True):
             return False
         (first,) = tx.execute("SELECT coalesce(min(number), 0) FROM reports").fetchone()
         numbers = range(first - len(upload.rows), first)  # they are older than all others again
@@ -217,8 +223,8 @@ class Sealer:
         return pieces
 
     def _insert(self, tx: Transaction, day: int, rows: list[Row]) -> SealedUpload:
-        size = UPLOAD_ID_SIZE
-        upload_id = self._randomness.uniform(1 << (8 * size)).to_bytes(size, "big")
+        spent = None if self._purse is None else self._purse.spend(tx, day)
+        upload_id, token = (self._new_id(), None) if spent is None else spent
         columns = columns_of(Report(*row[2:5]) for row in rows)
         body = self.bounds.seal(upload_id, day, compact_json.loads(rows[0][1]), columns)
         number = tx.execute(
@@ -231,14 +237,30 @@ class Sealer:
             reports=len(rows),
             number=number or 0,
             rows=tuple(rows),
+            token=token,
         )
 
-    def _upload_of(self, cursor: Cursor) -> SealedUpload | None:
+    def _new_id(self) -> bytes:
+        size = UPLOAD_ID_SIZE
+        return self._randomness.uniform(1 << (8 * size)).to_bytes(size, "big")
+
+    def _retract(self, tx: Transaction, upload: SealedUpload, *, unseen: bool = False) -> bool:
+        """Delete a sealed upload that nobody has tried since; return False if somebody has."""
+        place = upload.upload_id, upload.number
+        query = "DELETE FROM uploads WHERE id = ? AND number = ?"
+        retracted = tx.execute(query, place).rowcount > 0
+        if retracted and upload.token is not None and self._purse is not None:
+            settle = self._purse.put_back if unseen else self._purse.discard
+            settle(tx, upload.upload_id)
+        return retracted
+
+    def _upload_of(self, tx: Transaction, cursor: Cursor) -> SealedUpload | None:
         """Return the upload of the row, as a piece that was never tried if it is one."""
         row = cursor.fetchone()
         if row is None:
             return None
-        upload = SealedUpload(*row)
+        token = None if self._purse is None else self._purse.token_of(tx, row[0])
+        upload = replace(SealedUpload(*row), token=token)
         piece = self._pieces.pop(upload.upload_id, upload)
         return piece if piece.number == upload.number else upload
 
@@ -269,13 +291,3 @@ def put_behind(tx: Transaction, upload: SealedUpload) -> SealedUpload:
 def remove(tx: Transaction, upload_id: bytes) -> bool:
     """Delete a sealed upload; return False if another process, or a revocation, came first."""
     return tx.execute("DELETE FROM uploads WHERE id = ?", (upload_id,)).rowcount > 0
-
-
-def _retract(tx: Transaction, upload: SealedUpload) -> bool:
-    """Delete a sealed upload that nobody has tried since; return False if somebody has."""
-    return (
-        tx.execute(
-            "DELETE FROM uploads WHERE id = ? AND number = ?", (upload.upload_id, upload.number)
-        ).rowcount
-        > 0
-    )

@@ -9,7 +9,7 @@ on its word.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from enum import Enum, auto
 
 from ..core.dataclass import dataclass, field, replace
@@ -47,6 +47,7 @@ NEEDED: Final = (
     *("requests", "urllib3.exceptions", "http.cookiejar"),
     *("email.utils", "encodings.idna"),
 )
+NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,8 @@ class Transport(Protocol):
     It may have a method ``hang_up()``: called after each upload, so that no two share a connection,
     and when the client is closed, by any thread, it ends all connections at once; a later ``send``
     makes new ones.  And a method ``fetch(path, timeout)``, which asks for what is the same for
-    everybody: without key and cookie, and without a word on what was fetched before.
+    everybody: without key and cookie, and without a word on what was fetched before.  With one-time
+    tokens, ``send`` takes ``headers`` that go beside the body.
     """
 
     def send(self, body: bytes, timeout: float) -> Answer:
@@ -180,24 +182,27 @@ class RequestsTransport:
         self._connections, self._loading = Connections(), QuietLock(_LOADING)
         self._last: Exchange[Answer] | None = None
 
-    def send(self, body: bytes, timeout: float) -> Answer:
+    def send(self, body: bytes, timeout: float, headers: Mapping[str, str] = NO_HEADERS) -> Answer:
         """POST *body*.  A status that arrived in time counts, whatever became of its body.
 
         Raises: TransportError: no status within *timeout* seconds, the search for the address
                 included, or an earlier request that was given up has not ended yet.
         """
-        return self._exchange(PATH, body, timeout)
+        return self.exchange(PATH, body, timeout, headers)
 
     def fetch(self, path: str, timeout: float) -> Answer:
         """GET *path* of the collector, without the key.  Raises TransportError, as ``send``."""
-        return self._exchange(path, None, timeout)
+        return self.exchange(path, None, timeout)
 
-    def _exchange(self, path: str, body: bytes | None, timeout: float) -> Answer:
+    def exchange(
+        self, path: str, body: bytes | None, timeout: float, more: Mapping[str, str] = NO_HEADERS
+    ) -> Answer:
+        """POST *body* to *path*, or GET it, with *more* headers.  Raises TransportError."""
         if self._last is not None and not self._last.ended_within(min(timeout, _GRACE)):
             raise TransportError("no answer: an earlier request still runs")
         limit = min(timeout, self.longest)
         self._connections.allow()
-        self._last = Exchange(self._request(path, body, limit))
+        self._last = Exchange(self._request(path, body, limit, more))
         answer = self._last.latest_within(limit)
         if not self._last.ended_within(0.0):
             self._connections.cut()  # the peer could otherwise hold its thread
@@ -213,17 +218,17 @@ class RequestsTransport:
             session.close()
 
     def _request(
-        self, path: str, body: bytes | None, limit: float
+        self, path: str, body: bytes | None, limit: float, more: Mapping[str, str]
     ) -> Generator[Answer, None, None]:
         """Yield the answer as soon as there is a status, and again as its body comes.
 
         Args: body: of a POST with the key; None: a GET without.
         """
         self._load(NEEDED)
-        yield from self._answers(path, body, limit)
+        yield from self._answers(path, body, limit, more)
 
     def _answers(
-        self, path: str, body: bytes | None, limit: float
+        self, path: str, body: bytes | None, limit: float, more: Mapping[str, str] = NO_HEADERS
     ) -> Generator[Answer, None, None]:
         import requests
 
@@ -231,13 +236,14 @@ class RequestsTransport:
         headers = {"User-Agent": USER_AGENT, "Accept": self.accept, "Accept-Encoding": "identity"}
         if body is not None:
             headers = {"Content-Type": self._content_type, **headers}
+        headers |= more
         try:
             response = session.request(
                 "GET" if body is None else "POST",
                 self._base + path,
                 data=body,
                 headers=headers,
-                auth=no_key if body is None else self._auth,
+                auth=no_key if body is None or "Authorization" in more else self._auth,
                 timeout=(min(TIMEOUT[0], limit), min(self.silence, limit)),
                 allow_redirects=False,
                 stream=True,

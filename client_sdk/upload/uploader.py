@@ -16,7 +16,7 @@ from ..core.errors import TransportError
 from ..core.locks import ProcessLock
 from ..core.randomness import Randomness
 from ..core.stats import Reason, Stats
-from ..core.typing import TYPE_CHECKING, Final
+from ..core.typing import TYPE_CHECKING, Any, Final
 from ..core.wire import DEVICE, Bounds
 from ..privacy.consent import ConsentSwitch
 from ..storage import outbox, retired
@@ -38,6 +38,7 @@ from .transport import (
 
 if TYPE_CHECKING:
     from ..storage.schema import Transaction
+    from .tokens import Issuer, Purse
 
 ASLEEP: Final = 600.0  # seconds; a pass so late was missed, as the thread looks twice in that time
 _TURNED_AWAY: Final = (
@@ -73,15 +74,21 @@ class Uploader:
         randomness: Randomness,
         bounds: Bounds = DEVICE,
         retire_key: str | None = None,
+        tokens: Issuer | None = None,
+        app: str = "",
     ) -> None:
         """Take everything from outside; *randomness* draws upload ids and waiting times.
 
         Args: retire_key: of who may retire metrics, in hexadecimal; None: nobody is asked.
+              tokens: who gives a one-time token for each upload of *app*; None: none is needed.
         """
         self._retire_key = retire_key
+        self._purse: Purse | None = None
         self._store, self._transport, self._consent = store, transport, consent
         self._stats, self._clock, self._apart = stats, clock, bounds.apart
-        self._sealer, self._schedule = Sealer(randomness, bounds), Schedule(randomness)
+        if tokens is not None:
+            self._purse = self._purse_of(tokens, app, randomness)
+        self._sealer, self._schedule = Sealer(randomness, bounds, self._purse), Schedule(randomness)
         self._pass = ProcessLock()
         self._loaded = False
         self._thread: Thread | None = None
@@ -197,6 +204,9 @@ class Uploader:
         if not self._pass.acquire(timeout):
             return  # another thread is sending the same uploads
         try:
+            purse = self._purse
+            if purse is not None and purse.fill(self._schedule, timeout, scheduled=scheduled):
+                return  # nobody may know who asked for tokens by what is sent right after
             upload, accepted = self._begin(scheduled=scheduled), False
             while upload is not None:
                 # the wait is no longer than asked, even if the clock was set back
@@ -286,6 +296,8 @@ class Uploader:
         accepted = outcome_of(answer) is Outcome.ACCEPTED
         with self._store.transaction() as tx:
             removed = sealing.remove(tx, upload.upload_id)
+            if self._purse is not None:
+                self._purse.discard(tx, upload.upload_id)
             if removed and accepted and self._sealer.bounds.remembers:
                 keep_acknowledged(tx, upload.body, day_of(self._clock()))
             self._schedule.release(tx)
@@ -299,7 +311,11 @@ class Uploader:
         if timeout <= 0 or not self._may_send:  # consent is checked again, as sealing took time
             return None
         try:
-            return self._transport.send(upload.body, timeout)
+            if upload.token is None or self._purse is None:
+                return self._transport.send(upload.body, timeout)
+            send: Any = self._transport.send  # that of an application may take no headers
+            answer: Answer = send(upload.body, timeout, headers=self._purse.headers(upload.token))
+            return answer
         except Exception as error:  # noqa: BLE001 - whatever it is, it must not be met in a loop
             lost = isinstance(error, TransportError)
             self._stats.fail(error, reason=Reason.NETWORK if lost else Reason.INTERNAL)
@@ -308,6 +324,19 @@ class Uploader:
             return None
         finally:
             self.hang_up()
+
+    def _purse_of(self, issuer: Issuer, app: str, randomness: Randomness) -> Purse:
+        from .tokens import Purse  # few applications need it
+
+        return Purse(
+            issuer,
+            app,
+            store=self._store,
+            stats=self._stats,
+            clock=self._clock,
+            may_send=lambda: self._may_send,
+            randomness=randomness,
+        )
 
     def _fetch_retired(self, key: str, timeout: float) -> None:
         """Ask which metrics are retired, and stop them.

@@ -21,6 +21,7 @@ from client_sdk.core.private_token import (
     last_day_of,
     modulus_of,
     parse,
+    permutation_targets,
     read_plan,
     token_input,
     upload_id_of,
@@ -34,7 +35,6 @@ from client_sdk.upload.blind_rsa import (
     finalize,
     is_encoding,
     is_permutation,
-    targets,
 )
 
 DATA: Final = Path(__file__).parents[2] / "data"
@@ -139,7 +139,7 @@ def test_every_changed_bit_of_an_encoding_is_seen() -> None:
 
 def roots_of(p: int, q: int, exponent: int, modulus: int) -> tuple[int, ...]:
     inverse = pow(exponent, -1, (p - 1) * (q - 1))
-    return tuple(pow(target, inverse, modulus) for target in targets(modulus))
+    return tuple(pow(target, inverse, modulus) for target in permutation_targets(modulus))
 
 
 def test_an_honest_key_proves_that_it_signs_by_a_permutation() -> None:
@@ -164,7 +164,9 @@ def test_a_key_that_could_tell_requests_apart_has_no_proof() -> None:
     modulus = candidate * numbers.q
 
     group = (candidate - 1) // 65_537
-    with_root = [pow(target % candidate, group, candidate) == 1 for target in targets(modulus)]
+    with_root = [
+        pow(target % candidate, group, candidate) == 1 for target in permutation_targets(modulus)
+    ]
 
     assert not all(with_root)  # so whatever is shown as roots, one of them is none
 
