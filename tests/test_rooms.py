@@ -32,6 +32,7 @@ client_sdk: core registry privacy storage upload recording
 client_sdk.integrations: core registry recording root
 collector.core: core registry privacy
 collector.relay: core | core
+collector.issuer: core | core
 collector.storage: core | core
 collector.estimation: core mechanisms registry | core storage
 collector.analytics: mechanisms registry | core estimation
@@ -66,7 +67,7 @@ collector.web: core mechanisms registry privacy root | core storage estimation a
 collector.worker.archive: core registry | core storage estimation
 collector.cli: core mechanisms registry privacy root | core storage estimation audit intake
     operations.telemetry planning operations.doctor query rendering workspace client
-    query.release worker operations demo worker.archive workspace.watch relay
+    query.release worker operations demo worker.archive workspace.watch relay issuer
 collector: | cli
 """
 

@@ -127,7 +127,7 @@ class RelayTransport(RequestsTransport):
         *_, whole = self._answers("", capsule.message, limit)  # half a capsule says nothing
         yield _opened(capsule, whole)
 
-    def _inner(self, path: str, body: bytes | None, more: Mapping[str, str]) -> bytes:
+    def _inner(self, path: str, body: bytes | None, more: Mapping[str, str] = NO_HEADERS) -> bytes:
         """Return the request in the capsule; one for a list is as long as one with an upload."""
         if body is not None:
             self._more = more

@@ -101,7 +101,7 @@ class Issuer:
         """Raise InvalidParameterError where an application's settings are wrong."""
         checked_url("url", self.url)
         if not self.plans or any(len(digest) != _DIGEST_TEXT for digest in self.plans):
-            rule = "must be what hearsay issuer-keys printed, or two of these by a comma"
+            rule = "must be what hearsay issuer-keys prints, or two of these by a comma"
             raise InvalidParameterError("plan", self.plan, rule)
         if not callable(self.attestation):
             _require_header(self.attestation)

@@ -52,6 +52,8 @@ KNOWN: Final = frozenset(
         "COLLUDING",
         "RETIRED",
         "OBLIVIOUS_KEYS",
+        "ISSUER_KEYS",
+        "REQUIRE_TOKEN",
         "WATCHES",
         "TRUSTED_PROXIES",
         "USER_HEADER",
@@ -128,6 +130,8 @@ class Config:
     origins: tuple[str, ...] = ()  # whose pages may report from a browser
     retired: str = ""  # file of the list of retired metrics; "" for none
     oblivious_keys: str = ""  # file of the keys that open capsules; "" to open none
+    issuer_keys: tuple[str, ...] = ()  # public files of who gives tokens; () to look at none
+    require_token: bool = False  # whether uploads of devices must have one
     watches: str = ""  # file of what hearsay watch asks; "" for none
     audit: bool = False  # whether it is counted who asks for what
     proxy: ProxyLogin | None = None  # that names the people who come through it
@@ -178,6 +182,8 @@ class Config:
             development=development,
             retired=env.get("HEARSAY_RETIRED", ""),
             oblivious_keys=env.get("HEARSAY_OBLIVIOUS_KEYS", ""),
+            issuer_keys=_issuer_keys(env),
+            require_token=_one_of(env, "HEARSAY_REQUIRE_TOKEN", "0", ("0", "1")) == "1",
             watches=env.get("HEARSAY_WATCHES", ""),
             audit=_one_of(env, "HEARSAY_AUDIT", "0", ("0", "1")) == "1",
             proxy=proxy_login(env),
@@ -207,6 +213,15 @@ def _relay(env: Mapping[str, str]) -> RelayTerms:
     if Fraction(share) and not operator:
         raise ConfigError("HEARSAY_COLLUDING", share, "needs HEARSAY_RELAY_OPERATOR")
     return RelayTerms(operator, Fraction(share))
+
+
+def _issuer_keys(env: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the files of issuers' keys.  Raises ConfigError: none, and tokens are required."""
+    paths = tuple(path for path in env.get("HEARSAY_ISSUER_KEYS", "").split(os.pathsep) if path)
+    if not paths and env.get("HEARSAY_REQUIRE_TOKEN") == "1":
+        rule = "needs HEARSAY_ISSUER_KEYS, or no upload could be taken"
+        raise ConfigError("HEARSAY_REQUIRE_TOKEN", 1, rule)
+    return paths
 
 
 def is_loopback(host: str) -> bool:

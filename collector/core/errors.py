@@ -32,6 +32,7 @@ CollectorError
 ├── CredentialError (ValueError)          what a key or token is to allow could not be meant
 ├── UnauthorizedError (PermissionError)   no key or token, or one that is not known
 ├── ForbiddenError (PermissionError)      a known token, which does not open this
+├── TokenError (PermissionError)          no one-time token, or one that is not good for this
 ├── QuotaExhaustedError                   the key has sent all that it may send today
 ├── ManyTalliesError                      the key has begun as many tallies as it may today
 ├── TooFastError                          the key sends faster than it may
@@ -248,6 +249,10 @@ class CredentialError(CollectorError, ValueError):
 
 class ForbiddenError(CollectorError, PermissionError):
     """A known token, which does not open this route."""
+
+
+class TokenError(CollectorError, PermissionError):
+    """No one-time token, or one that is not good for this upload.  Nothing was stored."""
 
 
 class QuotaExhaustedError(CollectorError):

@@ -31,6 +31,7 @@ from ..intake.capsules import Opener
 from ..intake.keyring import Keyring
 from ..intake.memory_quota import Growth, Shares
 from ..intake.oblivious_keys import read_keys
+from ..intake.tokens import Tokens
 from ..operations.parent_death import end_with_parent
 from ..operations.questions import Questions
 from ..operations.telemetry.activity import WEB, Activity
@@ -118,7 +119,8 @@ def create_app(
     most = config.new_tallies_mb * 1_000_000
     growth = Growth(storage, credentials, catalog, most, clock, monotonic)
     kept = RecentReports(catalog) if config.development else None
-    hot = HotRoute(keyring, pressure, shares, growth, activity, kept)
+    tokens = Tokens.of_files(config.issuer_keys, required=config.require_token)
+    hot = HotRoute(keyring, pressure, shares, growth, activity, kept, tokens)
     snapshot = partial(
         take,
         count=storage.counters,

@@ -60,6 +60,7 @@ HOMES: Final = {
         "collector.query.release.release",
     ),
     "PyInstaller": ("client_sdk.integrations.pyinstaller",),
+    "gmpy2": ("collector.issuer",),
     "click": ("client_sdk.cli", "collector.cli"),
     "typer": ("client_sdk.cli",),
     "redis": ("collector.storage",),
@@ -83,7 +84,7 @@ HOMES: Final = {
         "collector.demo.demo",
     ),
     "pyhpke": ("client_sdk.upload.ohttp", "collector.intake.capsules"),
-    "cryptography": ("client_sdk.upload.ohttp", "collector.intake"),
+    "cryptography": ("client_sdk.upload.ohttp", "collector.intake", "collector.issuer"),
     "urllib3": ("client_sdk.upload.transport",),  # what requests lets through of its own errors
     "pytest": ("client_sdk.pytest_fixture",),  # which only tests of applications import
     "dataclasses": ("collector",),  # the device has its own, which loads less

@@ -13,13 +13,15 @@ from typing import IO, Final, NamedTuple
 import msgspec
 
 from client_sdk.core.limits import MAX_INFLATION
+from client_sdk.core.private_token import HEADER
 
-from ...core.cells import UNKNOWN, Source
+from ...core.cells import ATTESTED, UNKNOWN, Source
 from ...core.entry import AcceptedColumn, encode
 from ...core.errors import BodyTooLargeError, MalformedUploadError, UnsupportedTypeError
 from ...intake.backpressure import Pressure
 from ...intake.keyring import Keyring, WriteGrant
 from ...intake.memory_quota import Growth, Shares
+from ...intake.tokens import Tokens, remembered_day
 from ...intake.validation import Verdict, judge
 from ...intake.wire import JSON, MSGPACK, decode
 from ...operations.telemetry.activity import Activity
@@ -27,6 +29,7 @@ from ...storage.values import SealedUpload
 
 _GZIP_CODING: Final = 16 + zlib.MAX_WBITS  # zlib's way to say: a gzip header is expected
 PATH: Final = "/v1/reports"
+_TOKEN: Final = HEADER.lower()
 _IDENTITY, _GZIP = "identity", "gzip"
 _encode = msgspec.json.Encoder().encode
 
@@ -76,6 +79,7 @@ class Head(NamedTuple):
     content_encoding: str
     length: int | None  # bytes on the wire, if they were announced
     source: Source = UNKNOWN  # what is known of how it came
+    token: str | None = None  # as it stands in the request
 
     @classmethod
     def of(
@@ -88,6 +92,7 @@ class Head(NamedTuple):
             content_encoding=said("content-encoding") or "",
             length=length,
             source=source,
+            token=said(_TOKEN),
         )
 
 
@@ -98,6 +103,7 @@ class Admission(NamedTuple):
     media_type: str
     compressed: bool
     source: Source = UNKNOWN
+    token: str | None = None
 
 
 class Judgement(NamedTuple):
@@ -125,9 +131,10 @@ class HotRoute:
         growth: Growth,
         activity: Activity,
         observer: Observer | None = None,
+        tokens: Tokens | None = None,
     ) -> None:
         """Judge by the clock of *pressure*; count in *shares*, *growth* and *activity*."""
-        self._observer = observer
+        self._observer, self._tokens = observer, tokens or Tokens({})
         self._keyring, self._pressure, self._activity = keyring, pressure, activity
         self._shares, self._growth = shares, growth
 
@@ -152,13 +159,14 @@ class HotRoute:
         size = grant.limit if head.length is None else head.length
         require_size(size, grant.limit)
         self._pressure.charge(grant.key, size)
-        return Admission(grant, media_type, encoding == _GZIP, head.source)
+        return Admission(grant, media_type, encoding == _GZIP, head.source, head.token)
 
     def judge(self, admission: Admission, body: bytes) -> Judgement:
         """Decode and judge *body*, as it was on the wire.
 
         Raises: BodyTooLargeError, MalformedUploadError, ExpiredUploadError, FutureUploadError.
             ClockError: the day is in doubt, so that no upload is told for good to be too old.
+            TokenError: a device sent no token where one is needed, or one that is not good for it.
         """
         limit = admission.grant.limit
         require_size(len(body), limit)
@@ -166,14 +174,16 @@ class HotRoute:
             body = inflate(body, limit * MAX_INFLATION)
         upload = decode(body, admission.media_type)
         grant, today = admission.grant, self._pressure.today()
-        verdict = judge(
-            upload, grant.catalog, today, of_device=grant.is_public, source=admission.source
-        )
+        source, token = admission.source, admission.token
+        if grant.is_public and self._tokens.is_attested(token, upload, grant.catalog):
+            source |= {ATTESTED}
+        verdict = judge(upload, grant.catalog, today, of_device=grant.is_public, source=source)
         self._pressure.charge_fold(grant.key, verdict.steps)
         if not verdict.accepted:
             return Judgement(None, verdict)
         entry = encode(verdict.accepted)
-        return Judgement(SealedUpload(upload.id, upload.sealed, entry, verdict.reports), verdict)
+        day = remembered_day(token, upload)
+        return Judgement(SealedUpload(upload.id, day, entry, verdict.reports), verdict)
 
     def is_place_known(self, admission: Admission, judgement: Judgement) -> bool:
         """Return whether :meth:`require_place` would return without asking the store."""

@@ -1,0 +1,138 @@
+"""Commands of who gives out one-time tokens: ``hearsay issuer`` and ``hearsay issuer-keys``."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from client_sdk.core.epoch import day_of, epoch_label
+from client_sdk.core.private_token import EVERY, MAX_TOKENS, MAX_WEEKS, Plan, week_of
+
+from ..core.errors import MissingPackageError
+from .root import explained, main
+
+_PATH = click.Path(dir_okay=False, path_type=Path)
+
+
+@contextmanager
+def _packages() -> Iterator[None]:
+    """Say how to get the packages of an issuer, which collectors do without."""
+    try:
+        yield
+    except ImportError as error:
+        rule = "is not installed: pip install 'hearsay-telemetry[issuer]'"
+        raise MissingPackageError(f"{error.name}: {rule}") from None
+
+
+@main.group("issuer-keys")
+def group() -> None:
+    """Make the keys of an issuer, and print what applications and devices need of it."""
+
+
+@group.command("new")
+@click.argument("secret", type=_PATH)
+@click.option("--name", required=True, help="Of the issuer: its host, perhaps with a port.")
+@click.option(
+    "--weeks",
+    type=click.IntRange(2, MAX_WEEKS),
+    default=53,
+    show_default=True,
+    help="Keys to make, one a week from this one on.",
+)
+@click.option(
+    "--tokens",
+    type=click.IntRange(1, MAX_TOKENS),
+    default=16,
+    show_default=True,
+    help="That each identity gets a week.",
+)
+@click.option("--public", type=_PATH, help="File for collectors; SECRET.public if left out.")
+@explained
+def new(secret: Path, name: str, weeks: int, tokens: int, public: Path | None) -> None:
+    """Make the keys of an issuer: the file SECRET, and one for collectors.
+
+    Prints the digest that applications are built with.  Keys are never replaced: before the last
+    week, make others in another file, and build applications with both digests.
+    """
+    with _packages():
+        from ..issuer.keys import make_keys, write_keys
+    public = public or secret.with_name(f"{secret.name}.public")
+    keys = make_keys(name, week_of(day_of(time.time())), weeks, tokens)
+    write_keys(keys, secret, public)
+    click.echo(f"{secret}: for hearsay issuer; nobody else may read it")
+    click.echo(f"{public}: for collectors, as HEARSAY_ISSUER_KEYS")
+    _show(keys.plan)
+
+
+@group.command("show")
+@click.argument("secret", type=_PATH)
+@explained
+def show(secret: Path) -> None:
+    """Print what applications are built with, of the keys in the file SECRET."""
+    with _packages():
+        from ..issuer.keys import read_keys
+    _show(read_keys(secret).plan)
+
+
+@group.command("attestation")
+@click.argument("secret", type=_PATH)
+@click.argument("names", nargs=-1, required=True)
+@explained
+def attestation(secret: Path, names: tuple[str, ...]) -> None:
+    """Print what each machine of NAMES shows an issuer that has the shared SECRET."""
+    from ..issuer.attestation import SharedSecret
+
+    shared = SharedSecret.of_file(secret)
+    for name in names:
+        click.echo(shared.attestation_of(name))
+
+
+def _show(plan: Plan) -> None:
+    last = epoch_label(EVERY, plan.first + len(plan.key_ids) - 1)
+    click.echo(f"plan {plan.digest}: {plan.tokens} tokens a week, until the week of {last}")
+
+
+@main.command()
+@click.argument("secret", type=_PATH)
+@click.option(
+    "--attest",
+    required=True,
+    help="Who may have tokens: secret=FILE, callback=URL or python=MODULE:NAME.",
+)
+@click.option(
+    "--state",
+    type=_PATH,
+    default=Path("issuer.sqlite3"),
+    show_default=True,
+    help="File of how many tokens each identity has had this week.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(1, 65_535), default=8200, show_default=True, help="Its port."
+)
+@explained
+def issuer(secret: Path, attest: str, state: Path, host: str, port: int) -> None:
+    """Give one-time tokens to who is attested, by the keys in SECRET, until stopped.
+
+    A token says that the issuer vouched for somebody.  What that is worth is what the attestation
+    is worth: without accounts, licences or managed machines behind it, it is a limit of rate.
+    """
+    with _packages():
+        from ..issuer.keys import read_keys
+    from ..core.logs import configure
+    from ..issuer.allowance import Allowance
+    from ..issuer.attestation import attestation_of
+    from ..issuer.server import ROLE, IssuerApp, serve
+
+    configure(ROLE)
+    keys, way = read_keys(secret), attestation_of(attest)
+    allowance = Allowance(state, keys.plan.tokens)
+    try:
+        asyncio.run(serve(IssuerApp(keys, way, allowance, time.time), host, port))
+    finally:
+        allowance.close()

@@ -1,0 +1,158 @@
+"""Whether an upload came with a one-time token that is good for it.
+
+A token is good for one upload: that whose id is the hash of the token, sealed in the week of the
+issuer's key, with reports of the application that it was asked for.  A token that was spent is good
+as well, and its upload a duplicate: so a retry is answered as the first try was, and nobody learns
+more.  One that is not good gets one answer, whatever is wrong with it.
+
+The id of an upload with a token is remembered under the last day of the token's week, whether or
+not the token was looked at: else settings that change between two tries would count it twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from client_sdk.core.private_token import (
+    EXPONENT,
+    Plan,
+    challenge_digest,
+    from_header,
+    key_id_of,
+    last_day_of,
+    modulus_of,
+    parse,
+    read_plan,
+    upload_id_of,
+    week_of,
+)
+from client_sdk.core.wire import from_base64url
+
+from ..core.catalog import Catalog
+from ..core.errors import ConfigError, MissingPackageError, TokenError
+from .wire import Upload
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+SETTING: Final = "HEARSAY_ISSUER_KEYS"
+_SALT_SIZE: Final = 48  # bytes
+_MOST_BYTES: Final = 1 << 20  # of a file of keys; ten years of them have a third
+_NEEDED: Final = "a one-time token for this upload is needed: of its app and week, and not forged"
+_digest = lru_cache(maxsize=1_024)(challenge_digest)  # a fleet spends tokens of few apps and weeks
+
+
+class IssuerKey(NamedTuple):
+    """A public key, and what it signs for."""
+
+    issuer: str
+    week: int
+    public: RSAPublicKey
+
+
+class Tokens:
+    """The tokens that a collector takes.  Safe to share between threads."""
+
+    def __init__(self, keys: Mapping[bytes, IssuerKey], *, required: bool = False) -> None:
+        """Take tokens by *keys*, by their ids.
+
+        Args: required: whether devices must send one; without keys none is looked at.
+        """
+        self._keys, self._required = keys, required
+        if keys:
+            from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS
+            from cryptography.hazmat.primitives.hashes import SHA384
+
+            self._hash = SHA384()
+            self._padding = PSS(MGF1(self._hash), _SALT_SIZE)
+
+    @classmethod
+    def of_files(cls, paths: Sequence[str], *, required: bool) -> Tokens:
+        """Read the public files of issuers.  Raises ConfigError, MissingPackageError."""
+        keys: dict[bytes, IssuerKey] = {}
+        for path in paths:
+            keys |= read_public(path)
+        return cls(keys, required=required)
+
+    def is_attested(self, header: str | None, upload: Upload, catalog: Catalog) -> bool:
+        """Return whether *upload* has a token, which is good for it.
+
+        Args:   header: what stands in the request; None for nothing.
+                catalog: the metrics that its key may report to.
+        Raises: TokenError: there is one that is not good, or none where one is required.
+        """
+        if not self._keys:
+            return False
+        if header is None:
+            if self._required:
+                raise TokenError(_NEEDED)
+            return False
+        if not self._is_good(header, upload, catalog):
+            raise TokenError(_NEEDED)
+        return True
+
+    def _is_good(self, header: str, upload: Upload, catalog: Catalog) -> bool:
+        text = from_header(header)
+        token = None if text is None else parse(text)
+        if text is None or token is None or upload_id_of(text) != upload.id:
+            return False
+        key = self._keys.get(token.key_id)
+        if key is None or key.week != week_of(upload.sealed):
+            return False
+        metrics = (catalog.by_digest.get(column.metric) for column in upload.columns)
+        apps = {metric.app for metric in metrics if metric is not None}
+        if any(_digest(key.issuer, app, key.week) != token.challenge_digest for app in apps):
+            return False
+        from cryptography.exceptions import InvalidSignature
+
+        try:
+            key.public.verify(token.authenticator, token.signed, self._padding, self._hash)
+        except InvalidSignature:
+            return False
+        return True
+
+
+def remembered_day(header: str | None, upload: Upload) -> int:
+    """Return the day under which the id of *upload* is remembered."""
+    token = None if header is None else from_header(header)
+    if token is None or upload_id_of(token) != upload.id:
+        return upload.sealed
+    return last_day_of(week_of(upload.sealed))
+
+
+def read_public(path: str) -> dict[bytes, IssuerKey]:
+    """Return the keys in the public file *path* that ``hearsay issuer-keys`` wrote.
+
+    Raises: ConfigError, MissingPackageError.
+    """
+    try:
+        from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
+    except ImportError:
+        rule = "is not installed: pip install 'hearsay-telemetry[issuer]'"
+        raise MissingPackageError(f"cryptography: {rule}") from None
+    plan, texts = _parts_of(path)
+    keys: dict[bytes, IssuerKey] = {}
+    for place, (text, key_id) in enumerate(zip(texts, plan.key_ids, strict=True)):
+        public = RSAPublicNumbers(EXPONENT, modulus_of(text)).public_key()
+        keys[key_id] = IssuerKey(plan.issuer, plan.first + place, public)
+    return keys
+
+
+def _parts_of(path: str) -> tuple[Plan, list[bytes]]:
+    """Return the plan of a public file and its keys as DER, which are those of the plan."""
+    try:
+        with open(path, "rb") as file:
+            document: Any = json.loads(file.read(_MOST_BYTES))
+        plan = read_plan(document["plan"])
+        texts = [from_base64url(text) for text in document["keys"]]
+        if tuple(map(key_id_of, texts)) != plan.key_ids:
+            raise ValueError  # of other keys than its plan
+    except OSError as error:
+        raise ConfigError(SETTING, path, f"cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        rule = "must be the public file of hearsay issuer-keys"
+        raise ConfigError(SETTING, path, rule) from None
+    return plan, texts

@@ -1,0 +1,369 @@
+"""A device's tokens: when it asks for them, what it believes, and that each pays for one upload."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client_sdk.client import Client
+from client_sdk.core.epoch import DAY, day_of
+from client_sdk.core.errors import InvalidParameterError, TransportError
+from client_sdk.core.private_token import from_header, parse, upload_id_of, week_of
+from client_sdk.core.wire import base64url, from_base64url
+from client_sdk.privacy.consent import NoOptOuts
+from client_sdk.storage.schema import property_of
+from client_sdk.testing import answer_of
+from client_sdk.upload.tokens import Issuer
+from client_sdk.upload.transport import Answer
+from collector.issuer.keys import IssuerKeys, SigningKey, directory
+from tests.support.device.clock import NOON, FakeClock
+from tests.support.device.device import ENDPOINT, KEY, metric_text, registry_of
+from tests.support.device.issuing import IssuerSite, keys_from, running_issuer
+
+WEEK = week_of(day_of(NOON))
+METRICS = registry_of(metric_text("dark"), metric_text("beta"))
+
+
+class Collector:
+    """Keeps what it is sent and answers by a script; then it accepts."""
+
+    def __init__(self, *script: int | Exception) -> None:
+        self.script = list(script)
+        self.sent: list[tuple[bytes, str | None]] = []
+
+    def send(self, body: bytes, timeout: float, headers: Mapping[str, str] | None = None) -> Answer:
+        self.sent.append((body, (headers or {}).get("Hearsay-Token")))
+        step = self.script.pop(0) if self.script else 202
+        if isinstance(step, Exception):
+            raise step
+        return answer_of(step)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def site(tmp_path: Path, clock: FakeClock) -> Iterator[IssuerSite]:
+    with running_issuer(tmp_path, clock) as running:
+        yield running
+
+
+def device(
+    clock: FakeClock, collector: Collector, issuer: Issuer, folder: Path | None = None
+) -> Client:
+    return Client(
+        ENDPOINT,
+        KEY,
+        METRICS,
+        consent="granted",
+        data_dir=folder,
+        mode="manual",
+        transport=collector,
+        tokens=issuer,
+        opt_outs=NoOptOuts(),
+        clock=clock,
+        uptime=clock.uptime,
+    )
+
+
+def asked(site: IssuerSite) -> int:
+    return sum(path == "/token-request" for path, _, _ in site.seen)
+
+
+def test_an_upload_carries_a_token_whose_hash_is_its_id(site: IssuerSite, clock: FakeClock) -> None:
+    collector = Collector()
+    client = device(clock, collector, site.issuer())
+    client.record("dark", True)
+
+    client.flush()  # fetches, and sends nothing
+    assert (collector.sent, asked(site)) == ([], 3)
+    clock.advance(seconds=1)
+    client.flush()
+
+    [(body, header)] = collector.sent
+    token = from_header(header or "")
+    assert token is not None
+    assert json.loads(body)["id"] == base64url(upload_id_of(token))
+    assert asked(site) == 3
+    client.close()
+
+
+def test_tokens_of_the_next_week_are_asked_for_at_a_chance_moment_of_this_one(
+    tmp_path: Path, site: IssuerSite, clock: FakeClock
+) -> None:
+    moments = set()
+    for number in range(3):
+        folder = tmp_path / str(number)
+        client = device(clock, Collector(), site.issuer(f"machine-{number}"), folder)
+        client.record("dark", True)
+        client.flush()
+        with client._engine.store.transaction() as tx:
+            due = property_of(tx, "tokens_due")
+        assert isinstance(due, float)
+        assert clock() <= due <= (day_of(NOON) + 7) * DAY
+        moments.add(due)
+        client.close()
+
+    assert len(moments) == 3
+
+
+def test_a_device_fetches_for_the_week_to_come_and_spends_then(
+    site: IssuerSite, clock: FakeClock
+) -> None:
+    collector = Collector()
+    client = device(clock, collector, site.issuer())
+    client.record("dark", True)
+    client.flush()
+    for _ in range(7 * 24):  # the chance moment is one of these hours
+        clock.advance(seconds=3_600)
+        client.flush()
+        if week_of(day_of(clock())) > WEEK:
+            break
+    before = asked(site)
+    client.record("dark", True)
+
+    client.flush()
+
+    *_, (body, header) = collector.sent
+    token = parse(from_header(header or "") or b"")
+    assert token is not None
+    assert token.key_id == site.keys.plan.key_id(WEEK + 1)
+    assert week_of(json.loads(body)["sealed"]) == WEEK + 1
+    assert before == 6  # so the pass that spent had no need to ask
+    client.close()
+
+
+@pytest.mark.parametrize("failure", [503, TransportError("lost"), 403])
+def test_a_retry_sends_the_same_bytes_with_the_same_token(
+    site: IssuerSite, clock: FakeClock, failure: int | Exception
+) -> None:
+    collector = Collector(failure)
+    client = device(clock, collector, site.issuer())
+    client.record("dark", True)
+    client.flush()
+
+    for _ in range(3):  # one of them may be the moment at which tokens are fetched
+        client.flush()
+        clock.advance(days=0.5)
+
+    first, second = collector.sent
+    assert first == second
+    assert first[1] is not None
+    client.close()
+
+
+def test_a_token_that_nobody_saw_pays_for_the_next_upload(
+    site: IssuerSite, clock: FakeClock
+) -> None:
+    """Else an outage would use up the tokens of a week."""
+    away = [TransportError("refused", unseen=True)] * 8
+    collector = Collector(*away)
+    client = device(clock, collector, site.issuer())
+    client.record("dark", True)
+    client.flush()
+
+    while not client.stats()["uploaded"]:
+        client.flush()
+        clock.advance(seconds=6 * 3_600)
+
+    assert len(collector.sent) == 9
+    assert None not in {header for _, header in collector.sent}
+    client.close()
+
+
+def test_no_two_uploads_have_one_token(site: IssuerSite, clock: FakeClock) -> None:
+    collector = Collector()
+    client = device(clock, collector, site.issuer())
+    for name in ("dark", "beta"):
+        client.record(name, True)
+        for _ in range(3):  # two of them may be moments at which tokens are fetched
+            client.flush()
+        clock.advance(seconds=60)
+
+    headers = [header for _, header in collector.sent]
+    assert len(headers) == 2
+    assert len(set(headers)) == 2
+    client.close()
+
+
+def test_without_a_token_reports_wait_and_with_it_they_go(tmp_path: Path, clock: FakeClock) -> None:
+    collector = Collector()
+    with running_issuer(tmp_path, clock) as site:
+        stranger = Issuer(site.url, site.keys.plan.digest, "nobody.knows-this")
+        client = device(clock, collector, stranger)
+        client.record("dark", True)
+        delivery = client.flush()
+        delivery = client.flush()
+
+        assert (delivery.waiting, collector.sent) == (1, [])
+        assert client.stats()["refused"] == 1
+        client.close()
+
+
+def test_a_token_that_is_not_required_is_not_waited_for(tmp_path: Path, clock: FakeClock) -> None:
+    collector = Collector()
+    with running_issuer(tmp_path, clock) as site:
+        stranger = Issuer(site.url, site.keys.plan.digest, "nobody.knows-this", required=False)
+        client = device(clock, collector, stranger)
+        client.record("dark", True)
+        client.flush()
+        client.flush()
+        client.close()
+
+    assert [header for _, header in collector.sent] == [None]
+
+
+def test_an_issuer_that_is_away_is_asked_again_and_costs_nothing(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    collector = Collector()
+    with running_issuer(tmp_path, clock) as site:
+        issuer = site.issuer()
+    client = device(clock, collector, issuer)
+    client.record("dark", True)
+
+    client.flush(timeout=5.0)
+
+    assert client.stats()["network"] == 1
+    assert client.flush().waiting == 1  # it is not asked at once again
+    assert client.stats()["network"] == 1
+    client.close()
+
+
+def test_an_issuer_that_has_given_all_is_not_asked_again(
+    site: IssuerSite, clock: FakeClock
+) -> None:
+    first = device(clock, Collector(), site.issuer())
+    first.record("dark", True)
+    first.flush()
+    second = device(clock, Collector(), site.issuer())
+    second.record("dark", True)
+
+    second.flush()
+    second.flush()
+
+    assert (asked(site), site.said[-1][0]) == (4, 429)
+    assert second.stats()["refused"] == second.stats()["network"] == 0
+    first.close()
+    second.close()
+
+
+def test_a_denial_leaves_no_token(site: IssuerSite, clock: FakeClock, tmp_path: Path) -> None:
+    client = device(clock, Collector(), site.issuer(), tmp_path / "device")
+    client.record("dark", True)
+    client.flush()
+    with client._engine.store.transaction() as tx:
+        tokens = [bytes(row[0]) for row in tx.execute("SELECT token FROM tokens")]
+    assert len(tokens) == 3
+
+    client.set_consent("denied")
+    client.close()
+
+    files = b"".join(path.read_bytes() for path in (tmp_path / "device").iterdir())
+    assert not any(token[34:66] in files for token in tokens)
+
+
+def test_nothing_that_an_issuer_sees_is_in_a_token(site: IssuerSite, clock: FakeClock) -> None:
+    collector = Collector()
+    client = device(clock, collector, site.issuer())
+    client.record("dark", True)
+    client.flush()
+    client.flush()
+    client.close()
+    token = from_header(collector.sent[0][1] or "")
+    assert token is not None
+
+    transcript = b"".join(body for _, _, body in site.seen) + b"".join(b for _, b in site.said)
+
+    parts = [token[at : at + 8] for at in range(2, 66)] + [
+        token[at : at + 8] for at in range(98, 347)
+    ]
+    assert not any(part in transcript for part in parts)
+    assert token[66:98] == site.keys.plan.key_id(WEEK)  # which all tokens of the week have
+
+
+def wrong_directories(keys: IssuerKeys) -> Iterator[tuple[str, dict[str, Any]]]:
+    good: dict[str, Any] = json.loads(directory(keys.plan, keys.signing(WEEK)))
+    other = keys_from(WEEK, 7)
+    yield "another plan", json.loads(directory(other.plan, other.signing(WEEK)))
+    yield (
+        "a key of its own for one user",
+        good
+        | {
+            "token-keys": [
+                {
+                    **good["token-keys"][0],
+                    "token-key": base64url(SigningKey(other.secrets[WEEK]).public),
+                }
+            ]
+        },
+    )
+    yield (
+        "no proof",
+        good | {"token-keys": [{**entry, "hearsay-proof": []} for entry in good["token-keys"]]},
+    )
+    roots = good["token-keys"][0]["hearsay-proof"]
+    turned = [base64url(from_base64url(root)[::-1]) for root in roots]
+    yield (
+        "a wrong proof",
+        good | {"token-keys": [{**entry, "hearsay-proof": turned} for entry in good["token-keys"]]},
+    )
+    yield "no keys", good | {"token-keys": []}
+    yield "more tokens than planned", good | {"hearsay-plan": good["hearsay-plan"] | {"tokens": 9}}
+    yield "nothing", {}
+
+
+WRONG = dict(wrong_directories(keys_from(WEEK)))
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_device_believes_no_key_that_it_was_not_built_with(
+    what: str, tmp_path: Path, clock: FakeClock
+) -> None:
+    collector = Collector()
+    with running_issuer(tmp_path, clock, shows=json.dumps(WRONG[what]).encode()) as site:
+        client = device(clock, collector, site.issuer())
+        client.record("dark", True)
+        client.flush()
+        client.flush()
+        client.close()
+
+    assert (asked(site), collector.sent) == (0, [])
+    assert client.stats()["refused"] == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"url": "http://issuer.example.org"}, "url"),
+        ({"plan": ""}, "plan"),
+        ({"plan": "short"}, "plan"),
+        ({"attestation": "two words"}, "attestation"),
+        ({"attestation": "x" * 4_097}, "attestation"),
+    ],
+)
+def test_settings_that_cannot_be_meant_are_refused_at_once(
+    change: dict[str, str], name: str
+) -> None:
+    settings = {"url": "https://issuer.example.org", "plan": "p" * 43, "attestation": "secret-x"}
+
+    assert Issuer(**settings).plans == ("p" * 43,)
+    with pytest.raises(InvalidParameterError, match=f"^{name}=") as refused:
+        Issuer(**settings | change)
+    assert "secret-x" not in str(refused.value)
+    assert "secret-x" not in repr(Issuer(**settings))
+
+
+def test_command_mode_takes_a_text_as_attestation_only(tmp_path: Path) -> None:
+    issuer = Issuer("https://issuer.example.org", "p" * 43, lambda: "x")
+
+    with pytest.raises(InvalidParameterError, match="attestation"):
+        issuer.as_settings()
+    text = Issuer("https://issuer.example.org", "p" * 43, "x")
+    assert Issuer(**text.as_settings()) == text  # type: ignore[arg-type]  # its own settings
