@@ -351,7 +351,11 @@ def test_a_device_believes_no_key_that_it_was_not_built_with(
 def test_settings_that_cannot_be_meant_are_refused_at_once(
     change: dict[str, str], name: str
 ) -> None:
-    settings = {"url": "https://issuer.example.org", "plan": "p" * 43, "attestation": "secret-x"}
+    settings: dict[str, Any] = {
+        "url": "https://issuer.example.org",
+        "plan": "p" * 43,
+        "attestation": "secret-x",
+    }
 
     assert Issuer(**settings).plans == ("p" * 43,)
     with pytest.raises(InvalidParameterError, match=f"^{name}=") as refused:
