@@ -41,7 +41,7 @@ UNKNOWN: Final[Source] = frozenset()
 RELAYED: Final = "relayed"  # came through a relay, and was the only report of its upload
 ATTESTED: Final = "attested"  # came with a valid one-time token
 FACTS: Final = (RELAYED, ATTESTED)
-_SOURCE: Final = "@source"  # of a segment's text; names of dimensions have no "@"
+SOURCE: Final = "@source"  # in a segment's text, and in filters; no dimension has an "@"
 _TEXTS_KEPT: Final = 4_096  # segments and sources that are taken apart; some 500 bytes each
 
 
@@ -67,7 +67,7 @@ def segment_text(metric: Metric, segment: Mapping[str, str], source: Source = UN
     """Return the text of *segment* as far as *metric* keeps it apart, and of *source*."""
     if not metric.segments and not source:
         return ""
-    facts = {_SOURCE: sorted(source)} if source else {}
+    facts = {SOURCE: sorted(source)} if source else {}
     values = {dimension: segment.get(dimension) for dimension in sorted(metric.segments)}
     return json.dumps(facts | values, separators=(",", ":"), ensure_ascii=True)
 
@@ -75,10 +75,10 @@ def segment_text(metric: Metric, segment: Mapping[str, str], source: Source = UN
 @lru_cache(maxsize=_TEXTS_KEPT)
 def split_source(text: str) -> tuple[Source, str]:
     """Return the source that a stored segment *text* names, and the text without it."""
-    if not text.startswith(f'{{"{_SOURCE}":'):  # every other text is returned as it is
+    if not text.startswith(f'{{"{SOURCE}":'):  # every other text is returned as it is
         return UNKNOWN, text
     values = json.loads(text)
-    source = frozenset(values.pop(_SOURCE))
+    source = frozenset(values.pop(SOURCE))
     rest = json.dumps(values, separators=(",", ":"), ensure_ascii=True) if values else ""
     return source, rest
 

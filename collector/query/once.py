@@ -66,6 +66,7 @@ class Once:
             plan.dimensions,
             plan.query.against,
             frozenset(plan.filters.items()),
+            plan.sources,
         )
         if place not in self._slices:
             self._slices[place] = slices_of(plan, reading, metric, self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from math import prod
@@ -16,7 +16,7 @@ from client_sdk.registry.metric import Metric
 from ..analytics.rows import TIME
 from ..analytics.verb import Verb, load, names
 from ..core.catalog import Catalog
-from ..core.cells import version_of
+from ..core.cells import FACTS, SOURCE, Source, version_of
 from ..core.errors import QueryError
 from .request import Query, convert
 from .window import (
@@ -85,7 +85,9 @@ class Plan:
     filters: Mapping[str, frozenset[str]]  # of a segment's dimension the values that are taken
     # Of each definition the epoch before which all is pruned; None until the store was asked.
     marks: Mapping[bytes, int] | None = None
-    notes: tuple[str, ...] = ()  # on what is pruned
+    notes: tuple[str, ...] = ()  # on what is pruned, and on sources that are left out
+    # Of each filter of sources whether a report must have one of its facts, or none of them.
+    sources: tuple[tuple[bool, frozenset[str]], ...] = ()
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -96,6 +98,10 @@ class Plan:
     def is_settled(self) -> bool:
         """Whether its answer can never change."""
         return all(reading.version is not None for reading in self.readings)
+
+    def takes(self, source: Source) -> bool:
+        """Return whether reports of *source* are asked for."""
+        return all(bool(facts & source) == wanted for wanted, facts in self.sources)
 
 
 def plan(query: Query, catalog: Catalog, now: float) -> Plan:
@@ -122,6 +128,8 @@ def plan(query: Query, catalog: Catalog, now: float) -> Plan:
         readings=readings,
         dimensions=dimensions,
         filters=_filters(query, metrics),
+        sources=tuple(_sources(query)),
+        notes=tuple(_source_notes(query)),
     )
     _require_moderate(resolved)
     return resolved
@@ -208,6 +216,8 @@ def _require_dimension(metrics: Sequence[Metric], name: str, place: str) -> None
 def _filters(query: Query, metrics: Sequence[Metric]) -> dict[str, frozenset[str]]:
     taken: dict[str, frozenset[str]] = {}
     for place, (kind, name, values) in enumerate(query.filters):
+        if name == SOURCE:
+            continue
         if name == TIME or ":" in name:
             raise QueryError(f"filters.{place}: time is chosen by date_range")
         _require_dimension(metrics, name, f"filters.{place}")
@@ -220,6 +230,21 @@ def _filters(query: Query, metrics: Sequence[Metric]) -> dict[str, frozenset[str
         if not taken[name]:
             raise QueryError(f"filters.{place}: leaves no value of {name}")
     return taken
+
+
+def _sources(query: Query) -> Iterator[tuple[bool, frozenset[str]]]:
+    for place, (kind, name, values) in enumerate(query.filters):
+        if name == SOURCE:
+            if not set(FACTS).issuperset(values):
+                raise QueryError(f"filters.{place}: {SOURCE} has the values {', '.join(FACTS)}")
+            yield kind == "is", frozenset(values)
+
+
+def _source_notes(query: Query) -> Iterator[str]:
+    for kind, name, values in query.filters:
+        if name == SOURCE:
+            said = " or ".join(dict.fromkeys(values))
+            yield f"reports that are {'not ' if kind == 'is' else ''}{said} are left out, as asked"
 
 
 def _days(query: Query, metrics: Sequence[Metric], now: float) -> tuple[date, date]:

@@ -18,7 +18,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Final, TypeAlias
 
 from client_sdk.core.epoch import ONCE, epoch_label
@@ -50,7 +50,7 @@ def slices_of(plan: Plan, reading: Reading, metric: Metric, storage: TallyStore)
             QueryError: more reports than can be added up.
     """
     label = cache(reading.label) if reading.label else None
-    values_of = cache(_values)
+    values_of = cache(partial(_values, plan))
     begin = (plan.marks or {}).get(metric.digest, reading.epochs[0])
     epochs = reading.epochs[bisect_left(reading.epochs, begin) :]
     require_few_indexes(len(epochs), storage.shards)
@@ -58,7 +58,7 @@ def slices_of(plan: Plan, reading: Reading, metric: Metric, storage: TallyStore)
     groups: dict[Cell, Group] = {}
     for cell in index.cells:
         values = values_of(cell.segment)
-        if all(values.get(name) in taken for name, taken in plan.filters.items()):
+        if values is not None:
             groups[cell] = _group(plan, label(cell.epoch) if label else None, values)
     keys = set(groups.values()) or (set() if plan.dimensions else {()})
     width = metric.mechanism.tally_size + 1
@@ -84,10 +84,12 @@ def blaming(*metrics: Metric) -> Iterator[None]:
         raise DamagedTallyError(f"metric={names}: {rule}") from error
 
 
-def _values(segment: str) -> Mapping[str, str | None]:
-    """Return what the canonical text of a segment says of each dimension."""
+def _values(plan: Plan, segment: str) -> Mapping[str, str | None] | None:
+    """Return what the text of a segment says of each dimension; None if it is filtered out."""
     values: Mapping[str, str | None] = json.loads(segment) if segment else {}
-    return values
+    source, _ = split_source(segment)
+    is_taken = all(values.get(name) in taken for name, taken in plan.filters.items())
+    return values if is_taken and plan.takes(source) else None
 
 
 def _group(plan: Plan, stretch: str | None, values: Mapping[str, str | None]) -> Group:
@@ -162,8 +164,8 @@ def without_pruned(plan: Plan, storage: TallyStore) -> Plan:
     """
     marks = marks_of(plan, storage)
     readings = tuple(_unpruned(reading, marks) for reading in plan.readings)
-    notes = tuple(note for reading in plan.readings for note in _notes(reading, marks))
-    return replace(plan, readings=readings, marks=marks, notes=notes)
+    notes = (note for reading in plan.readings for note in _notes(reading, marks))
+    return replace(plan, readings=readings, marks=marks, notes=(*plan.notes, *notes))
 
 
 def marks_of(plan: Plan, storage: TallyStore) -> Mapping[bytes, int]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from collector.core.catalog import Catalog
-from collector.core.cells import Cell, segment_text
+from collector.core.cells import RELAYED, UNKNOWN, Cell, segment_text
 from collector.core.errors import DamagedTallyError
 from collector.estimation.tally import merge, merge_cells
 from collector.query import Answer, Once, plan, read, run
@@ -30,6 +30,8 @@ QUESTIONS: tuple[dict[str, Any], ...] = (
     {"filters": [["is", "platform", ["linux"]]]},
     {"filters": [["is_not", "platform", ["linux"]]]},
     {"dimensions": ["time"], "filters": [["is", "platform", ["linux"]]]},
+    {"filters": [["is", "@source", ["relayed"]]]},
+    {"filters": [["is_not", "@source", ["relayed"]]]},
     {"date_range": "7d"},
     {"verb": "compare", "against": "previous", "date_range": "7d"},
     {"verb": "compare", "against": "year", "date_range": "7d"},
@@ -55,7 +57,8 @@ def filled(storage: Counting | None = None) -> Counting:
     chance = np.random.default_rng(1)
     for day in range(40):
         for platform in ("linux", "mac", ""):
-            segment = segment_text(PAGE, {"platform": platform} if platform else {})
+            source = frozenset({RELAYED}) if day % 3 else UNKNOWN
+            segment = segment_text(PAGE, {"platform": platform} if platform else {}, source)
             tally = chance.multinomial(400, np.full(SIZE, 1 / SIZE))
             pairs = [(0, 400), *enumerate(tally.tolist(), 1)]
             storage.put({Cell(PAGE.digest, TODAY - day, segment): pairs})
@@ -81,7 +84,7 @@ def test_questions_of_the_same_days_read_the_store_once() -> None:
     storage = filled()
     page = Once(storage)
 
-    for fields in QUESTIONS[:8]:
+    for fields in QUESTIONS[:10]:
         answered(page, fields)
 
     assert storage.reads == 1

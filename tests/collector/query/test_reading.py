@@ -14,6 +14,7 @@ from collector.analytics.rows import ALL
 from collector.analytics.verb import NOT_SAID, OTHER, Origin, merged
 from collector.core.catalog import Catalog
 from collector.core.cells import ATTESTED, FACTS, RELAYED, UNKNOWN, Cell, segment_text
+from collector.core.errors import QueryError
 from collector.query import Answer, plan, read, run
 from collector.query.basis import Sources
 from collector.query.reading import slices_of
@@ -249,3 +250,36 @@ def test_an_answer_in_text_tells_how_reports_came() -> None:
     assert "relayed" not in "\n".join(
         lines_of("Page", answer.rows, msgspec.to_builtins(answered(stored({})).meta))
     )
+
+
+@pytest.mark.parametrize(
+    ("filters", "n"),
+    [
+        ([["is", "@source", ["attested"]]], 30),
+        ([["is", "@source", ["relayed"]]], 242),
+        ([["is_not", "@source", ["relayed"]]], 100),
+        ([["is", "@source", ["relayed"]], ["is_not", "@source", ["attested"]]], 212),
+        ([["is", "@source", ["relayed", "attested"]]], 242),
+        ([["is", "@source", ["relayed"]], ["is", "platform", ["mac"]]], 237),
+    ],
+)
+def test_a_filter_of_sources_takes_the_reports_that_have_the_facts(
+    filters: list[Any], n: int
+) -> None:
+    (part,) = asked(mixed(), filters=filters)
+
+    assert (part.n, part.tally.tolist()) == (n, [n, 0, 0])
+
+
+def test_an_answer_about_some_sources_says_what_it_leaves_out() -> None:
+    taken = answered(mixed(), filters=[["is", "@source", ["relayed"]]]).meta
+    left_out = answered(mixed(), filters=[["is_not", "@source", ["relayed", "attested"]]]).meta
+
+    assert "reports that are not relayed are left out, as asked" in taken.warnings
+    assert "reports that are relayed or attested are left out, as asked" in left_out.warnings
+    assert (taken.n, left_out.n) == (242, 100)
+
+
+def test_a_fact_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with pytest.raises(QueryError, match=r"^filters\.0: @source has the values relayed, attested$"):
+        asked(mixed(), filters=[["is", "@source", ["anonymous"]]])

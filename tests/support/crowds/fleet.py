@@ -17,7 +17,7 @@ from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from client_sdk.upload.schedule import MAX_BACKOFF
 from client_sdk.upload.transport import Answer, RequestsTransport, Transport
-from collector.core.cells import segment_text
+from collector.core.cells import segment_text, split_source
 from collector.intake.wire import JSON, decode
 from collector.storage.protocols import TallyStore
 from tests.support.device.clock import FakeClock
@@ -113,7 +113,10 @@ def tallies_of(bodies: Iterable[bytes], registry: Registry, content_type: str = 
 def stored_tallies(
     storage: TallyStore, registry: Registry, bodies: Iterable[bytes], content_type: str = JSON
 ) -> Tallies:
-    """Return what *storage* holds of every metric in all epochs that occur in *bodies*."""
+    """Return what *storage* holds of every metric in all epochs that occur in *bodies*.
+
+    Sources are added up: a body does not say how it came.
+    """
     epochs = {
         (column.metric, column.epoch)
         for body in bodies
@@ -123,9 +126,10 @@ def stored_tallies(
     for metric in registry:
         wanted = sorted(epoch for digest, epoch in epochs if digest == metric.digest)
         for cell, vectors in tallies(storage, metric.digest, wanted).items():
+            _, segment = split_source(cell.segment)
             for vector in vectors:
                 for index, count in enumerate(_unpacked(vector)):
-                    cells[metric.name, cell.epoch, cell.segment, index] += count
+                    cells[metric.name, cell.epoch, segment, index] += count
     return _nonzero(cells)
 
 
