@@ -8,7 +8,7 @@ Source: Clopper, Pearson, Biometrika 1934: the limits of a probability.  A binom
     incomplete beta function; its continued fraction is DLMF 8.17.22.  DLMF 8.7.1 for the series and
     8.9.2 for the continued fraction of the incomplete gamma function.  Both fractions are evaluated
     by Lentz's method.
-    Abramowitz and Stegun 26.7.3 and 26.7.4: the finite sums of Student's law.
+    Abramowitz and Stegun 26.7.1: both tails of Student's law as an incomplete beta function.
     Šidák, JASA 1967: intervals of normal estimates around them, each of level (1-α)^(1/m), hold
     together with at least 1-α, however the estimates depend on each other.
     Holm, Scandinavian Journal of Statistics 1979: the step-down correction, under any dependence.
@@ -18,8 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import count
-from math import exp, expm1, lgamma, log, log1p, pi, sqrt
+from math import exp, expm1, lgamma, log, log1p
 from typing import Final
 
 _TINY: Final = 1e-300  # stands for 0 in a denominator
@@ -43,11 +42,20 @@ def upper_limit(hits: int, trials: int, alpha: float) -> float:
 
 def binomial_tail(hits: int, trials: int, p: float) -> float:
     """Return Pr[X >= hits] of a binomial X, for 0 < hits <= trials and 0 < p < 1."""
-    a, b = float(hits), float(trials - hits + 1)
-    front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(p) + b * log1p(-p))
-    if p < (a + 1) / (a + b + 2):
-        return front * _fraction(p, a, b) / a
-    return 1 - front * _fraction(1 - p, b, a) / b
+    return _beta(float(hits), float(trials - hits + 1), p, 1 - p)
+
+
+def _beta(a: float, b: float, x: float, rest: float) -> float:
+    """Return the regularised incomplete beta function at 0 < x < 1; *rest* is 1 - x, exactly."""
+    front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * _log(x, rest) + b * _log(rest, x))
+    if x < (a + 1) / (a + b + 2):
+        return front * _fraction(x, a, b) / a
+    return 1 - front * _fraction(rest, b, a) / b
+
+
+def _log(x: float, rest: float) -> float:
+    """Return log(x), from the smaller of x and 1 - x, which has all its digits."""
+    return log(x) if x < rest else log1p(-rest)
 
 
 def _fraction(x: float, a: float, b: float) -> float:
@@ -119,22 +127,9 @@ def _gamma_fraction(a: float, x: float) -> float:
 
 
 def both_tails(value: float, freedom: int) -> float:
-    """Return the chance that Student's t of *freedom* > 0 degrees is beyond ±*value*, above 0.
-
-    With x = v/(v+t^2) of v degrees of freedom, it is sqrt(1-x) times the rest of the series of
-    1/sqrt(1-x) from the power v/2 on, if v is even; if it is odd, 2/pi sqrt(1-x) times the rest of
-    that of asin(sqrt(x))/sqrt(1-x).  All terms are positive, so no digit is lost.
-    """
-    x = freedom / (freedom + value * value)
-    odd = freedom % 2
-    term = _first(freedom // 2, odd, x)
-    total = term
-    for j in count(freedom // 2):
-        term *= x * (2 * j + 1 + odd) / (2 * j + 2 + odd)
-        total += term
-        if term < _CLOSE * total * (1 - x):
-            break
-    return total * sqrt(1 - x) * (2 / pi if odd else 1)
+    """Return the chance that Student's t of *freedom* > 0 degrees is beyond ±*value*, above 0."""
+    whole = freedom + value * value
+    return _beta(freedom / 2, 0.5, freedom / whole, value * value / whole)
 
 
 @lru_cache(maxsize=4_096)
@@ -150,14 +145,6 @@ def student_quantile(alpha: float, freedom: int) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if both_tails(exp(middle), freedom) > alpha else (low, middle)
     return exp(high)
-
-
-def _first(power: int, odd: int, x: float) -> float:
-    """Return the first term of the rest."""
-    term = sqrt(x) if odd else 1.0
-    for j in range(power):
-        term *= x * (2 * j + 1 + odd) / (2 * j + 2 + odd)
-    return term
 
 
 def each_of(alpha: float, comparisons: int) -> float:

@@ -6,6 +6,7 @@ Crowds are drawn by the law of their tallies, which another test compares with r
 from __future__ import annotations
 
 from functools import cache
+from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
@@ -149,6 +150,8 @@ def test_quantiles_of_students_law_are_those_of_the_tables(
     """Law: to the digits printed; far out, v = 2 has the closed form 1 - t / sqrt(2 + t^2)."""
     assert student_quantile(alpha, freedom) == pytest.approx(quantile, rel=1e-5)
     assert both_tails(1e5, 2) == pytest.approx(1e-10, rel=1e-6)
+    assert both_tails(1e5, 2_001) == 0  # below the least number; there is no sum to wait for
+    assert both_tails(3.0, 10**7) == pytest.approx(2 * (1 - NormalDist().cdf(3.0)), rel=1e-5)
     assert student_quantile(1e-9, 59) > normal_quantile(1e-9)
 
 
