@@ -1,0 +1,100 @@
+"""One-time tokens against privacypass-ts: each side of an exchange is its program, the other ours.
+
+Of npm's 0.9.0 a dependency is in no registry, so it is 0.8.1.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
+from cryptography.hazmat.primitives.hashes import SHA384
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from client_sdk.core.private_token import (
+    EXPONENT,
+    KIND,
+    RESPONSE_TYPE,
+    challenge,
+    challenge_digest,
+    modulus_of,
+    parse,
+    token_input,
+)
+from client_sdk.core.randomness import system_randomness
+from client_sdk.upload.blind_rsa import SALT_SIZE, blind, finalize
+from collector.issuer.keys import SigningKey
+from tests.support.device.issuing import MACHINES, NAME, keys_from, running_issuer
+from tests.support.node import Node
+
+APP: Final = "editor"
+NOW: Final = 1_795_000_000.0
+WEEK: Final = 2_968
+TOKENS: Final = 3
+
+
+def ask(node: Node, program: str, question: Any) -> Any:
+    """Return what the program of this name makes of *question*."""
+    done = node.run("build/tests/programs/tokens.js", program, stdin=json.dumps(question))
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_device_of_other_people_gets_a_token_of_our_issuer(node: Node, tmp_path: Path) -> None:
+    """It is bound to what ours would bind it to, and any verifier of RSASSA-PSS takes it."""
+    with running_issuer(tmp_path, lambda: NOW) as site:
+        week = site.keys.plan.first + 1
+        context = week.to_bytes(32, "big").hex()
+        asked = {"issuer": NAME, "context": context, "origin": APP, "place": 1, "url": site.url}
+
+        said = ask(node, "ask", {**asked, "attestation": MACHINES.attestation_of("laptop-7")})
+
+    key = SigningKey(site.keys.secrets[week])
+    token = parse(bytes.fromhex(said["token"]))
+    assert token is not None
+    assert said["kind"] == RESPONSE_TYPE
+    assert (token.key_id, token.challenge_digest) == (key.key_id, challenge_digest(NAME, APP, week))
+    public = RSAPublicNumbers(EXPONENT, modulus_of(key.public)).public_key()
+    hashed = SHA384()
+    public.verify(token.authenticator, token.signed, PSS(MGF1(hashed), SALT_SIZE), hashed)
+
+
+def test_a_device_of_ours_gets_tokens_of_an_issuer_of_other_people(node: Node) -> None:
+    """And an origin of theirs takes them as they are, but not with one bit changed."""
+    secret = keys_from(WEEK).secrets[WEEK]
+    key = SigningKey(secret)
+    modulus, randomness = modulus_of(key.public), system_randomness()
+    digest = challenge_digest(NAME, APP, WEEK)
+    messages = [token_input(bytes([n]) * 32, digest, key.key_id) for n in range(TOKENS)]
+    blindings = [blind(message, modulus, randomness) for message in messages]
+    head = KIND.to_bytes(2, "big") + key.key_id[-1:]
+
+    signed = ask(
+        node,
+        "issue",
+        {
+            "secret": secret.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption()).hex(),
+            "key": key.public.hex(),
+            "requests": [(head + blinding.blinded).hex() for blinding in blindings],
+        },
+    )
+
+    assert bytes.fromhex(signed["key_id"]) == key.key_id
+    tokens = []
+    for message, blinding, answer in zip(messages, blindings, signed["answers"], strict=True):
+        signature = finalize(message, modulus, blinding.inverse, bytes.fromhex(answer))
+        assert signature is not None
+        tokens.append(message + signature)
+    changed = [bytes([*token[:40], token[40] ^ 1, *token[41:]]) for token in tokens]
+    question = {"key": key.public.hex(), "tokens": [token.hex() for token in tokens + changed]}
+    assert ask(node, "verify", question) == [True] * TOKENS + [False] * TOKENS
+
+
+def test_a_challenge_is_that_of_other_people(node: Node) -> None:
+    context = WEEK.to_bytes(32, "big")
+    question = {"issuer": NAME, "context": context.hex(), "origin": APP}
+
+    assert ask(node, "challenge", question) == challenge(NAME, context, APP).hex()
