@@ -105,7 +105,7 @@ def test_the_query_behind_a_chart_is_one_click_away(visit: Open) -> None:
 def test_a_mark_under_the_pointer_tells_its_numbers(visit: Open) -> None:
     page, _ = visit("/metric/first_page")
 
-    page.locator("#answer .broad .mark[data-label='frontpage']").hover(force=True)
+    page.locator("#answer .broad [data-row^='frontpage  ']").hover(force=True)
 
     expect(page.locator(".tip")).to_be_visible()
     expect(page.locator(".tip b")).to_have_text("frontpage")
@@ -115,11 +115,12 @@ def test_a_mark_under_the_pointer_tells_its_numbers(visit: Open) -> None:
 def test_a_hostile_label_under_the_pointer_stays_a_text(visit: Open) -> None:
     page, _ = visit("/metric/both")
 
-    cells = page.locator("#answer .broad .mark[data-label]").all()
+    cells = page.locator("#answer .broad [data-row]").all()
     assert len(cells) == 9 + 3 + 3  # with the sums of rows and columns
     for mark in cells:
         mark.hover(force=True)
-        expect(page.locator(".tip b")).to_have_text(mark.get_attribute("data-label") or "")
+        label, _, _ = (mark.get_attribute("data-row") or "").partition("  ")
+        expect(page.locator(".tip b")).to_have_text(label)
     assert page.locator(".tip script, .tip img, .tip svg, .tip iframe").count() == 0
 
 

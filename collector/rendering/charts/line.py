@@ -52,14 +52,15 @@ from .svg import Element, element, group, paint
 from .timeline import Point, Run, Series, Timeline, runs, timeline
 
 _HEIGHT: Final = 220  # user units of the plot
-_MOST_MARKS: Final = 200  # of a picture: more would weigh more than the page
+_MOST_MARKS: Final = 150  # of a picture: more would weigh more than the page
 _MARKER_ROOM: Final = 15.0  # user units between markers at least, if every point has one
 _MARKER_PACE: Final = 50.0  # user units between markers, if not
 _LINE: Final = 15.0  # user units between the labels of two lines at least
 _MOST_WHOLES: Final = 6  # numbers of all stretches together
 _NAMES: Final = 0.28  # of the width at most
 _NEAR_ZERO: Final = 0.6  # zero is shown unless all numbers lie in the upper part above it
-_FELT, _TOUCHED = 12.0, 24.0  # user units that lead to a stretch, of a pointer and of a finger
+_LEAST_WIDE, _LEAST_HIGH = 4.0, 8.0  # user units of what a pointer finds
+_FELT, _TOUCHED = 16.0, 24.0  # user units that lead to a stretch, of a pointer and of a finger
 _TITLED: Final = 30  # marks; fewer also carry a title each
 
 
@@ -179,7 +180,7 @@ def _bands(series: Series, cut: Sequence[Run], plot: _Plot) -> Iterator[Element]
         points = [(plot.x.at(p.at), numbers) for p in run if (numbers := numbers_of(p.row))]
         upper = [(x, plot.y.at(numbers.high)) for x, numbers in points]
         lower = [(x, plot.y.at(numbers.low)) for x, numbers in points]
-        if len(run) > 1:
+        if len(run) > 1 and upper != lower:  # what is counted has no band
             path = line_path([*upper, *reversed(lower)]) + "z"
             yield element("path", d=path, **paint(f"band-{series.number}"))
 
@@ -200,7 +201,7 @@ def _marks(
     for series, each in cut:
         alone = {id(run[0]) for run in each if len(run) == 1}
         reach = (plot.x.end - plot.x.start) / max(len(series.points) - 1, 1)
-        every = -(-count // _MOST_MARKS) or 1
+        every = max(-(-count // _MOST_MARKS), ceil(_LEAST_WIDE / max(reach, 0.1)), 1)
         several, felt = len(cut) > 1, marker.face.felt
         pace = _Pace(reach, every, count <= _TITLED, several, felt, alone)
         yield group(_spots(series, plot, pace, marker), **paint("hover"))
@@ -256,8 +257,9 @@ def _spots(series: Series, plot: _Plot, pace: _Pace, marker: Marker) -> Iterator
         numbers = numbers_of(point.row)
         if numbers and i % pace.every == 0 and not pace.dotted(i, point, last):
             top, foot = plot.y.at(numbers.high), plot.y.at(numbers.low)
+            more = max(_LEAST_HIGH - (foot - top), 0) / 2  # what is counted has no interval
             left, wide = around(plot.x, plot.x.at(point.at), width)
-            place = left, top, wide, foot - top
+            place = left, top - more, wide, foot - top + 2 * more
             yield from marker.spot(point.row, _label(series, point), place)
 
 

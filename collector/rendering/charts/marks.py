@@ -33,6 +33,7 @@ _SHAPES: Final = (
         *((0.4, 1.2), (-0.4, 1.2), (-0.4, 0.4), (-1.2, 0.4), (-1.2, -0.4), (-0.4, -0.4)),
     ),
 )
+_BETWEEN: Final = "  "
 _FEWEST: Final = 3  # rows: of one row alone nothing is known about zero
 
 
@@ -58,7 +59,7 @@ class Marker:
             return shapes[0] if len(shapes) == 1 else element("g", *shapes)
         is_titled = titled and not self.face.styled  # pages tell it by a script, and in a table
         said = element("title", self._sentence(row, one_line(label))) if is_titled else None
-        data = element("g", class_="mark", **self._data(row, label)).attributes
+        data = element("g", **self._data(row, label)).attributes
         if self.face.styled and len(shapes) == 1 and "class" not in shapes[0].attributes:
             tag, attributes, children = shapes[0]
             return Element(tag, {**attributes, **data}, children)
@@ -72,25 +73,36 @@ class Marker:
         Args: place: left, top, width and height.
         """
         if self.face.felt:
-            sides = dict(zip(("x", "y", "width", "height"), place, strict=True))
-            yield element("rect", class_="mark", **sides, **self._data(row, label))
+            left, top, width, height = place
+            corners = [(left, top), (left + width, top)]
+            corners += [(x, top + height) for x, _ in reversed(corners)]
+            yield element("path", d=f"{line_path(corners)}z", **self._data(row, label))
 
-    def _data(self, row: Row, label: str) -> dict[str, str | None]:
-        numbers = numbers_of(row)
-        data: dict[str, str | None] = {"data_label": one_line(label)}
-        if numbers is None:
+    def _data(self, row: Row, label: str) -> dict[str, str]:
+        """Return what a pointer is told: for the script of pages in as few letters as can be."""
+        name, is_styled = one_line(label), self.face.styled
+        if numbers_of(row) is None:
+            data = {"data_row": name} if is_styled else {"class_": "mark", "data_label": name}
             return {**data, "data_reason": one_line(reading(row))}
         value = value_of(row, self.unit, least=self.least)
         low, high = ends_of(row, self.unit, self.least)
-        if self.face.styled:  # the script of pages knows an end that is not said as the value
-            low, high = ("" if end == value else end for end in (low, high))
-        return data | {"data_value": value, "data_low": low or None, "data_high": high or None}
+        if is_styled:
+            return {
+                "data_row": joined(name, value, *("" if e == value else e for e in (low, high)))
+            }
+        data = {"class_": "mark", "data_label": name, "data_value": value}
+        return {**data, "data_low": low, "data_high": high}
 
     def _sentence(self, row: Row, label: str) -> str:
         words = reading(row, self.unit, least=self.least)
         said = f"{label}: {words}" if label else words
         note = _note(row)
         return f"{said} · {counted(row.n, 'report')}" + (f" · {note}" if note else "")
+
+
+def joined(*texts: str) -> str:
+    """Return *texts*, each of one line, as one: two blanks, which none of them has, lie between."""
+    return _BETWEEN.join(texts).rstrip()
 
 
 def around(scale: Linear, place: float, width: float) -> tuple[float, float]:

@@ -63,7 +63,7 @@ def flags_drawn(flags: Sequence[Flag], top: float, foot: float) -> Iterator[Elem
         sign = text(str(flag.number), flag.places[0], top - FLAGS / 2, "flag", "middle")
         box = {"x": flag.places[0] - _APART / 2, "y": top - FLAGS, "width": _APART, "height": FLAGS}
         felt = element("rect", **box, **{**paint("hover"), "class_": "hover"})
-        data = {"data_label": f"Note {flag.number}", "data_reason": flag.words}
+        data = {"data_row": f"Note {flag.number}", "data_reason": flag.words}
         title = element("title", flag.words)
         drawn = element("g", title, felt, sign, class_="mark", **data)
         yield element("a", drawn, href=url) if url else drawn

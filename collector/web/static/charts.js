@@ -16,8 +16,8 @@
     const strip = stretchAt(svg, x);
     const [from, to = from] = strip.querySelector("title").textContent.split(" – ");
     const box = strip.getBoundingClientRect();
-    const timeOf = (mark) => mark.dataset.label.split(" · ").pop();
-    const marks = [...picture.querySelectorAll("svg.broad .mark[data-label]")].filter((mark) => !mark.closest("a"));
+    const timeOf = (mark) => mark.dataset.row.split("  ")[0].split(" · ").pop();
+    const marks = [...picture.querySelectorAll("svg.broad [data-row]")].filter((mark) => !mark.closest("a"));
     const within = marks.filter((mark) => from <= timeOf(mark) && timeOf(mark) <= to);
     const times = [...new Set(within.map(timeOf))].sort();
     const part = Math.min(Math.max((x - box.left) / box.width, 0), 1);
@@ -45,7 +45,7 @@
   document.addEventListener("pointerdown", (event) => {
     const svg = event.target.closest && event.target.closest("svg.chart");
     brushed = false;
-    if (!svg || event.button || !svg.querySelector(".stretches a") || !event.target.closest(".stretches a, .mark, .hover")) return;
+    if (!svg || event.button || !svg.querySelector(".stretches a") || !event.target.closest(".stretches a, [data-row], .hover")) return;
     brush = { svg, from: event.clientX, area: null };
   });
   document.addEventListener("pointermove", (event) => {
@@ -73,7 +73,7 @@
   document.addEventListener("dragstart", (event) => { if (event.target.closest && event.target.closest(".chart")) event.preventDefault(); });
   // A click or a tap tells the numbers; it leads on only from a row or a note.
   document.addEventListener("click", (event) => {
-    const mark = event.target.closest && event.target.closest(".chart .mark, .chart .stretches a");
+    const mark = event.target.closest && event.target.closest(".chart [data-row], .chart .stretches a");
     if (!mark) return;
     if (brushed) { event.preventDefault(); return; }
     const svg = mark.ownerSVGElement;
@@ -85,13 +85,13 @@
   // Keys: arrows go from mark to mark, with Shift they stretch a range, Enter goes there.
   const places = new WeakMap();
   const stops = (svg) => {
-    const marks = [...svg.querySelectorAll(".mark[data-label]")].filter((mark) => !mark.closest("a"));
+    const marks = [...svg.querySelectorAll("[data-row]")].filter((mark) => !mark.closest("a"));
     return (marks.length ? marks : stretches(svg)).sort((a, b) => Math.round(middle(a) - middle(b)) || 0);
   };
   function point(mark) {
     const box = mark.getBoundingClientRect();
     const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
-    if (mark.matches(".mark")) mark.dispatchEvent(new PointerEvent("pointermove", { bubbles: true, clientX: x, clientY: y }));
+    if (mark.matches("[data-row]")) mark.dispatchEvent(new PointerEvent("pointermove", { bubbles: true, clientX: x, clientY: y }));
     else tell(mark.ownerSVGElement, x, y);
   }
   function choose(picture, svg, marks, at, anchor) {

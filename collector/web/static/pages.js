@@ -62,7 +62,8 @@
     silenced = null;
     tip.hidden = true;
   }
-  function tipLine({ label, value, low = value, high = value, reason }) {
+  function tipLine({ row, reason }) {
+    const [label, value, low = value, high = value] = row.split("  ").map((text) => text || undefined); // as marks.py joins them
     const line = document.createElement("div");
     const head = document.createElement("b");
     head.textContent = label;
@@ -77,7 +78,7 @@
     tip.style.top = `${below + box.height > innerHeight ? y - box.height - 12 : below}px`;
   }
   document.addEventListener("pointermove", (event) => {
-    const mark = event.target.closest && event.target.closest(".mark[data-label]");
+    const mark = event.target.closest && event.target.closest("[data-row]");
     if (!mark) { if (!tip.hidden && !event.target.closest?.(".stretches")) still(); return; }
     if (!silenced || silenced.mark !== mark) {
       if (silenced) still();

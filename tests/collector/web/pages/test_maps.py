@@ -18,7 +18,7 @@ def test_no_cell_of_a_map_is_told_by_its_row_and_column(visit: Visit, path: str)
     """Neither in the chart nor in its table."""
     panel = visit(path).text.partition('id="answer"')[2].partition("</section>")[0]
 
-    assert f'data-label="{CELL}' in panel
+    assert f'data-row="{CELL}' in panel
     assert '<th scope="row">42° to 43° N</th>' in panel
     assert NUMBERED.findall(panel) == []
 

@@ -61,7 +61,7 @@ def test_every_question_that_is_offered_has_an_answer_at_once(visit: Visit, name
         assert "This cannot be asked" not in response.text
         assert 'class="fault"' not in response.text
         assert "<svg" in response.text, link
-        assert re.search(r'class="mark[^>]*data-value', response.text), link  # there is a number
+        assert re.search(r'data-row="[^"]*  [^"]', response.text), link  # there is a number
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -196,7 +196,7 @@ def test_asking_again_without_a_change_asks_the_same(visit: Visit, name: str) ->
         first = visit(f"/ask?metric={name}&verb={question.verb}").text
         again = visit(f"/ask?{urlencode(sent(first))}").text
 
-        rows = [re.findall(r'data-value="[^"]*"', text) for text in (first, again)]
+        rows = [re.findall(r'data-row="[^"]*"', text) for text in (first, again)]
         assert rows[0] == rows[1], question
 
 
@@ -296,7 +296,7 @@ def test_a_group_is_not_named_against_a_period(visit: Visit) -> None:
 
     text = visit("/ask", {"q": json.dumps({**query, **of_group, **options})}).text
 
-    assert re.search(r'class="mark[^>]*data-value', text)
+    assert re.search(r'data-row="[^"]*  [^"]', text)
     assert "mac against" not in text
 
 
@@ -357,6 +357,6 @@ def test_a_change_is_first_asked_of_complete_weeks(weekly: FlaskClient, page: st
     running = datetime.fromtimestamp(start, UTC).date()
     assert date.fromisoformat(last) == running - timedelta(days=1)
     assert (running - date.fromisoformat(first)).days == 14  # two weeks against two
-    assert re.search(r'class="mark[^>]*data-value', text)
+    assert re.search(r'data-row="[^"]*  [^"]', text)
     with_days = weekly.get(page + "&range=7d", headers=BROWSER).text
     assert shown(with_days)["date_range"] == "7d"  # whoever names days gets them
