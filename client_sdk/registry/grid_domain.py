@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from math import cos, prod, radians
 
 from ..core.dataclass import dataclass
@@ -59,7 +60,7 @@ class GridDomain(ItemDomain):
         labels = tuple(f"{row},{column}" for row in range(rows) for column in range(columns))
         self.__dict__.update(labels=labels, longitude=longitude, latitude=latitude)
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         return self.latitude.size - 1, self.longitude.size - 1
@@ -95,9 +96,18 @@ class GridDomain(ItemDomain):
     def corners(self, item: int) -> tuple[Fraction, Fraction, Fraction, Fraction]:
         """Return the west, south, east and north end of a cell, in degrees."""
         row, column = self.place(item)
-        west = self.longitude.minimum + column * self.longitude.step
-        south = self.latitude.minimum + row * self.latitude.step
-        return west, south, west + self.longitude.step, south + self.latitude.step
+        parallels, meridians = self._lines
+        return meridians[column], parallels[row], meridians[column + 1], parallels[row + 1]
+
+    @cached_property
+    def _lines(self) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+        """The latitudes and the longitudes that cells end at; fractions take long to add."""
+        rows, columns = self.shape
+        south, west = self.latitude.minimum, self.longitude.minimum
+        return (
+            tuple(south + row * self.latitude.step for row in range(rows + 1)),
+            tuple(west + column * self.longitude.step for column in range(columns + 1)),
+        )
 
     def centre(self, item: int) -> tuple[Fraction, Fraction]:
         """Return the longitude and the latitude of the middle of a cell, in degrees."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 
 from ..core.dataclass import dataclass
 from ..core.errors import InvalidValueError
@@ -90,7 +91,7 @@ class NumberDomain(Domain):
         """The length of the range."""
         return float(self.maximum - self.minimum)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Number of grid points, both ends included."""
         return int((self.maximum - self.minimum) / self.step) + 1
