@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from client_sdk.registry import Registry
+from collector.cli import main
 from collector.core.config import STRICT, Config
 from collector.core.credentials import ADMIN, GATEWAY, READ, WRITE
 from collector.storage.access import COPY, INGEST, INIT, QUERY, USERS, WORKER, acl_lines, name_of
@@ -26,6 +27,7 @@ WATCH: dict[str, Any] = yaml.safe_load((ROOT / "examples/compose-watch.yml").rea
 PRUNE: dict[str, Any] = yaml.safe_load((ROOT / "examples/compose-prune.yml").read_text("utf-8"))
 HA: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.ha.yml").read_text("utf-8"))
 BACKUP: dict[str, Any] = yaml.safe_load((ROOT / "examples/compose-backup.yml").read_text("utf-8"))
+RELAY: dict[str, Any] = yaml.safe_load((ROOT / "examples/compose-relay.yml").read_text("utf-8"))
 OURS = ("init", "web", "worker")
 # By service, the variable that names an address of the store, and the user it should log in as.
 LOGINS = {
@@ -409,3 +411,68 @@ def test_the_image_that_archives_is_built_from_the_file_that_names_what_it_needs
     assert (ROOT / build["args"]["REQUIREMENTS"]).is_file()
     assert "ARG REQUIREMENTS=collector/requirements.txt\n" in dockerfile
     assert ARCHIVE["archive"]["image"] != SERVICES["worker"]["image"]
+
+
+def test_the_networks_of_relay_and_issuer_show_who_can_reach_whom() -> None:
+    """Law: of the others the relay reaches the collector's web process, and the issuer nobody."""
+    networks = {name: set(service["networks"]) for name, service in RELAY["services"].items()}
+
+    reached = {
+        name: {other for other in networks if other != name and networks[other] & own}
+        for name, own in networks.items()
+    }
+
+    assert reached == {
+        "store": {"init", "web", "worker"},
+        "init": {"store", "web", "worker"},
+        "worker": {"store", "init", "web"},
+        "web": {"store", "init", "worker", "relay"},
+        "relay": {"web"},
+        "issuer": set(),
+    }
+    assert set(RELAY["networks"]) == set().union(*networks.values())
+    assert {name for name, own in RELAY["networks"].items() if own} == {"inside", "between"}
+    assert networks["store"] == networks["worker"] == {"inside"}
+
+
+def test_relay_and_issuer_are_as_confined_as_the_others_and_start_by_their_profile() -> None:
+    worker = SERVICES["worker"]
+    confined = ("restart", "user", "read_only", "cap_drop", "security_opt", "pids_limit", "tmpfs")
+
+    for name in ("relay", "issuer"):
+        service = RELAY["services"][name]
+        assert service["profiles"] == ["relay"]
+        assert [service[key] for key in confined] == [worker[key] for key in confined]
+        assert {"mem_limit", "cpus", "healthcheck"} <= set(service)
+        assert not {"cap_add", "privileged", "network_mode", "environment", "secrets"} & set(
+            service
+        )
+        assert [port.partition(":")[0] for port in service["ports"]] == ["127.0.0.1"]
+
+
+def test_the_relay_is_handed_no_file_and_no_option_but_where_to_send() -> None:
+    relay = RELAY["services"]["relay"]
+    words = relay["command"][2:]
+
+    assert "volumes" not in relay
+    assert relay["image"] == SERVICES["web"]["image"]
+    command = main.commands["relay"]
+    with command.make_context("relay", list(words)) as context:
+        assert context.params["to"] == "http://web:8000"
+        assert context.params["port"] == 8100
+
+
+def test_the_issuer_is_handed_its_keys_and_the_collector_their_public_halves() -> None:
+    issuer, web = RELAY["services"]["issuer"], RELAY["services"]["web"]
+    command = main.commands["issuer"]
+    there = [mount.split(":")[1] for mount in issuer["volumes"]]
+    with command.make_context("issuer", list(issuer["command"][2:])) as context:
+        named = " ".join(str(value) for value in context.params.values())
+
+    assert all(path in named for path in there)
+    assert list(web["environment"].values()) == [mount.split(":")[1] for mount in web["volumes"]]
+    assert not {mount.split(":")[0] for mount in issuer["volumes"]} & {
+        mount.split(":")[0] for mount in web["volumes"]
+    }
+    build = issuer["build"]
+    assert (ROOT / build["args"]["REQUIREMENTS"]).is_file()

@@ -34,6 +34,7 @@ IMAGE_ONLY = (
     "collector/Dockerfile",
     "collector/requirements.txt",
     "collector/requirements-archive.txt",
+    "collector/requirements-issuer.txt",
 )  # build the image, not the wheel
 APACHE_2_0 = (
     "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"  # SHA-256 of the text
@@ -157,10 +158,11 @@ def test_the_image_installs_every_dependency_of_the_collector_as_pyproject_wants
     assert [str(one) for one in wanted if pins()[one.name] not in one.specifier] == []
 
 
-def test_the_image_that_archives_has_all_of_the_other_and_what_an_archive_needs() -> None:
+@pytest.mark.parametrize("name", ["archive", "issuer"])
+def test_an_image_that_does_more_has_all_of_the_other_and_what_that_needs(name: str) -> None:
     """Law: it differs by what the extra adds, not by versions."""
-    more = pins("collector/requirements-archive.txt")
-    extra = map(Requirement, PROJECT["project"]["optional-dependencies"]["archive"])
+    more = pins(f"collector/requirements-{name}.txt")
+    extra = map(Requirement, PROJECT["project"]["optional-dependencies"][name])
 
     assert pins().items() <= more.items()
     wanted = [one for one in extra if one.name != PROJECT["project"]["name"]]
