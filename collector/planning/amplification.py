@@ -26,7 +26,7 @@ Attack: if all others hold a third value, of law w itself, the same sum is no bo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -37,18 +37,23 @@ from numpy.typing import NDArray
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms import MAX_REPORTS
 
+from .composition import Profile
+
 _ROUNDED: Final = 1 + 1e-12  # of a variation that was computed in floats
 _NEAR: Final = 1e-5  # of itself: how near a stated end is to the other side
 _MOST_STEPS: Final = 64
 _CROWD: Final = 1_000  # devices, up to which spreading can cost more than less variation gains
 _SLACK: Final = 1e-6  # of delta: kept back for rounding, and as much for what is not summed
-_TAIL: Final = 60.0  # standard deviations after which a binomial tail is 0 as a double
+_TAIL: Final = 20.0  # standard deviations of a binomial tail, from above its mean, that are summed
 _STEPS: Final = (-4.0, -2.5, -1.25, 0.0, 1.25, 2.5, 4.0)  # deviations
 _FEW_STEPS: Final = (-2.0, 0.0, 2.0)
 _MANY: Final = 2_000  # counts, from which the third hardly matters
 _NONE: Final = 1e-12  # a chance that is rounding
 _EVERY: Final = 64  # counts that are taken one by one
 _LEAST_DELTA: Final = 1e-30
+
+_END: Final = 1e-12  # divergence at which a profile ends
+_POINTS: Final = 24  # steps of a profile
 
 _Floats = NDArray[np.float64]
 
@@ -108,6 +113,21 @@ def divergence(
     return _bounded(epsilon, devices, beta, _LEAST_DELTA).divergence(epsilon_shuffled)
 
 
+@lru_cache(maxsize=1024)
+def profile_of(epsilon: float, devices: int, variation: float | None = None) -> Profile:
+    """Return the divergence at several ε, for what windows tell together; see ``shuffled``."""
+    end = shuffled(epsilon, devices, _END, variation).epsilon
+    worst = math.tanh(epsilon / 2)
+    betas = {worst, worst if variation is None else min(variation * _ROUNDED, worst)}
+    epsilons = [end * i / _POINTS for i in range(_POINTS + 1)]
+    sums = [
+        _bounded(epsilon, devices, beta, _END * _SLACK)
+        for beta in (betas if devices <= _CROWD else {min(betas)})
+    ]
+    deltas = [min(total.divergence(at) for total in sums) * (1 + _SLACK) for at in epsilons]
+    return Profile(tuple(epsilons), tuple(deltas))
+
+
 def reached(crossing: Crossing, devices: int, delta: float) -> float:
     """Return an ε that does not hold of *devices* shuffled reports: an attack tells more.
 
@@ -130,30 +150,6 @@ def closed_form(epsilon: float, devices: int, delta: float) -> float:
         return epsilon
     noise = 4 * math.sqrt(2 * math.log(4 / delta)) / math.sqrt((odds + 1) * devices)
     return min(epsilon, math.log1p((odds - 1) * (noise + 4 / devices)))
-
-
-def composed(windows: Sequence[Shuffled], spare: float) -> Shuffled:
-    """Return what holds of several windows together, whose noise is drawn anew.
-
-    The least of plain and of advanced composition; the latter takes *spare* more of delta.
-
-    Derived: but for δ, the loss of a window is at most that of randomized response: ε or -ε, of a
-        mean of at most ε tanh(ε/2) (Kairouz, Oh, Viswanath, *The Composition Theorem for
-        Differential Privacy*, ICML 2015).  By Hoeffding's inequality the sum of losses passes its
-        mean by t with a chance of at most exp(-t² / (2 Σ ε²)).
-    Raises: InvalidParameterError: there is no window, or nothing to spare.
-    """
-    _require(len(windows) > 0, "windows", 0, "must be at least 1")
-    _require(0 < spare < 1, "spare", spare, "must be between 0 and 1")
-    losses = [window.epsilon for window in windows]
-    deltas = math.fsum(window.delta for window in windows)
-    devices = min(window.devices for window in windows)
-    plain = math.fsum(losses) * _ROUNDED
-    reach = math.sqrt(2 * math.log(1 / spare) * math.fsum(loss**2 for loss in losses))
-    advanced = (math.fsum(loss * math.tanh(loss / 2) for loss in losses) + reach) * _ROUNDED
-    if plain <= advanced:
-        return Shuffled(plain, deltas, devices)
-    return Shuffled(advanced, deltas + spare, devices)
 
 
 def _bounded(epsilon: float, devices: int, variation: float, omitted: float) -> _Sum:
@@ -233,7 +229,7 @@ class _Sum:
         is_bound: bool = True,
     ) -> None:
         """Leave out counts that together add *omitted* at most, which a bound adds again."""
-        self.odds, self.scale, self.weight = odds, scale, weight
+        self.odds, self.scale = odds, scale
         pair = min(1.0, 2 * chance)
         rare = omitted / (2 * odds)  # a device of a bound adds less than the odds
         self.omitted = omitted if is_bound else 0.0
@@ -242,41 +238,35 @@ class _Sum:
         self.m = np.arange(self.first, last + 1, dtype=np.float64)
         self.before = chance * scale * _binomial(devices - 1, self.m - 1, pair)
         self.same = _binomial(devices, self.m, pair) / devices
-        self.mean = weight * third * (devices - self.m)
-        self.nodes = _spread(devices - self.first, third, rare, many=self.m.size > _MANY)
+        offsets, self.weights = _spread(devices - self.first, third, rare, many=self.m.size > _MANY)
+        # What those of the third kind add to each m, shape (offsets, m).
+        self.third = weight * (third * (devices - self.m) + offsets[:, None])
 
     def divergence(self, epsilon: float) -> float:
         """Return what the law of one value exceeds e^epsilon times another's by."""
-        return self.omitted + sum(
-            weight * self._excess(epsilon, self.mean + self.weight * offset)
-            for offset, weight in self.nodes
-        )
-
-    def _excess(self, epsilon: float, third: _Floats) -> float:
-        """Return the mean positive part, where those of the third kind add *third* to each m."""
         bound, odds = math.exp(epsilon), self.odds
-        from_third = third / self.scale * (bound - 1)
+        from_third = self.third / self.scale * (bound - 1)
         least = (from_third + self.m * (bound * odds - 1)) / ((odds - 1) * (1 + bound))
         least = np.clip(np.floor(least) + 1, 0, self.m + 1)  # of the first kind, from which it is
         tail, edge = self._tails(least)
         pair = self.before * ((odds - bound) * (tail + edge) + (1 - bound * odds) * tail)
-        rest = self.same * third * (1 - bound) * (tail + edge / 2)
-        return float((pair + rest).sum())
+        rest = self.same * self.third * (1 - bound) * (tail + edge / 2)
+        return self.omitted + float(self.weights @ (pair + rest).sum(axis=1))
 
     def _tails(self, least: _Floats) -> tuple[_Floats, _Floats]:
         """Return Pr[Bin(m - 1, 1/2) >= least] of every m, and the chance of least - 1."""
         edge = _binomial(self.m - 1, least - 1, 0.5)
-        size, start = self.first - 1, float(least[0])
-        reach = np.arange(start, min(size, start + _TAIL * math.sqrt(size + 1)) + 1)
-        begin = float(_binomial(float(size), reach, 0.5).sum())
+        size = float(self.first - 1)
+        beyond = np.arange(_TAIL * math.sqrt(size + 1) + 2)
+        begin = _binomial(size, least[:, :1] + beyond, 0.5).sum(axis=1, keepdims=True)
         rises = np.diff(least) > 0
-        lost = np.where(rises, _binomial(self.m[1:] - 1, least[:-1], 0.5), 0.0)
-        steps = edge[:-1] / 2 - lost
-        tails = begin + np.concatenate(([0.0], np.cumsum(steps)))
+        lost = np.where(rises, _binomial(self.m[1:] - 1, least[:, :-1], 0.5), 0.0)
+        steps = np.cumsum(edge[:, :-1] / 2 - lost, axis=1)
+        tails = begin + np.concatenate((np.zeros_like(begin), steps), axis=1)
         return np.maximum(tails, 0.0), edge
 
 
-def _spread(size: int, chance: float, omitted: float, *, many: bool) -> list[tuple[float, float]]:
+def _spread(size: int, chance: float, omitted: float, *, many: bool) -> tuple[_Floats, _Floats]:
     """Return values of Bin(size, chance) less its mean, and their chances: a spread of that law.
 
     Each count is shared out between the values next to it such that its mean is kept.  A smaller
@@ -284,7 +274,7 @@ def _spread(size: int, chance: float, omitted: float, *, many: bool) -> list[tup
     """
     deviation = math.sqrt(size * chance * (1 - chance))
     if not deviation:
-        return [(0.0, 1.0)]
+        return np.zeros(1), np.ones(1)
     mean = size * chance
     first, last = _range(size, chance, omitted)
     inner = [deviation * step for step in (_FEW_STEPS if many else _STEPS)]
@@ -295,7 +285,7 @@ def _spread(size: int, chance: float, omitted: float, *, many: bool) -> list[tup
     counts = np.arange(first, last + 1, dtype=np.float64)
     law = _binomial(float(size), counts, chance)
     weights = [float(np.interp(counts - mean, nodes, row) @ law) for row in np.eye(nodes.size)]
-    return list(zip(nodes.tolist(), weights, strict=True))
+    return nodes, np.array(weights)
 
 
 def _range(size: int, chance: float, omitted: float) -> tuple[int, int]:

@@ -16,7 +16,8 @@ from client_sdk.mechanisms import DistributionMechanism, FrequencyOracle, TextMe
 from client_sdk.registry.metric import Metric
 
 from ..core.text_tables import table_lines
-from .amplification import Crossing, Shuffled, composed, reached, shuffled
+from .amplification import Crossing, Shuffled, profile_of, reached, shuffled
+from .composition import Profile, composed
 
 DELTA: Final = 1e-8  # the chance of more that is allowed in all, however many windows
 WINDOWS: Final = (1, 4, 13, 52)  # that are told together
@@ -27,7 +28,8 @@ ASSUMED: Final = (
     "nobody who sees the reports knows in which batch, on which day, or from which version of the "
     "application the device sent: each of these leaves fewer to hide among",
     "all reports of the device come through the relay, each alone in its upload",
-    "it is about this metric in this window; other metrics and windows add to it",
+    "it is about what reports of this metric in this window say: other metrics and windows add to "
+    "it, and that a device reports is not hidden",
 )
 PLANNED: Final = (
     "somebody else runs the relay, mixes what it passes on, and does not work with the collector",
@@ -74,16 +76,23 @@ def shuffled_of(metric: Metric, devices: int, delta: float = DELTA) -> Shuffled:
     return shuffled(epsilon_of(metric), devices, delta, metric.mechanism.variation(np))
 
 
-def together(metric: Metric, groups: Sequence[int], delta: float = DELTA) -> Shuffled:
-    """Return what holds of one report in each of *groups*, of so many honest devices, together.
+def together(groups: Sequence[tuple[Metric, int]], delta: float = DELTA) -> Shuffled:
+    """Return what holds of one report in each of *groups* of so many honest devices, together.
 
-    Few groups are added up; of many, half of *delta* is for composing them.
+    Raises: InvalidParameterError: nothing can be claimed of a metric.
     """
-    is_plain = len(groups) <= 2 * math.log(2 / delta)  # by Cauchy and Schwarz the less of both
-    parts = len(groups) if is_plain else 2 * len(groups)
-    each = delta / 2 ** math.ceil(math.log2(parts))
-    bounds = [shuffled_of(metric, devices, each) for devices in groups]
-    return Shuffled(composed(bounds, delta / 2).epsilon, delta, min(groups))
+    least = min(devices for _, devices in groups)
+    if len(groups) == 1:
+        return shuffled_of(*groups[0], delta)
+    profiles = [_profile(metric, devices) for metric, devices in groups]
+    alone = math.fsum(epsilon_of(metric) for metric, _ in groups)
+    return Shuffled(min(composed(profiles, delta), alone), delta, least)
+
+
+def _profile(metric: Metric, devices: int) -> Profile:
+    if reason := refusal(metric):
+        raise InvalidParameterError("metric", metric.name, reason)
+    return profile_of(epsilon_of(metric), devices, metric.mechanism.variation(np))
 
 
 def rounded_down(devices: int) -> int:
@@ -178,7 +187,7 @@ def _windows(metric: Metric, devices: int, colluding: Fraction) -> list[tuple[in
     if honest < 1:
         return "no honest device reports"
     numbers = WINDOWS if metric.every != ONCE else WINDOWS[:1]
-    return [(k, together(metric, [honest] * k)) for k in numbers]
+    return [(k, together([(metric, honest)] * k)) for k in numbers]
 
 
 def above(number: float) -> str:

@@ -19,10 +19,8 @@ from msgspec import UNSET, Struct, UnsetType
 from ..analytics.verb import Origin, Slice
 from ..core.cells import RELAYED
 from ..core.config import RelayTerms
-from ..planning.amplification import Shuffled, composed
 from ..planning.shuffling import (
     ASSUMED,
-    DELTA,
     epsilon_of,
     honest_of,
     otherwise,
@@ -66,7 +64,8 @@ def shuffled_of(read: Sequence[Sequence[Slice]], terms: RelayTerms) -> EpsilonSh
             return EpsilonShuffled(because=reason)
     least = min(min(part.groups) for part in relayed)
     alone = fsum(len(part.groups) * epsilon_of(part.metric) for part in relayed)
-    if least < 1 or (claim := _claim(relayed)).epsilon >= alone * _NOTHING:
+    groups = [(part.metric, rounded_down(n)) for part in relayed for n in part.groups if n > 0]
+    if least < 1 or (claim := together(groups)).epsilon >= alone * _NOTHING:
         rule = f"the smallest group that a device hides in has {least} honest reports"
         return EpsilonShuffled(because=f"too few relayed reports: {rule}")
     count, total = (sum(getattr(part, name) for part in parts) for name in ("relayed", "n"))
@@ -98,15 +97,6 @@ class _Part:
         self.groups = [honest_of(n, colluding) for n in smallest.values()]
 
 
-def _claim(parts: Sequence[_Part]) -> Shuffled:
-    """Return what holds of all groups together: of each definition, and of these added up."""
-    delta = DELTA / len(parts)
-    bounds = [
-        together(part.metric, [rounded_down(n) for n in part.groups], delta) for part in parts
-    ]
-    return composed(bounds, delta) if len(bounds) > 1 else bounds[0]
-
-
 def _assumptions(terms: RelayTerms) -> Iterator[str]:
     yield (
         f"the relay is run by {terms.operator}, mixes what it passes on, and does not work with "
@@ -114,7 +104,7 @@ def _assumptions(terms: RelayTerms) -> Iterator[str]:
     )
     yield (
         f"of each group at most {float(100 * terms.colluding):g} % are of devices that work with "
-        "the collector, forged, or known to it"
+        "the collector, forged, or known to it by another way"
         if terms.colluding
         else "no relayed report is forged, or of a device that works with the collector"
     )

@@ -54,6 +54,7 @@ HOMES: Final = {
         "collector.demo.differencing",
         "collector.demo.fleet",
         "collector.estimation",
+        "collector.planning.composition",
         "collector.planning.amplification",
         "collector.planning.shuffling",
         "collector.planning.buckets",

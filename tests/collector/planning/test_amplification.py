@@ -15,10 +15,9 @@ from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms import Mechanism, load
 from collector.planning.amplification import (
     Crossing,
-    Shuffled,
     closed_form,
-    composed,
     divergence,
+    profile_of,
     reached,
     shuffled,
 )
@@ -217,50 +216,6 @@ def test_more_devices_hide_more_and_one_hides_nothing() -> None:
     assert shuffled(0.5, 1_000, 1e-6).epsilon < shuffled(1.0, 1_000, 1e-6).epsilon
 
 
-def test_windows_add_up_and_never_to_less_than_one_of_them() -> None:
-    one = shuffled(1.0, 10_000, DELTA)
-
-    several = [composed([one] * k, DELTA) for k in (1, 4, 52, 1_000)]
-
-    assert all(
-        both.epsilon <= k * one.epsilon * (1 + 1e-9)
-        for both, k in zip(several, (1, 4, 52, 1_000), strict=True)
-    )
-    assert [both.epsilon for both in several] == sorted(both.epsilon for both in several)
-    assert several[-1].epsilon < 1_000 * one.epsilon / 2
-    assert several[1].delta == pytest.approx(4 * DELTA)
-    assert several[-1].delta == pytest.approx(1_001 * DELTA)
-
-
-@pytest.mark.parametrize("losses", [[0.1] * 200, [0.05] * 300 + [0.8] * 3, [1.0] * 40])
-def test_no_windows_tell_more_together_than_is_said(losses: list[float]) -> None:
-    """Randomized response loses the most of a window: all its outcomes, counted exactly."""
-    import numpy as np
-
-    told = composed([Shuffled(loss, 0.0, 10) for loss in losses], 1e-6)
-    law = {0.0: 1.0}  # of the sum of losses under the first value, by the number of those of a size
-    for size in sorted(set(losses)):
-        k, p = losses.count(size), 1 / (1 + math.exp(-size))
-        masses = {
-            (2 * i - k) * size: math.comb(k, i) * p**i * (1 - p) ** (k - i) for i in range(k + 1)
-        }
-        law = _sums(law, masses)
-
-    def exceeds(bound: float) -> float:
-        return sum(mass * max(0.0, 1 - math.exp(bound - loss)) for loss, mass in law.items())
-
-    assert exceeds(told.epsilon) <= told.delta + 1e-12
-    assert np.isclose(sum(law.values()), 1)
-    assert exceeds(0.6 * told.epsilon) > 1e-6  # the control: a little more than half would not do
-
-
-def _sums(law: Mapping[float, float], masses: Mapping[float, float]) -> dict[float, float]:
-    both: Counter[float] = Counter()
-    for (a, mass), (b, other) in product(law.items(), masses.items()):
-        both[a + b] += mass * other  # type: ignore[assignment]
-    return dict(both)
-
-
 @pytest.mark.parametrize(("own", "other", "crowd"), [(0.5, 0.1, 0.1), (0.4, 0.2, 0.3)])
 def test_what_an_attack_reaches_is_the_divergence_of_what_it_sees(
     own: float, other: float, crowd: float
@@ -275,6 +230,24 @@ def test_what_an_attack_reaches_is_the_divergence_of_what_it_sees(
         epsilon = reached(Crossing(own, other, crowd), 6, delta)
         assert excess(one, two, epsilon) >= delta * (1 - 1e-9)
         assert excess(one, two, epsilon * 1.001) < delta
+
+
+@pytest.mark.parametrize("devices", [200, 5_000])
+def test_a_profile_is_of_the_divergence_at_each_epsilon(devices: int) -> None:
+    """It ends where next to nothing is left; for few devices it is the least of two bounds.
+
+    What is left out of a law moves the values to which it is spread, so that digits differ.
+    """
+    beta = math.expm1(1.0) / (math.e + 15)
+
+    profile = profile_of(1.0, devices, beta)
+
+    assert profile.epsilons[0] == 0
+    assert profile.deltas[-1] < 2e-12
+    for epsilon, delta in zip(profile.epsilons[::6], profile.deltas[::6], strict=True):
+        bounds = [divergence(epsilon, 1.0, devices, b) for b in (beta, math.tanh(0.5))]
+        least = min(bounds) if devices <= 1_000 else bounds[0]
+        assert delta == pytest.approx(least, rel=1e-2, abs=1e-17)
 
 
 @pytest.mark.parametrize("size", [3, 16])
@@ -309,5 +282,3 @@ def test_an_attack_reaches_nearly_what_is_said_and_never_more(
 def test_a_number_that_means_nothing_is_refused(name: str, arguments: tuple[Any, ...]) -> None:
     with pytest.raises(InvalidParameterError, match=name):
         shuffled(*arguments)
-    with pytest.raises(InvalidParameterError, match="windows"):
-        composed([], 1e-6)

@@ -100,16 +100,17 @@ def test_no_attack_on_numbers_reaches_more_than_is_told(name: str) -> None:
 
 
 def test_groups_together_are_never_told_less_than_any_of_them() -> None:
-    metric = metric_of(CATEGORY)
-    sizes = [40_000, 41_000]
+    metric, other = metric_of(CATEGORY), metric_of(CATEGORY, epsilon='"2"')
 
-    both = together(metric, [*sizes, 300])
+    both = together([(metric, 40_000), (metric, 41_000), (other, 300)])
 
-    assert both.delta == DELTA
-    assert both.devices == 300
-    assert both.epsilon > shuffled_of(metric, 300).epsilon
+    assert (both.delta, both.devices) == (DELTA, 300)
+    assert shuffled_of(other, 300).epsilon < both.epsilon < 4
     alone = shuffled_of(metric, 5_000).epsilon
-    assert together(metric, [5_000]).epsilon == pytest.approx(alone, rel=1e-9)
+    assert together([(metric, 5_000)]).epsilon == pytest.approx(alone, rel=1e-9)
+    assert together([(metric, 2)] * 3).epsilon == 3 * epsilon_of(metric)
+    with pytest.raises(InvalidParameterError, match="metric"):
+        together([(metric, 5_000), (metric_of(TWO_LAYER), 5_000)])
 
 
 @pytest.mark.parametrize("devices", [*range(1, 40), 255, 256, 257, 99_999, 10**7])
