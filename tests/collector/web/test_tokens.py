@@ -1,0 +1,266 @@
+"""Uploads with one-time tokens: which are good, what is answered, and that each counts once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS
+from cryptography.hazmat.primitives.hashes import SHA384
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from client_sdk.core.private_token import (
+    challenge_digest,
+    header_of,
+    key_id_of,
+    key_of,
+    token_input,
+    upload_id_of,
+    week_of,
+)
+from client_sdk.core.wire import Column
+from collector.core.cells import ATTESTED, RELAYED, split_source
+from collector.core.entry import decode
+from collector.core.errors import ConfigError
+from collector.intake.tokens import SETTING, Tokens
+from collector.issuer.keys import IssuerKeys, make_keys, write_keys
+from tests.support.crowds.uploads import GATEWAY_KEY, TODAY, WRITE_KEY, as_json, registry, upload
+from tests.support.device.issuing import NAME, keys_from, token_by
+from tests.support.sites.capsules import FIELDS, Keys, carried, opened, sealed, upload_request
+from tests.support.sites.capsules import make_keys as make_capsule_keys
+from tests.support.sites.posting import problem_of
+from tests.support.sites.rsgi import answers
+from tests.support.store.memory_storage import MemoryStorage
+
+from .conftest import MakeApp
+
+WEEK: Final = week_of(TODAY)
+PAGE: Final = registry().metric("page")
+FEW, FULL = 300, 1_000_000  # tokens
+
+
+@pytest.fixture(scope="module")
+def issuer() -> IssuerKeys:
+    return keys_from(WEEK - 1)
+
+
+@pytest.fixture
+def public(tmp_path: Path, issuer: IssuerKeys) -> str:
+    path = tmp_path / "issuer.public"
+    write_keys(issuer, tmp_path / "issuer.json", path)
+    return str(path)
+
+
+@pytest.fixture
+def app(make_app: MakeApp, public: str) -> Flask:
+    return make_app(issuer_keys=(public,))
+
+
+@pytest.fixture
+def strict(make_app: MakeApp, public: str) -> FlaskClient:
+    return make_app(issuer_keys=(public,), require_token=True).test_client()
+
+
+def body_of(upload_id: bytes, sealed: int = TODAY) -> bytes:
+    return as_json(upload([Column(PAGE.digest, sealed, b"\1")], upload_id=upload_id, sealed=sealed))
+
+
+def spend(
+    client: FlaskClient,
+    token: bytes | str | None,
+    upload_id: bytes | None = None,
+    *,
+    sealed: int = TODAY,
+    key: str = WRITE_KEY,
+) -> TestResponse:
+    """Send an upload with *token*, under the id that it has to have or another one."""
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    if token is not None:
+        headers["Hearsay-Token"] = token if isinstance(token, str) else header_of(token)
+    own = upload_id_of(token) if isinstance(token, bytes) else bytes(16)
+    return client.post("/v1/reports", data=body_of(upload_id or own, sealed), headers=headers)
+
+
+def sources(storage: MemoryStorage) -> list[frozenset[str]]:
+    return [
+        split_source(column.cell.segment)[0]
+        for entry in storage.entries.values()
+        for column in decode(entry)
+    ]
+
+
+def test_an_upload_with_a_good_token_is_attested(
+    client: FlaskClient, storage: MemoryStorage, issuer: IssuerKeys
+) -> None:
+    response = spend(client, token_by(issuer, "test", TODAY))
+
+    assert response.get_json() == {"accepted": 1, "duplicate": False, "rejected": []}
+    assert sources(storage) == [frozenset({ATTESTED})]
+
+
+def test_an_upload_without_a_token_is_counted_and_not_attested(
+    client: FlaskClient, storage: MemoryStorage
+) -> None:
+    assert spend(client, None).status_code == 202
+    assert sources(storage) == [frozenset()]
+
+
+def test_a_token_inside_a_capsule_is_as_good(
+    make_app: MakeApp, public: str, tmp_path: Path, storage: MemoryStorage, issuer: IssuerKeys
+) -> None:
+    keys: Keys = make_capsule_keys(tmp_path)
+    app = make_app(issuer_keys=(public,), require_token=True, oblivious_keys=keys.path)
+    token = token_by(issuer, "test", TODAY)
+    fields = (*FIELDS, ("hearsay-token", header_of(token)))
+    good = sealed(keys, upload_request(body_of(upload_id_of(token)), fields))
+    bad = sealed(keys, upload_request(body_of(bytes(16))))
+
+    first, second = answers(app, carried(good.message), carried(bad.message))
+
+    assert opened(good, first).status == 202
+    assert opened(bad, second).status == 403
+    assert sources(storage) == [frozenset({ATTESTED, RELAYED})]
+
+
+def bad_tokens(keys: IssuerKeys) -> Iterator[tuple[str, bytes | str, bytes | None]]:
+    good = token_by(keys, "test", TODAY)
+    yield "forged", good[:-1] + bytes([good[-1] ^ 1]), None
+    yield "of a past week", token_by(keys, "test", TODAY - 7), None
+    yield "of the week to come", token_by(keys, "test", TODAY + 7), None
+    yield "of another app", token_by(keys, "other", TODAY), None
+    yield "by another name", token_by(keys, "test", TODAY, "else.example.org"), None
+    yield "by another key", token_by(make_keys(NAME, WEEK, 1, 1), "test", TODAY), None
+    yield "for another upload", good, bytes(15) + b"\1"
+    yield "another kind", b"\0\1" + good[2:], None
+    yield "cut", header_of(good)[:-2], upload_id_of(good)
+    yield "none", "", bytes(16)
+    yield "no base64url", "*" * 472, bytes(16)
+    yield "twice", f"{header_of(good)}, {header_of(good)}", upload_id_of(good)
+
+
+def test_what_is_no_good_token_has_one_answer_and_nothing_is_stored(
+    client: FlaskClient, strict: FlaskClient, storage: MemoryStorage, issuer: IssuerKeys
+) -> None:
+    said = {
+        (response.status_code, response.data)
+        for _, token, upload_id in bad_tokens(issuer)
+        for wanting in (client, strict)
+        for response in [spend(wanting, token, upload_id)]
+    }
+    response = spend(strict, None)
+    said.add((response.status_code, response.data))
+
+    [(status, _)] = said
+    assert status == 403
+    assert problem_of(response)["type"] == "urn:hearsay:problem:token-needed"
+    assert storage.entries == {}
+
+
+def test_a_gateway_needs_no_token(strict: FlaskClient) -> None:
+    assert spend(strict, None, key=GATEWAY_KEY).status_code == 202
+
+
+def test_a_token_is_spent_once_on_whichever_day_of_its_week(
+    client: FlaskClient, storage: MemoryStorage, issuer: IssuerKeys
+) -> None:
+    token = token_by(issuer, "test", TODAY)
+    days = [day for day in range(TODAY - 6, TODAY + 2) if week_of(day) == WEEK]
+
+    answered = [spend(client, token, sealed=day).get_json()["duplicate"] for day in days]
+
+    assert len(days) > 2
+    assert answered == [False] + [True] * (len(days) - 1)
+    assert len(storage.entries) == 1
+
+
+def test_ids_under_the_day_of_sealing_would_let_a_token_be_spent_each_day(
+    storage: MemoryStorage, issuer: IssuerKeys
+) -> None:
+    """The control of the test above: the store itself keeps days apart."""
+    spent = upload_id_of(token_by(issuer, "test", TODAY))
+
+    assert all(storage.append(spent, day, b"entry", 1) for day in (TODAY - 1, TODAY, TODAY + 1))
+
+
+def test_a_retry_counts_once_though_the_keys_were_taken_away_meanwhile(
+    make_app: MakeApp, client: FlaskClient, storage: MemoryStorage, issuer: IssuerKeys
+) -> None:
+    token = token_by(issuer, "test", TODAY)
+    first = spend(client, token, sealed=TODAY - 1)
+
+    again = spend(make_app().test_client(), token, sealed=TODAY - 1)
+
+    assert not first.get_json()["duplicate"]
+    assert again.get_json()["duplicate"]
+    assert len(storage.entries) == 1
+
+
+def signed_at_once(keys: IssuerKeys, number: int) -> bytes:
+    """Return a token that its issuer signed openly: as good as one that was blind, and sooner."""
+    key = keys.secrets[WEEK]
+    key_id = key_id_of(key_of(key.private_numbers().public_numbers.n))
+    message = token_input(number.to_bytes(32, "big"), challenge_digest(NAME, "test", WEEK), key_id)
+    return message + key.sign(message, PSS(MGF1(SHA384()), 48), SHA384())
+
+
+def counts_of(app: Flask, keys: IssuerKeys, tokens: int, threads: int = 8) -> tuple[int, int]:
+    """Spend each token twice, from several threads; return how many counted, and duplicates."""
+    lock, turn, counted = threading.Lock(), iter(range(2 * tokens)), [0, 0]
+    kept: dict[int, bytes] = {}
+
+    def work() -> None:
+        client = app.test_client()
+        while True:
+            with lock:
+                try:
+                    number = next(turn) // 2
+                except StopIteration:
+                    return
+                token = kept.pop(number, None)
+                if token is None:
+                    token = kept[number] = signed_at_once(keys, number)
+            answer = spend(client, token).get_json()
+            assert answer["accepted"] == 1
+            with lock:
+                counted[answer["duplicate"]] += 1
+
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return counted[0], counted[1]
+
+
+def test_of_concurrent_double_spends_one_counts(
+    app: Flask, storage: MemoryStorage, issuer: IssuerKeys
+) -> None:
+    assert counts_of(app, issuer, FEW) == (FEW, FEW)
+    assert len(storage.entries) == FEW
+
+
+@pytest.mark.slow
+def test_of_a_million_concurrent_double_spends_one_counts(
+    app: Flask, storage: MemoryStorage, issuer: IssuerKeys
+) -> None:
+    assert counts_of(app, issuer, FULL) == (FULL, FULL)
+    assert len(storage.entries) == FULL
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", '{"plan": {}, "keys": []}', '{"keys": []}', "\xff"],
+)
+def test_a_file_that_is_none_is_refused_at_the_start(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "public"
+    path.write_text(text, encoding="latin-1")
+
+    with pytest.raises(ConfigError, match=SETTING):
+        Tokens.of_files([str(path)], required=False)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        Tokens.of_files([str(tmp_path / "none")], required=False)
