@@ -16,13 +16,16 @@ Source: RFC 9577, sections 2.1 (challenge) and 2.2 (token); RFC 9578, section 6 
 
 from __future__ import annotations
 
+from binascii import a2b_base64
+from hashlib import sha256, shake_256
+
 from .compact_json import dumps
 from .dataclass import dataclass
 from .epoch import DAY, epoch_of, epoch_start
 from .errors import InvalidParameterError
 from .limits import UPLOAD_ID_SIZE
 from .typing import Any, Final, NamedTuple
-from .wire import base64url, from_base64url, is_hex
+from .wire import base64url, is_hex
 
 # One Authorization is all that a request may have, and there the write key is.
 HEADER: Final = "Hearsay-Token"
@@ -45,6 +48,7 @@ TOKEN_TEXT: Final = -(-TOKEN_SIZE * 4 // 3)  # characters of base64url
 MAX_WEEKS: Final = 520  # keys of a plan: ten years
 MAX_TOKENS: Final = 1_000  # a week and identity
 ROOTS: Final = 8  # of the proof of a key; 65,537^8 is above 2^128
+_STANDARD: Final = bytes.maketrans(b"-_+/", b"+/**")  # base64url's letters; * is in neither
 _LABEL: Final = b"hearsay: roots of a token key"
 MAX_ISSUER: Final = 255  # characters of a host and perhaps a port
 
@@ -74,8 +78,7 @@ def parse(token: bytes) -> Token | None:
     """Return the parts of *token*; None if it is none of this kind."""
     if len(token) != TOKEN_SIZE or token[:2] != KIND.to_bytes(2, "big"):
         return None
-    nonce, digest, key_id = (token[2 + 32 * part : 34 + 32 * part] for part in range(3))
-    return Token(nonce, digest, key_id, token[_INPUT_SIZE:])
+    return Token(token[2:34], token[34:66], token[66:_INPUT_SIZE], token[_INPUT_SIZE:])
 
 
 def token_input(nonce: bytes, challenge_digest: bytes, key_id: bytes) -> bytes:
@@ -114,7 +117,8 @@ def from_header(text: str) -> bytes | None:
     if len(text) != TOKEN_TEXT:
         return None
     try:
-        return from_base64url(text)
+        # as from_base64url, and in a third of the time: its length needs no padding
+        return a2b_base64(text.encode("ascii").translate(_STANDARD), strict_mode=True)
     except ValueError:
         return None
 
@@ -154,8 +158,6 @@ def modulus_of(key: bytes) -> int:
 
 def permutation_targets(modulus: int) -> tuple[int, ...]:
     """Return the numbers whose roots prove a key, which nobody chose; see ``upload.blind_rsa``."""
-    from hashlib import shake_256
-
     size = MODULUS_SIZE + 16  # bytes, so that the remainder is uniform up to 2^-128
     stream = shake_256(_LABEL + modulus.to_bytes(MODULUS_SIZE, "big")).digest(ROOTS * size)
     places = range(0, len(stream), size)
@@ -224,6 +226,4 @@ def is_issuer(name: object) -> bool:
 
 
 def _sha256(data: bytes) -> bytes:
-    from hashlib import sha256  # a start has no use for it
-
     return sha256(data).digest()

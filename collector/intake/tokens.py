@@ -63,9 +63,11 @@ class Tokens:
         """
         self._keys, self._required = keys, required
         if keys:
+            from cryptography.exceptions import InvalidSignature
             from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS
             from cryptography.hazmat.primitives.hashes import SHA384
 
+            self._invalid: type[Exception] = InvalidSignature
             self._hash = SHA384()
             self._padding = PSS(MGF1(self._hash), _SALT_SIZE)
 
@@ -77,50 +79,49 @@ class Tokens:
             keys |= read_public(path)
         return cls(keys, required=required)
 
-    def is_attested(self, header: str | None, upload: Upload, catalog: Catalog) -> bool:
+    def is_attested(
+        self, header: str | None, paying: bytes | None, upload: Upload, catalog: Catalog
+    ) -> bool:
         """Return whether *upload* has a token, which is good for it.
 
         Args:   header: what stands in the request; None for nothing.
+                paying: the token in it, if that has the upload's id: see ``token_of``.
                 catalog: the metrics that its key may report to.
         Raises: TokenError: there is one that is not good, or none where one is required.
         """
-        if not self._keys:
+        if not self._keys or (header is None and not self._required):
             return False
-        if header is None:
-            if self._required:
-                raise TokenError(_NEEDED)
-            return False
-        if not self._is_good(header, upload, catalog):
+        if paying is None or not self._is_good(paying, upload, catalog):
             raise TokenError(_NEEDED)
         return True
 
-    def _is_good(self, header: str, upload: Upload, catalog: Catalog) -> bool:
-        text = from_header(header)
-        token = None if text is None else parse(text)
-        if text is None or token is None or upload_id_of(text) != upload.id:
+    def _is_good(self, paying: bytes, upload: Upload, catalog: Catalog) -> bool:
+        token = parse(paying)
+        key = None if token is None else self._keys.get(token.key_id)
+        if token is None or key is None or key.week != week_of(upload.sealed):
             return False
-        key = self._keys.get(token.key_id)
-        if key is None or key.week != week_of(upload.sealed):
-            return False
-        metrics = (catalog.by_digest.get(column.metric) for column in upload.columns)
-        apps = {metric.app for metric in metrics if metric is not None}
-        if any(_digest(key.issuer, app, key.week) != token.challenge_digest for app in apps):
-            return False
-        from cryptography.exceptions import InvalidSignature
-
+        for column in upload.columns:  # of a metric that is unknown nothing is counted
+            metric = catalog.by_digest.get(column.metric)
+            if metric is not None:
+                right = _digest(key.issuer, metric.app, key.week)
+                if token.challenge_digest != right:
+                    return False
         try:
             key.public.verify(token.authenticator, token.signed, self._padding, self._hash)
-        except InvalidSignature:
+        except self._invalid:
             return False
         return True
 
 
-def remembered_day(header: str | None, upload: Upload) -> int:
-    """Return the day under which the id of *upload* is remembered."""
+def token_of(header: str | None, upload: Upload) -> bytes | None:
+    """Return the token in *header* whose hash is the id of *upload*; None if there is none."""
     token = None if header is None else from_header(header)
-    if token is None or upload_id_of(token) != upload.id:
-        return upload.sealed
-    return last_day_of(week_of(upload.sealed))
+    return token if token is not None and upload_id_of(token) == upload.id else None
+
+
+def remembered_day(paying: bytes | None, upload: Upload) -> int:
+    """Return the day under which the id of *upload*, paid for by that token, is remembered."""
+    return upload.sealed if paying is None else last_day_of(week_of(upload.sealed))
 
 
 def read_public(path: str) -> dict[bytes, IssuerKey]:

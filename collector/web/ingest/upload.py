@@ -21,7 +21,7 @@ from ...core.errors import BodyTooLargeError, MalformedUploadError, UnsupportedT
 from ...intake.backpressure import Pressure
 from ...intake.keyring import Keyring, WriteGrant
 from ...intake.memory_quota import Growth, Shares
-from ...intake.tokens import Tokens, remembered_day
+from ...intake.tokens import Tokens, remembered_day, token_of
 from ...intake.validation import Verdict, judge
 from ...intake.wire import JSON, MSGPACK, decode
 from ...operations.telemetry.activity import Activity
@@ -174,8 +174,10 @@ class HotRoute:
             body = inflate(body, limit * MAX_INFLATION)
         upload = decode(body, admission.media_type)
         grant, today = admission.grant, self._pressure.today()
-        source, token = admission.source, admission.token
-        if grant.is_public and self._tokens.is_attested(token, upload, grant.catalog):
+        source, token = admission.source, token_of(admission.token, upload)
+        if grant.is_public and self._tokens.is_attested(
+            admission.token, token, upload, grant.catalog
+        ):
             source |= {ATTESTED}
         verdict = judge(upload, grant.catalog, today, of_device=grant.is_public, source=source)
         self._pressure.charge_fold(grant.key, verdict.steps)
