@@ -90,6 +90,7 @@ MOST_ENTRIES: Final = 16  # of a folder
 LARGE: Final = {
     "client_sdk": 18,
     "client_sdk/core": 18,  # each format that both sides write and read is a file
+    "client_sdk/registry": 17,  # each type of values is a class, and few share a file
     "collector": 21,
 }  # of folders that may have more: here each capability has one
 MOST_LINES: Final = 400  # of a file

@@ -15,7 +15,14 @@ from inspect import getdoc
 from typing import Final
 
 from benchmarks.lib import page
-from client_sdk.mechanisms import KeyValueMechanism, SetMechanism, TextMechanism, load, names
+from client_sdk.mechanisms import (
+    KeyValueMechanism,
+    SetMechanism,
+    TextMechanism,
+    VectorMechanism,
+    load,
+    names,
+)
 from client_sdk.registry.selection import AUTO, Family, choose, fitting_names
 
 EPSILONS: Final = ("0.5", "1", "2", "4")
@@ -24,6 +31,7 @@ FAMILIES: Final[dict[Family, str]] = {
     SetMechanism: "sets",
     KeyValueMechanism: "key-values",
     TextMechanism: "strings",
+    VectorMechanism: "vectors",
     False: "numbers",
 }
 UNITS: Final[dict[Family, str]] = {
@@ -31,6 +39,7 @@ UNITS: Final[dict[Family, str]] = {
     SetMechanism: "items of sets",
     KeyValueMechanism: "keys, one held",
     TextMechanism: "bytes",
+    VectorMechanism: "coordinates",
     False: "grid points",
 }
 SIZES: Final[dict[Family, tuple[int, ...]]] = {  # items; grid points
@@ -38,6 +47,7 @@ SIZES: Final[dict[Family, tuple[int, ...]]] = {  # items; grid points
     SetMechanism: (16,),
     KeyValueMechanism: (16,),
     TextMechanism: (16,),
+    VectorMechanism: (16,),
     False: (101,),
 }
 SHOWN: Final = 100  # items or grid points of the columns of costs, at epsilon 1

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from .mixture import Mixture as Mixture
     from .supports import Channel as Channel
     from .supports import SupportReports as SupportReports
+    from .vectors import MAX_VECTOR as MAX_VECTOR
+    from .vectors import UNIT as UNIT
+    from .vectors import Vector as Vector
+    from .vectors import VectorMechanism as VectorMechanism
 
 _HOMES: Final = {  # the public names, loaded when first used: most need a few of them
     "base": (
@@ -68,6 +72,12 @@ _HOMES: Final = {  # the public names, loaded when first used: most need a few o
     "supports": (
         "Channel",
         "SupportReports",
+    ),
+    "vectors": (
+        "MAX_VECTOR",
+        "UNIT",
+        "Vector",
+        "VectorMechanism",
     ),
 }
 

@@ -35,6 +35,7 @@ _NUMERATOR: Final = _DENOMINATOR + (REACH + 24) // 8 + 1  # bytes, signed; domai
 _ROUNDED: Final = 1 << 64
 _PART: Final = 1 << 60  # of the range of a key's number
 _PAIR: Final = 9  # bytes of a key: whether it is held, and its number
+_COORDINATE: Final = 4  # bytes of a coordinate of a vector, signed
 
 MAX_COUNTED: Final = 64  # different items of an epoch that are counted exactly
 _COUNT: Final = 4  # bytes
@@ -264,6 +265,7 @@ def size_of(domain: Domain) -> int:
         bytes: 1 + domain.size,
         Mapping: _PAIR * domain.size,
         Fraction: _NUMERATOR + _DENOMINATOR,
+        tuple: _COORDINATE * domain.size,
     }
     return sizes[domain.encodes]
 
@@ -276,6 +278,8 @@ def dump(domain: Domain, encoded: Encoded) -> bytes:
         return (bytes([len(encoded)]) + encoded).ljust(size_of(domain), b"\0")
     if isinstance(encoded, Mapping):
         return b"".join(_pair(encoded.get(key)) for key in range(domain.size))
+    if isinstance(encoded, tuple):
+        return b"".join(x.to_bytes(_COORDINATE, "big", signed=True) for x in encoded)
     if domain.encodes is int:
         return encode_item(int(encoded))
     number = bounded(Fraction(encoded))
@@ -294,6 +298,9 @@ def load(domain: Domain, data: bytes) -> Encoded:
         }
     if domain.encodes is bytes:
         return data[1 : 1 + data[0]]
+    if domain.encodes is tuple:
+        parts = _pieces(data, _COORDINATE)
+        return tuple(int.from_bytes(part, "big", signed=True) for part in parts)
     if domain.encodes is not Fraction:
         bits = int.from_bytes(data, "big")
         if domain.encodes is int:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from ..core.dataclass import field_names
 from ..core.errors import HearsayError, InvalidParameterError, RegistryError
 from ..core.typing import Any, Final
-from ..mechanisms import Constant, Mixture
+from ..mechanisms import UNIT, Constant, Mixture
 from .compiled import Entry, load_parameters
 from .fields import Problems, fraction_of
 from .kinds import Domain, Encoded, kind_of
@@ -68,6 +68,8 @@ def dump_encoded(encoded: Encoded) -> Any:
         return encoded.hex()
     if isinstance(encoded, frozenset):
         return sorted(encoded)
+    if isinstance(encoded, tuple):
+        return list(encoded)
     if isinstance(encoded, Mapping):
         return [[key, dump_constant(number)] for key, number in sorted(encoded.items())]
     return dump_constant(encoded)
@@ -81,6 +83,8 @@ def load_encoded(domain: Domain, value: Any) -> Encoded:
         return bytes.fromhex(value)
     if domain.encodes is frozenset:
         return frozenset(map(int, value))
+    if domain.encodes is tuple:
+        return tuple(map(int, value))
     if domain.encodes is Mapping:
         return {int(key): _fraction(number) for key, number in value}
     return _fraction(value)
@@ -213,6 +217,11 @@ def _fits(domain: Domain, encoded: Encoded) -> bool:
         return 0 <= encoded < domain.size
     if isinstance(encoded, frozenset):
         return all(0 <= item < domain.size for item in encoded)
+    if isinstance(encoded, tuple):
+        inside = all(-UNIT <= part <= UNIT for part in encoded)
+        short = sum(part * part for part in encoded) <= UNIT * UNIT
+        is_cube = bool(domain.parameters.get("cube"))
+        return len(encoded) == domain.size and inside and (short or is_cube)
     if isinstance(encoded, Mapping):
         return all(0 <= key < domain.size and 0 <= at <= 1 for key, at in encoded.items())
     return 0 <= encoded <= domain.size - 1

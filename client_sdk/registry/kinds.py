@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from .number_domains import NumberDomain
 
-Encoded: TypeAlias = int | frozenset[int] | Fraction | Pairs | bytes  # what a mechanism randomizes
+# what a mechanism randomizes
+Encoded: TypeAlias = int | frozenset[int] | Fraction | Pairs | bytes | tuple[int, ...]
 
 SHARE: Final = "share"  # the unit of answers that are parts of all devices
 
@@ -34,7 +35,7 @@ class Domain(ABC):
     types: ClassVar[tuple[str, ...]] = ()  # names in registries; also of types that differ in name
     table_keys: ClassVar[frozenset[str]] = frozenset()  # of a metric that only this type has
 
-    encodes: ClassVar[type] = int  # or frozenset, Fraction, Mapping, bytes: see Encoded
+    encodes: ClassVar[type] = int  # or frozenset, Fraction, Mapping, bytes, tuple: see Encoded
     boolean: ClassVar[bool] = False  # a value is True or False
     several: ClassVar[bool] = False  # a value is a set of items
     ordered: ClassVar[bool] = True  # a range of items means something
@@ -142,6 +143,11 @@ class Domain(ABC):
         return 1.0
 
     @property
+    def least(self) -> float:
+        """The least that an answer can truly be, in its unit."""
+        return 0.0
+
+    @property
     def error_unit(self) -> str:
         """What a hundredth of a predicted error is."""
         return f"{self.hundredth} per {self.answer_of}" if self.answer_of else self.hundredth
@@ -188,6 +194,12 @@ def kind_of(name: str) -> type[Domain] | None:
 
 def kinds() -> Mapping[str, type[Domain]]:
     """Return all types by name.  Joint values are loaded late: few registries have any."""
-    from . import domains, grid_domain, joint_domains, number_domains  # noqa: F401 - as above
+    from . import (  # noqa: F401 - as above
+        domains,
+        grid_domain,
+        joint_domains,
+        number_domains,
+        vector_domain,
+    )
 
     return _KINDS

@@ -91,6 +91,11 @@ class NumberDomain(Domain):
         """The length of the range."""
         return float(self.maximum - self.minimum)
 
+    @property
+    def least(self) -> float:
+        """The lower end of the range."""
+        return float(self.minimum)
+
     @cached_property
     def size(self) -> int:
         """Number of grid points, both ends included."""
@@ -106,15 +111,7 @@ class NumberDomain(Domain):
 
     def exact(self, value: object, metric: str) -> Fraction:
         """Return *value* as it is, in units, inside the range or not.  Raises as ``encode``."""
-        number = plain(value)
-        if isinstance(number, bool) or not isinstance(number, int | float | Decimal | Fraction):
-            raise InvalidValueError(metric, "takes a number")
-        if isinstance(number, Decimal) and number.is_finite() and not _is_moderate(number):
-            raise InvalidValueError(metric, f"takes a number below 1e{MAX_EXPONENT}")
-        try:
-            return Fraction(number)
-        except (ValueError, OverflowError):
-            raise InvalidValueError(metric, "takes a finite number") from None
+        return exact(value, metric)
 
     def as_given(self, encoded: Encoded) -> str:
         """Return the exact number that *encoded* stands for."""
@@ -178,6 +175,19 @@ def _range(
         fields.decimal(f"{place}.{key}", entry.get(key), problems) for key in ("min", "max")
     )
     return low, high, fields.text(f"{place}.unit", entry.get("unit"), problems)
+
+
+def exact(value: object, metric: str) -> Fraction:
+    """Return the number *value*, exactly.  Raises InvalidValueError: it is no finite one."""
+    number = plain(value)
+    if isinstance(number, bool) or not isinstance(number, int | float | Decimal | Fraction):
+        raise InvalidValueError(metric, "takes a number")
+    if isinstance(number, Decimal) and number.is_finite() and not _is_moderate(number):
+        raise InvalidValueError(metric, f"takes a number below 1e{MAX_EXPONENT}")
+    try:
+        return Fraction(number)
+    except (ValueError, OverflowError):
+        raise InvalidValueError(metric, "takes a finite number") from None
 
 
 def _range_of(canonical: Mapping[str, Any]) -> dict[str, object]:

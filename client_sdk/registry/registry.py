@@ -285,7 +285,8 @@ def _need(
     if domain is None or "need" not in entry:
         return None
     need = fields.decimal(place, entry["need"], problems)
-    whole = 1 if (grid := domain.grid) is None else grid.maximum - grid.minimum
+    grid = domain.grid
+    whole = Fraction(domain.extent) if grid is None else grid.maximum - grid.minimum
     if need is not None and not 0 < need <= whole:
         problems.add(place, f"must be above 0 and at most {float(whole):g}")
     return need

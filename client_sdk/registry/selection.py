@@ -28,6 +28,7 @@ from ..mechanisms import (
     Mixture,
     SetMechanism,
     TextMechanism,
+    VectorMechanism,
     load,
     names,
 )
@@ -51,6 +52,7 @@ FAMILIES: Final[dict[type, Family]] = {  # by what is randomized: see Domain.enc
     frozenset: SetMechanism,
     Mapping: KeyValueMechanism,
     bytes: TextMechanism,
+    tuple: VectorMechanism,
 }
 
 LONGITUDINAL: Final = (Fresh.name, Permanent.name, TwoLayer.name)

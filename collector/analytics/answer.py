@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from client_sdk.mechanisms import DistributionMechanism, KeyValueMechanism
+from client_sdk.mechanisms import DistributionMechanism, KeyValueMechanism, VectorMechanism
 from client_sdk.registry.domains import MEAN_OF
 from client_sdk.registry.kinds import Domain
 from client_sdk.registry.metric import GRID, SMOOTH, Metric
@@ -24,6 +24,7 @@ from client_sdk.registry.number_domains import NumberDomain
 
 from ..estimation.estimate import (
     Estimate,
+    coordinates,
     key_means,
     key_shares,
     mean,
@@ -37,7 +38,6 @@ from .quantiles import quantiles
 from .rows import (
     LOWER_END,
     RAW,
-    SHARE,
     UPPER_END,
     Findings,
     Row,
@@ -92,6 +92,19 @@ def key_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float]:
     means = [float(low + step * sums[key] / n) if n else nan for key, n in holders.items()]
     shares = [n / total for n in holders.values()]
     return dict(zip((*domain.labels, *mean_items(domain)), (*shares, *means), strict=True))
+
+
+def vector_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float]:
+    """Return the mean of each coordinate from how many devices hold each tuple of numbers."""
+    domain: Any = metric.domain
+    sums = [Fraction(0)] * domain.size
+    for value, devices in values.items():
+        numbers = domain.as_given(domain.encode(value, metric.name))
+        sums = [
+            sum_ + devices * Fraction(number) for sum_, number in zip(sums, numbers, strict=True)
+        ]
+    total = sum(values.values())
+    return {label: float(sum_ / total) for label, sum_ in zip(domain.labels, sums, strict=True)}
 
 
 def quantile_items(metric: Metric) -> tuple[str, ...]:
@@ -260,6 +273,9 @@ def _estimates(part: Slice, alpha: float) -> Mapping[str, Estimate | None]:
         estimates = key_estimates(metric, tally, n, alpha)
         held = sampled(part, [e for key in domain.labels if (e := estimates[key])], alpha)
         return {**estimates, **dict(zip(domain.labels, held, strict=True))}
+    if isinstance(mechanism, VectorMechanism):
+        means = coordinates(mechanism, domain, tally, n, alpha)
+        return dict(zip(domain.labels, sampled(part, means, alpha), strict=True))
     items = widened(part, shares(mechanism, part.tally, part.n, alpha), alpha)
     return dict(zip(domain.labels, items, strict=True))
 
@@ -280,6 +296,8 @@ def label_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float
         return {**quantile_truth(metric, values), MEAN: exact}
     if domain.numbers:
         return key_truth(metric, values)
+    if isinstance(metric.mechanism, VectorMechanism):
+        return vector_truth(metric, values)
     held = Counter[str]()
     for value, n in values.items():
         if domain.parts and isinstance(value, tuple):
@@ -302,7 +320,7 @@ def _units(metric: Metric) -> dict[str, str]:
     if domain.grid:
         return dict.fromkeys((*quantile_items(metric), MEAN), domain.unit)
     means = dict.fromkeys(mean_items(domain), domain.numbers.unit) if domain.numbers else {}
-    return {**dict.fromkeys(domain.answer_items(), SHARE), **means}
+    return {**dict.fromkeys(domain.answer_items(), domain.unit), **means}
 
 
 def combined(findings: Sequence[Findings], alpha: float) -> Findings:

@@ -37,6 +37,8 @@ Part = tuple[Fraction | None, Fraction]  # from the first end to the second; Non
 
 def refusal(metric: Metric) -> str | None:
     """Return why the distribution of *metric* cannot be told, or None."""
+    if metric.domain.encodes is tuple:
+        return "has vectors, of which only the mean is told; ask for vector"
     if metric.domain.grid is None:
         return "has no numbers of its own; ask for frequency, top_k or key_values"
     return None if isinstance(metric.mechanism, DistributionMechanism) else NO_DISTRIBUTION

@@ -226,8 +226,7 @@ def sampled(
     if metric.sample.share >= 1:
         return list(estimates)
     law = draw_law(part) / max(fraction, 1 / part.n)
-    z, grid = normal_quantile(alpha), metric.domain.grid
-    least, extent = (float(grid.minimum), metric.domain.extent) if grid else (0.0, 1.0)
+    z, least, extent = normal_quantile(alpha), metric.domain.least, metric.domain.extent
 
     def error(number: float) -> float:
         share = min(max((number - least) / extent, 0.0), 1.0)

@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias, runtime_checkabl
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.core.randomness import Randomness, system_randomness
 from client_sdk.mechanisms import (
+    UNIT,
     DistributionMechanism,
     FrequencyOracle,
     ItemMechanism,
@@ -30,6 +31,7 @@ from client_sdk.mechanisms import (
     Mechanism,
     SetMechanism,
     TextMechanism,
+    VectorMechanism,
     load,
     names,
 )
@@ -246,6 +248,7 @@ def cases_of(mechanism: Mechanism[Any], dice: Dice, most: int) -> list[Case]:
     Items: the report supports one and not the other.  Sets: the same of sets of one item, so that
     padding is under attack too.  Strings: the report supports the cell of one and not that of the
     other.  Key-values: the one pair is at one end and not at the other.
+    Vectors: a report is likelier under a vector at its bound than under the opposite one.
     Numbers: the noisy position is as far as one end of the range or beyond; only the two ends, in
     either order, since only they show all of epsilon.  Mechanisms that state their law: the symbol
     is one of those that the law says tell one end from the other best; for distributions and
@@ -264,6 +267,8 @@ def cases_of(mechanism: Mechanism[Any], dice: Dice, most: int) -> list[Case]:
         drawn = _distinct(2 * most, _STRINGS, dice)
         return [_of_texts(mechanism, *pair) for pair in zip(drawn[::2], drawn[1::2], strict=True)]
     up = bool(dice.uniform(2))
+    if isinstance(mechanism, VectorMechanism):
+        return [_of_vectors(mechanism, up)]
     if isinstance(mechanism, MeanMechanism):
         return [_of_ends(mechanism, up)]
     if isinstance(mechanism, DistributionMechanism):
@@ -315,6 +320,15 @@ def _of_ends(mechanism: MeanMechanism, up: bool) -> Case:
     if up:
         return Case(Fraction(top), Fraction(0), lambda r: mechanism.decode(r) >= top, f"{top}>0")
     return Case(Fraction(0), Fraction(top), lambda r: mechanism.decode(r) <= 0, f"0>{top}")
+
+
+def _of_vectors(mechanism: VectorMechanism, up: bool) -> Case:
+    """Return the case of the ends of the range of the first coordinate, or of all in a cube."""
+    held = mechanism.domain_size if mechanism.cube else 1
+    ends = [(place,) * held + (0,) * (mechanism.domain_size - held) for place in (UNIT, -UNIT)]
+    likely, unlikely = ends if up else ends[::-1]
+    pair = "max>min" if up else "min>max"
+    return Case(likely, unlikely, lambda report: mechanism.agrees(report, likely), pair)
 
 
 def _supports_only(

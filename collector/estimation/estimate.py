@@ -32,7 +32,9 @@ from client_sdk.mechanisms import (
     KeyValueMechanism,
     Mechanism,
     SetMechanism,
+    VectorMechanism,
 )
+from client_sdk.registry.kinds import Domain
 from client_sdk.registry.number_domains import NumberDomain
 
 _CLOSE: Final = 1e-6  # standard errors of a count nobody holds: where a limit has been found
@@ -183,6 +185,19 @@ def mean(
     debiased = mechanism.debias(tally, n, np)
     (estimate,) = _estimates(debiased, float(domain.step) / n, float(domain.minimum), alpha)
     return estimate
+
+
+def coordinates(
+    mechanism: VectorMechanism, domain: Domain, tally: Any, n: int, alpha: float
+) -> list[Estimate]:
+    """Return the mean of each coordinate of *n* > 0 vectors in the unit of *domain*.
+
+    Intervals are wider by the most that the mechanism's own bias can be.
+    Raises: InvalidTallyError: the tally cannot have come from n reports.
+    """
+    debiased, bias = mechanism.debias(tally, n, np), mechanism.bias * domain.extent
+    estimates = _estimates(debiased, domain.extent / n, domain.least, alpha)
+    return [Estimate(e.value, e.std_error, e.ci_low - bias, e.ci_high + bias) for e in estimates]
 
 
 def key_shares(mechanism: KeyValueMechanism, tally: Any, n: int, alpha: float) -> list[Estimate]:

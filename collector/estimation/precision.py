@@ -51,7 +51,8 @@ def drawn(metric: Metric) -> float:
     It is the most that it can be: of a number, or of the root mean square over all items.
     """
     items = max(len(metric.domain.labels), 2)
-    spread = SAMPLING if metric.domain.several or metric.domain.grid else (items - 1) / items**2
+    by_itself = metric.domain.several or metric.domain.unit != SHARE  # each item, or a number
+    spread = SAMPLING if by_itself else (items - 1) / items**2
     return (1 - metric.sample.share) * spread
 
 

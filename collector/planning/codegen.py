@@ -210,11 +210,12 @@ def module_of(registry: Registry) -> str:
 def _definitions(registry: Registry) -> Iterator[str]:
     """Yield what stands before the classes: imports, types of items, digests."""
     types = " ".join(map(value_type, registry))
+    used = [name for name in ("Mapping", "Sequence") if f"{name}[" in types]
     handles = {"ClientLike", "require_definitions", *(kind_of(metric)[0] for metric in registry)}
     handles |= {"Items"} if any("Items[" in handle_type(metric) for metric in registry) else set()
     yield _HEAD.format(
         app=registry.app,
-        mapping="from collections.abc import Mapping\n" if "Mapping[" in types else "",
+        mapping=f"from collections.abc import {', '.join(used)}\n" if used else "",
         typing=typing_names(registry),
         handles=_listed(sorted(handles), _WIDTH - len("from client_sdk.handles import ")),
     )

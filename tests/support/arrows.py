@@ -37,6 +37,7 @@ ESTIMATORS: Final = (
 DOMAIN_MODULES: Final = (
     "client_sdk.registry.domains",
     "client_sdk.registry.grid_domain",
+    "client_sdk.registry.vector_domain",
     "client_sdk.registry.joint_domains",
     "client_sdk.registry.number_domains",
 )

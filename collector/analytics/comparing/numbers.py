@@ -27,13 +27,14 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from client_sdk.mechanisms import KeyValueMechanism, Reach
+from client_sdk.mechanisms import KeyValueMechanism, Reach, VectorMechanism
 from client_sdk.registry.domains import listed
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
 from ...estimation.estimate import (
     Estimate,
+    coordinates,
     is_pure,
     key_shares,
     mean,
@@ -106,7 +107,8 @@ def reach_of(metric: Metric, item: str) -> Reach | None:
         return mean_reach(metric.mechanism, metric.domain.grid)
     if is_joined(metric.domain):
         return joined_reach(metric, item)
-    return metric.mechanism.share_reach(_labels(metric).index(item), np)
+    reach = metric.mechanism.share_reach(_labels(metric).index(item), np)
+    return reach and reach.in_unit(metric.domain.extent, metric.domain.least)
 
 
 def askable(slices: Iterable[Slice]) -> list[Slice]:
@@ -182,6 +184,8 @@ def _independent(part: Slice, alpha: float) -> Mapping[str, Estimate]:
         return {MEAN: mean(mechanism, domain.grid, part.tally, part.n, alpha)}
     if isinstance(mechanism, KeyValueMechanism):
         estimates = key_shares(mechanism, part.tally, part.n, alpha)
+    elif isinstance(mechanism, VectorMechanism):
+        estimates = coordinates(mechanism, domain, part.tally, part.n, alpha)
     else:
         estimates = shares(mechanism, part.tally, part.n, alpha)
     return dict(zip(_labels(part.metric), estimates, strict=True))
@@ -238,10 +242,13 @@ def parted(metric: Metric, scatter: Scatter, population: Population) -> tuple[fl
 
 def _scatter(part: Slice, estimate: Estimate) -> Scatter:
     """Return how the reports behind the number *estimate* scatter, whose noise is independent."""
-    grid = part.metric.domain.grid
+    domain, grid = part.metric.domain, part.metric.domain.grid
+    noise = estimate.std_error**2 * part.n
+    if isinstance(part.metric.mechanism, VectorMechanism):  # these are of reports as they scatter
+        inside = (estimate.value - domain.least) * (domain.least + domain.extent - estimate.value)
+        return Scatter(noise, min(max(inside, 0.0), noise), noise)
     if grid is None:
         return _of_share(part, estimate)
-    noise = estimate.std_error**2 * part.n
     mechanism: Any = part.metric.mechanism
     step = float(grid.step) ** 2
     reports, positions = mechanism.scatter(part.tally, part.n, np)

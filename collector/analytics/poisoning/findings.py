@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from client_sdk.mechanisms import DistributionMechanism, KeyValueMechanism
+from client_sdk.mechanisms import DistributionMechanism, KeyValueMechanism, VectorMechanism
 from client_sdk.registry.domains import MEAN_OF
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.number_domains import NumberDomain
@@ -70,9 +70,9 @@ def _of_items(rows: Sequence[Row], metric: Metric) -> Iterator[tuple[int, float]
     for i, row in enumerate(rows):
         if row.value is None:
             continue
-        if row.unit == SHARE and row.item in places:
+        if row.unit == domain.unit and row.item in places:
             if reach := reach_of(places[row.item]):
-                yield i, moved(reach, row.value)
+                yield i, moved(reach.in_unit(domain.extent, domain.least), row.value)
         elif numbers and isinstance(mechanism, KeyValueMechanism):
             share = held.get(_place(row, row.item.removeprefix(MEAN_OF))) or 0.0
             yield i, _of_key_mean(row.value, mechanism, numbers, share)
@@ -139,15 +139,18 @@ def impossible(part: Slice, known: EpochEstimates | None = None) -> Iterator[str
     The error is that of a share of 0 or of 1, whose devices all lie alike.
     """
     domain, mechanism = part.metric.domain, part.metric.mechanism
-    if not domain.labels or not is_pure(mechanism):
+    is_share = is_pure(mechanism)
+    if not domain.labels or not (is_share or isinstance(mechanism, VectorMechanism)):
         return
     values, variances, _ = known or epoch_estimates(mechanism, part.tally, part.n)
     errors = np.sqrt(variances)
     for place in np.flatnonzero(np.maximum(-values, values - 1) > BEYOND * errors).tolist():
-        value, side = values[place], "below 0" if values[place] < 0 else "above 1"
+        value, what = values[place], "share" if is_share else "mean"
         off = (-value if value < 0 else value - 1) / errors[place]
+        end = domain.least + domain.extent * (value > 0)
+        side = f"{'below' if value < 0 else 'above'} {end:g}"
         yield (
-            f"impossible for honest devices: the share of {domain.labels[place]!r} is "
+            f"impossible for honest devices: the {what} of {domain.labels[place]!r} is "
             f"{off:.1f} standard errors {side}; see poisoning"
         )
 

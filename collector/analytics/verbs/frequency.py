@@ -72,6 +72,8 @@ def refusal(metric: Metric) -> str | None:
     """Answer metrics with declared items."""
     if metric.domain.grid:
         return "has numbers, no items; ask for histogram, quantile or mean"
+    if metric.domain.encodes is tuple:
+        return "has vectors, no items; ask for vector"
     if metric.domain.labels:
         return None
     return "has no declared items; ask for heavy_hitters"

@@ -125,7 +125,7 @@ def _refused(pair: Pair, item: str, alpha: float) -> Iterator[Row]:
 
 def _has_parts(metric: Metric) -> bool:
     """Return whether a part of a number means anything: 20 degrees are not twice 10."""
-    return metric.domain.grid is None or metric.domain.grid.minimum >= 0
+    return metric.domain.least >= 0
 
 
 def _power(comparison: Comparison, options: Options) -> dict[str, Any]:

@@ -37,6 +37,8 @@ def refusal(metric: Metric) -> str | None:
         return None
     if metric.domain.numbers:
         return "has numbers by key; ask for key_values"
+    if metric.domain.encodes is tuple:
+        return "has vectors; ask for vector"
     return "has items, no numbers; ask for frequency or top_k"
 
 

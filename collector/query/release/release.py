@@ -191,6 +191,8 @@ def refusal(metric: Metric, *, records: bool) -> str | None:
         if isinstance(metric.mechanism, DistributionMechanism):
             return None
         return 'tells a mean only; a histogram needs ask = ["quantiles"], or a category of ranges'
+    if domain.encodes is tuple:
+        return "tells the mean of every coordinate, no shares; ask for vector instead"
     if not domain.labels:
         return "has no closed list of values"
     if records and domain.several:

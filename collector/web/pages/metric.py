@@ -54,6 +54,7 @@ _TITLES: Final = {  # of panels; another verb is called as its summary says
     "funnel": "Funnel",
     "retention": "Retention",
     "key_values": "Share of devices and average per key",
+    "vector": "Mean of each",
     "histogram": "Distribution",
     "mean": "Mean",
     "top_k": f"The {_SHORT} most common",

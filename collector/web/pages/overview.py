@@ -22,7 +22,7 @@ from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
 from ...analytics.answer import MEAN
-from ...analytics.rows import ITEM, MEASURE, Row
+from ...analytics.rows import ITEM, MEASURE, SHARE, Row
 from ...analytics.verb import ESTIMATE, load
 from ...core.credentials import VIEW
 from ...core.errors import DamagedTallyError, QueryError, RefusedByStoreError
@@ -172,7 +172,7 @@ def _question(metric: Metric, choices: Choices) -> Query:
     domain = metric.domain
     if domain.compared:
         verb = domain.verb
-    elif len(domain.answer_items()) > 1 and not domain.numbers:
+    elif len(domain.answer_items()) > 1 and domain.unit == SHARE and not domain.numbers:
         verb, options = "top_k", {"k": 1 + _OTHERS}
     elif not _is_listed(metric):
         verb = "actives"  # to look for common strings takes too long for a tile

@@ -40,6 +40,7 @@ _WORDS: Final[Mapping[str, str]] = {  # in the order of the page
     "funnel": "How far did they get?",
     "retention": "Who came back?",
     "key_values": "How many have each, and how much of it?",
+    "vector": "How much of each on average?",
     CROSSTAB: "How do two answers relate?",
     "frequency": "How many?",
     "mean": "How much on average?",

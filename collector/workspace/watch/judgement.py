@@ -134,8 +134,7 @@ def _step(row: Row, weight: float) -> float:
 
 def _drawn(before: Row, after: Row, metric: Metric) -> float:
     """Return the variance that devices drawn at random add to a difference that is 0."""
-    grid = metric.domain.grid
-    least, extent = (float(grid.minimum), metric.domain.extent) if grid else (0.0, 1.0)
+    least, extent = metric.domain.least, metric.domain.extent
     if before.unit == SHARE:
         least, extent = 0.0, 1.0
     n = before.n + after.n

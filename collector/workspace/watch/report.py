@@ -16,7 +16,7 @@ from client_sdk.core.errors import UnknownMetricError
 from client_sdk.privacy.wording import counted
 from client_sdk.registry.metric import Metric
 
-from ...analytics.rows import Row
+from ...analytics.rows import SHARE, Row
 from ...analytics.verb import ESTIMATE, load
 from ...core.catalog import Catalog
 from ...core.errors import CollectorError, StorageUnavailableError
@@ -186,7 +186,7 @@ def _question(metric: Metric) -> tuple[str, dict[str, Any]]:
         return domain.verb, {}
     if load(ESTIMATE).refusal(metric) is not None:
         return "actives", {}
-    if len(domain.answer_items()) > MOST_ITEMS and not domain.numbers:
+    if len(domain.answer_items()) > MOST_ITEMS and domain.unit == SHARE and not domain.numbers:
         return "top_k", {"k": MOST_ITEMS}
     return ESTIMATE, {}
 

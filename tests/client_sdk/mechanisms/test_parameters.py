@@ -20,12 +20,14 @@ from client_sdk.core.errors import (
 )
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import (
+    UNIT,
     ItemMechanism,
     KeyValueMechanism,
     MeanMechanism,
     Mechanism,
     SetMechanism,
     TextMechanism,
+    VectorMechanism,
     load,
     names,
 )
@@ -127,6 +129,15 @@ def wrong_values_of(mechanism: Mechanism[Any]) -> list[Any]:
     if isinstance(mechanism, TextMechanism):
         texts = [*("", "a"), bytearray(b"a"), b"a" * (size + 1), [b"a"], (), frozenset()]
         return [v for v in wrong_values(size, frequency=True) if type(v) is not bytes] + texts
+    if isinstance(mechanism, VectorMechanism):
+        rest = (0,) * (size - 1)
+        numbers = [*wrong_values(2, frequency=True), UNIT + 1, -UNIT - 1, 10**400]
+        wrong = [
+            (number, *rest) for number in numbers if type(number) is not int or abs(number) > 20
+        ]
+        lengths: list[Any] = [(), rest, (0, 0, *rest), [0, *rest]]
+        lengths += [] if mechanism.cube else [(UNIT, *rest[:-1], 1)]
+        return [*wrong_values(size, frequency=True), 0, *wrong, *lengths]
     if not isinstance(mechanism, SetMechanism):
         return wrong_values(size, frequency)
     items = wrong_values(size, frequency=True)
@@ -174,7 +185,8 @@ def test_load_imports_nothing_but_a_mechanism(name: str) -> None:
 every_count = per_mechanism(
     "name,case",
     cases,
-    lambda mechanism: not issubclass(mechanism, SumReports),  # sums, not counts: below
+    # sums, not counts: below, and in their own tests
+    lambda mechanism: not issubclass(mechanism, SumReports | VectorMechanism),
 )
 
 OWN: Final = [(name, own) for name in names() for own in load(name).parameter_names()]

@@ -14,6 +14,7 @@ from client_sdk.mechanisms import (
     KeyValueMechanism,
     SetMechanism,
     TextMechanism,
+    VectorMechanism,
     names,
 )
 from client_sdk.mechanisms.items.exponential import Exponential
@@ -68,6 +69,12 @@ def test_the_probabilities_are_those_of_the_textbook(small: Any) -> None:
         assert abs(channel.q - Fraction(numbers["q"])) < GRID_STEP
     elif isinstance(small.mechanism, KeyValueMechanism):
         for key, probability in small.mechanism.channel._asdict().items():
+            assert abs(probability - Fraction(numbers[key])) < GRID_STEP
+    elif isinstance(small.mechanism, VectorMechanism):
+        constants = small.mechanism.constant_values()
+        assert constants
+        for key, probability in constants.items():
+            assert isinstance(probability, Fraction)
             assert abs(probability - Fraction(numbers[key])) < GRID_STEP
     elif isinstance(small.mechanism, Exponential):
         assert abs(small.mechanism.decay - Fraction(numbers["decay"])) < GRID_STEP

@@ -17,7 +17,15 @@ from client_sdk.registry import Registry
 from client_sdk.registry.aggregates import MAX_COUNTED, Last, aggregate_of, dump, load, size_of
 from client_sdk.registry.kinds import Domain, Encoded
 from client_sdk.registry.metric import Metric
-from tests.support.device.registries import BOOLEAN, CATEGORY, KEY_VALUE, NUMBER, SET, file_with
+from tests.support.device.registries import (
+    BOOLEAN,
+    CATEGORY,
+    KEY_VALUE,
+    NUMBER,
+    SET,
+    VECTOR,
+    file_with,
+)
 
 MANY = "[" + ", ".join(f'"item {i}"' for i in range(200)) + "]"
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -117,6 +125,7 @@ def test_what_is_common_among_too_many_items_is_kept() -> None:
         (SET, [["a", "c"], []]),
         (NUMBER, [3, 0.1]),
         (KEY_VALUE, [{"video": 10, "chess": -10}, {}, {"music": 30}]),
+        (VECTOR, [[0.5, -0.25, 0], [-9, 9, 1e300]]),
     ],
 )
 def test_the_last_value_of_every_type_is_kept_exactly(

@@ -43,6 +43,7 @@ from tests.support.device.registries import (
     RETENTION,
     SET,
     STRING,
+    VECTOR,
     file_with,
 )
 from tests.support.device.value_types import DAYS, RatingDomain, WeekdayDomain
@@ -290,6 +291,10 @@ FORMS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
                 {"name": "income", "values": ["low", "middle", "high"]},
             ]
         },
+    ),
+    "vector": (
+        VECTOR,
+        {"length": 3, "values": ["1", "2", "3"], "norm": "l2", "bound": 1.0, "unit": "points"},
     ),
     "funnel": (FUNNEL, {"values": ["visit", "cart", "paid"]}),
     "retention": (RETENTION, {"periods": ["week 0", "week 1", "week 2", "week 3"]}),

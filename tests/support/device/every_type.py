@@ -37,6 +37,7 @@ FORMS: Final = {
         'type = "key_value"\nvalues = ["a", "b"]\nmin = 0\nmax = 8\nunit = "hours"\nmost = 2'
     ),
     "string": 'type = "string"\nlength = 4',
+    "vector": 'type = "vector"\nvalues = ["speed", "size"]\nunit = "x"\nsegments = ["platform"]',
 }
 VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "category": ("light", "light", "dark", "sepia"),
@@ -50,6 +51,7 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "location": ((0.5, 40.5), (2.5, 42.5)),
     "key_value": ({"a": 2.0}, {"a": 3.0, "b": 5.0}),
     "string": ("oops", "oops", "ouch"),
+    "vector": ((0.5, -0.25), (0.75, 0)),
 }
 NAMES: Final = tuple(FORMS)
 

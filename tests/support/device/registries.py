@@ -80,6 +80,13 @@ RETENTION: Final = {
     "mechanism": '"auto"',
     "periods": '["week 0", "week 1", "week 2", "week 3"]',
 }
+VECTOR: Final = {
+    **BOOLEAN,
+    "type": '"vector"',
+    "mechanism": '"auto"',
+    "length": "3",
+    "unit": '"points"',
+}
 
 
 def table(name: str, fields: dict[str, str], **changes: str | None) -> str:

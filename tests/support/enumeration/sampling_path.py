@@ -123,7 +123,19 @@ DEVICE: Final = Path(client_sdk.__file__).parent
 BESIDE: Final = ("core/randomness.py", "registry/longitudinal.py")
 
 EXACT: Final = {  # builtins and classes without floats and without chance
-    *("abs", "all", "any", "bool", "bytes", "dict", "divmod", "enumerate", "frozenset", "int"),
+    *(
+        "abs",
+        "all",
+        "any",
+        "bool",
+        "bytearray",
+        "bytes",
+        "dict",
+        "divmod",
+        "enumerate",
+        "frozenset",
+        "int",
+    ),
     *("isinstance", "len", "list", "map", "max", "min", "next", "pow", "range", "reversed", "set"),
     *("sorted", "str", "sum", "super", "tuple", "type", "zip", "Exception"),
     *("Fraction", "Decimal", "Context", "accumulate", "pairwise", "comb", "gcd", "lcm", "isqrt"),

@@ -29,12 +29,14 @@ from typing import Any, Final, NamedTuple
 from client_sdk import mechanisms
 from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms import (
+    UNIT,
     FrequencyOracle,
     ItemMechanism,
     KeyValueMechanism,
     Mechanism,
     SetMechanism,
     TextMechanism,
+    VectorMechanism,
     load,
 )
 from tests.support.enumeration.enumeration import Law, distribution
@@ -89,7 +91,8 @@ class Small(NamedTuple):
     def values(self) -> list[Any]:
         """All items or all sets; of a range both ends and some points on and off the grid.
 
-        Of pairs every set of keys, each at either end or between.  Of strings the empty one, some
+        Of pairs every set of keys, each at either end or between.  Of vectors the middle, ends and
+        places between.  Of strings the empty one, some
         with a common beginning, and one as long as they may be.
         """
         size = self.mechanism.domain_size
@@ -108,6 +111,10 @@ class Small(NamedTuple):
                 for keys in combinations(range(size), held)
                 for places in product(positions, repeat=held)
             ]
+        if isinstance(self.mechanism, VectorMechanism):
+            rest = (0,) * (size - 2)
+            few = [(0, 0), (UNIT, 0), (-UNIT, 0), (0, UNIT), (1, -1), (UNIT // 3, UNIT // 2)]
+            return [(*pair, *rest) for pair in few]
         if isinstance(self.mechanism, TextMechanism):
             return [text[:size] for text in (b"", b"a", b"b", b"ab", b"abc\xff"[-size:])]
         return [Fraction(0), Fraction(1, 3), Fraction(size - 1, 2), Fraction(size - 1)]
@@ -200,6 +207,8 @@ def values_of(mechanism: Mechanism[Any], case: dict[str, Any]) -> list[Any]:
         return [frozenset(map(int, value.split())) for value in case["values"]]
     if isinstance(mechanism, TextMechanism):
         return [value.encode() for value in case["values"]]
+    if isinstance(mechanism, VectorMechanism):
+        return [tuple(map(int, value.split())) for value in case["values"]]
     kind = int if isinstance(mechanism, ItemMechanism) else Fraction
     return [kind(value) for value in case["values"]]
 
