@@ -20,10 +20,12 @@ from benchmarks.accuracy.accuracy import population
 from benchmarks.lib import page
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import (
+    UNIT,
     ItemMechanism,
     KeyValueMechanism,
     Mechanism,
     SetMechanism,
+    VectorMechanism,
     load,
     names,
 )
@@ -41,6 +43,7 @@ PLACE: Final = 30  # the grid point that every device holds
 DEVICES: Final = 300  # a run
 RUNS: Final = 400
 NUMBER_RUNS: Final = 1_500  # a run gives one squared error then, instead of ITEMS
+VECTOR_WORDS: Final = 16  # of a seed; the formulas are the same with more
 COUNTED: Final = (ItemMechanism, SetMechanism, KeyValueMechanism, PEM)  # they count, not add up
 STRING_BYTES: Final = 6
 STRING_ROWS: Final = 4  # so that 300 devices are several a row and level
@@ -69,8 +72,9 @@ def measure(name: str) -> Row:
         squares.append(float(((totals - truth(mechanism, values)) ** 2).sum()))
         stated.append(float(variances.sum()))
     scale = float(np.mean(stated))
-    # Collisions do not grow in proportion to n; samples differ in size from run to run.
-    if not isinstance(mechanism, Sketch | SampledItem | Hierarchy | PEM):
+    # Collisions do not grow in proportion to n, nor what a finite codebook adds; samples differ
+    # in size from run to run.
+    if not isinstance(mechanism, Sketch | SampledItem | Hierarchy | PEM | VectorMechanism):
         scale = float(mechanism.debias(together, runs * DEVICES, np).variances.sum()) / runs
     spread = float(np.std(squares, ddof=1)) / math.sqrt(runs)
     return Row(name, float(np.mean(squares)) / scale, spread / scale)
@@ -95,6 +99,8 @@ def made(name: str) -> Mechanism[Any]:
     """Return mechanism *name* over ITEMS items, or POINTS grid points."""
     kind = load(name)
     own: dict[str, int] = {}
+    if issubclass(kind, VectorMechanism):
+        return kind(EPSILON, ITEMS, words=VECTOR_WORDS)
     if issubclass(kind, PEM):
         return kind(EPSILON, STRING_BYTES, rows=STRING_ROWS)
     if "pad" in kind.parameter_names():
@@ -110,6 +116,8 @@ def value_of(mechanism: Mechanism[Any], place: int) -> Any:
         return place
     if isinstance(mechanism, PEM):
         return text_of(place)
+    if isinstance(mechanism, VectorMechanism):  # all alike: what is stated holds their spread, too
+        return (UNIT // 2, *(0,) * (ITEMS - 1))
     held = [(place + i) % ITEMS for i in range(HELD)]
     if isinstance(mechanism, SetMechanism):
         return frozenset(held)
@@ -120,6 +128,8 @@ def value_of(mechanism: Mechanism[Any], place: int) -> Any:
 
 def truth(mechanism: Mechanism[Any], values: list[Any]) -> Any:
     """Return the totals that *values* really have."""
+    if isinstance(mechanism, VectorMechanism):
+        return (np.array(values) / UNIT + 1).sum(axis=0) / 2
     if not isinstance(mechanism, COUNTED):
         return np.array([float(sum(values))])
     if isinstance(mechanism, PEM):

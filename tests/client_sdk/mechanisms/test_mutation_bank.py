@@ -28,8 +28,10 @@ from client_sdk.mechanisms.items.olh import OLH
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.items.subset_selection import SubsetSelection
 from client_sdk.mechanisms.items.sue import SUE
+from client_sdk.mechanisms.numbers.codebook import Codebook
 from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
 from tests.client_sdk.mechanisms import (
+    test_codebook,
     test_exhaustive_bytes,
     test_frequency_law,
     test_privacy_law,
@@ -51,6 +53,7 @@ VALIDITY: Final = inspect.unwrap(
     test_privacy_law.test_every_payload_that_can_occur_is_valid_and_of_the_stated_size
 )
 BYTES: Final = test_exhaustive_bytes.byte_strings_follow_the_law
+MEAN: Final = test_codebook.reports_average_to_the_vector
 
 
 def exact_path(kind: type[Any]) -> None:
@@ -90,6 +93,7 @@ def of(
 
 
 TWO_BYTES: Final = Small("coarse", GRR("1", 4, precision=8), Fraction(1, 1 << 16))
+FEW: Final = {"words": 4, "subset_size": 2, "seeds": 2}  # words that can be enumerated
 
 BANK: Final = (
     Bug("unary bits flipped twice", CHANNEL, *of(mutants.DoubleFlip, SUE, "1", 3)),
@@ -119,6 +123,15 @@ BANK: Final = (
     ),
     Bug("a row of the matrix left out", CHANNEL, *of(mutants.SignOfRowZero, Hadamard, "1", 3)),
     Bug("payload as short as its item", VALIDITY, *of(mutants.TellingLength, GRR, "1", 3)),
+    Bug("words of plain signs", MEAN, (mutants.SignWords,), (Codebook,)),
+    Bug("a bound learned from the data", MEAN, (mutants.LearnedBound,), (Codebook,)),
+    Bug("a seed chosen by the vector", PRIVACY, *of(mutants.ChosenSeed, Codebook, "1", 2, **FEW)),
+    Bug(
+        "near words as many as fit",
+        PRIVACY,
+        *of(mutants.OwnSubset, Codebook, "1", 2, **{**FEW, "seeds": 8}),
+    ),
+    Bug("near words 2^-128 too often", PRIVACY, *of(mutants.NearTooOften, Codebook, "1", 2, **FEW)),
 )
 
 SOURCE_BANK: Final = (

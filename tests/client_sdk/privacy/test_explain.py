@@ -32,6 +32,7 @@ from tests.support.device.registries import (
     SET,
     STRING,
     TWO_LAYER,
+    VECTOR,
     file_with,
 )
 
@@ -221,6 +222,7 @@ KINDS = {
     "number": NUMBER,
     "key_value": KEY_VALUE,
     "string": STRING,
+    "vector": VECTOR,
 }
 VALUES = {
     "category": "pro",
@@ -228,6 +230,7 @@ VALUES = {
     "number": 4.5,
     "key_value": {"a": 3, "b": 10},
     "string": "word",
+    "vector": [0.5, 0, -0.25],
 }
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 import random
 import time
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 from client_sdk.core.randomness import ByteRandomness, Randomness
-from client_sdk.mechanisms import Channel
+from client_sdk.mechanisms import Channel, Vector
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.hadamard import Hadamard
 from client_sdk.mechanisms.items.olh import OLH
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.items.subset_selection import SubsetSelection
 from client_sdk.mechanisms.items.sue import SUE
+from client_sdk.mechanisms.numbers.codebook import VARIANCE, Codebook, codeword
 from client_sdk.mechanisms.numbers.discrete_laplace import (
     DiscreteLaplace,
     bernoulli_exp,
@@ -204,3 +207,70 @@ class ByRemainder(ByteRandomness):
 
     def uniform(self, n: int) -> int:
         return int.from_bytes(self._bytes(1), "big") % n
+
+
+class SignWords(Codebook):
+    """Words of plain signs, which are not alike in all directions."""
+
+    def products(self, first: int, value: Vector) -> list[int]:
+        return [
+            sum(x if entry > 0 else -x for x, entry in zip(value, word, strict=True))
+            for word in self._words(range(first, first + self.words))
+        ]
+
+    def _words(self, numbers: Iterable[int]) -> list[list[int]]:
+        width = 2 * self.domain_size
+        streams = (codeword(number, width) for number in numbers)
+        return [[1 if entry & 1 else -1 for entry in stream[::2]] for stream in streams]
+
+    def tally(self, payloads: bytes, np: Any) -> Any:
+        numbers = (int.from_bytes(payload, "big") for payload in self.split(payloads))
+        deviation = round(float(VARIANCE) ** 0.5)
+        words = deviation * np.array(self._words(numbers), dtype=np.int64)
+        return np.concatenate([words.sum(axis=0), (words**2).sum(axis=0)])
+
+
+class LearnedBound(Codebook):
+    """The bound is what the vector itself has, as if the norm had been learned from the data."""
+
+    def length_of(self, value: Vector, steps: int) -> int:
+        return steps
+
+
+class ChosenSeed(Codebook):
+    """The better of two seeds, chosen after a look at the vector."""
+
+    def randomize(self, value: Vector, randomness: Randomness) -> bytes:
+        both = [randomness.uniform(self.seeds) * self.words for _ in range(2)]
+        first = max(both, key=lambda first: max(self.products(first, value)))
+        ranked = self.ranked(first, value)
+        near = randomness.bernoulli(self.truth)
+        words = ranked[: self.subset_size] if near else ranked[self.subset_size :]
+        word = words[randomness.uniform(len(words))]
+        return (first + word).to_bytes(self.payload_size, "big")
+
+
+class OwnSubset(Codebook):
+    """As many near words as have a positive product: more for some vectors than for others."""
+
+    def randomize(self, value: Vector, randomness: Randomness) -> bytes:
+        first = randomness.uniform(self.seeds) * self.words
+        products = self.products(first, value)
+        level = sum(products) // len(products)
+        near = [word for word in range(self.words) if products[word] > level]
+        others = [word for word in range(self.words) if word not in near]
+        words = near if not others or (near and randomness.bernoulli(self.truth)) else others
+        word = words[randomness.uniform(len(words))]
+        return (first + word).to_bytes(self.payload_size, "big")
+
+
+class NearTooOften(Codebook):
+    """Near words are one step of the grid, 2^-128, likelier than they may be."""
+
+    def randomize(self, value: Vector, randomness: Randomness) -> bytes:
+        first = randomness.uniform(self.seeds) * self.words
+        ranked = self.ranked(first, value)
+        near = randomness.bernoulli(self.truth + Fraction(1, 1 << 128))
+        words = ranked[: self.subset_size] if near else ranked[self.subset_size :]
+        word = words[randomness.uniform(len(words))]
+        return (first + word).to_bytes(self.payload_size, "big")

@@ -14,6 +14,7 @@ from client_sdk.mechanisms import (
     MeanMechanism,
     Mechanism,
     SetMechanism,
+    VectorMechanism,
 )
 from client_sdk.mechanisms.composite.pem import PEM
 from client_sdk.mechanisms.composite.sampled_item import SampledItem
@@ -26,6 +27,7 @@ from client_sdk.mechanisms.items.hierarchy import Hierarchy
 from client_sdk.mechanisms.numbers._symbols import SymbolReports
 from tests.support.enumeration.formula import CONTEXT
 from tests.support.references import (
+    codebook_reference,
     exponential_reference,
     hierarchy_reference,
     key_value_reference,
@@ -59,6 +61,9 @@ def estimates(
             return exponential_reference.counts_and_variances(
                 numbers["decay"], mechanism.domain_size, named
             )
+        case VectorMechanism():
+            words = [int.from_bytes(payload, "big") for payload in payloads]
+            return codebook_reference.positions(mechanism, numbers, words)
         case KeyValueMechanism():
             supported = [mechanism.supports(payload) for payload in payloads]
             size, pad, top = mechanism.domain_size, mechanism.pad, mechanism.top
