@@ -22,12 +22,14 @@ from tests.support.device.registries import (
     RETENTION,
     SET,
     STRING,
+    VECTOR,
 )
 from tests.support.enumeration.populations import WAVE, category, metric_of, slice_of
 
 Fields = dict[str, str]
 CURVES: Final = ("quantile", "cdf", "histogram")
 NO_TEXTS: Final = ("mean", "sum", "quantile", "trend", "compare", "map", "funnel", "range", "top_k")
+NO_VECTORS: Final = ("mean", "sum", "frequency", "top_k", *CURVES, "variance")
 TYPES: Final = {"funnel": "funnel", "retention": "retention", "map": "location"}  # of verbs
 
 
@@ -43,6 +45,7 @@ TYPES: Final = {"funnel": "funnel", "retention": "retention", "map": "location"}
         ("mean", [NUMBER]),
         ("range", [CATEGORY, FUNNEL, WAVE]),
         ("retention", [RETENTION]),
+        *((verb, [VECTOR]) for verb in ("vector", "estimate", "segments", "compare", "trend")),
         *((verb, [WAVE]) for verb in (*CURVES, "variance")),
     ],
 )
@@ -62,6 +65,8 @@ def test_a_verb_takes_the_metrics_that_it_is_for(verb: str, kinds: list[Fields])
         ("range", "map", [LOCATION]),
         ("range", "retention", [RETENTION]),
         ("top_k", "quantile", [NUMBER]),
+        ("vector", "the type vector", [NUMBER, CATEGORY]),
+        *((verb, "ask for vector", [VECTOR]) for verb in NO_VECTORS),
         *((verb, "heavy_hitters", [STRING]) for verb in ("estimate", "frequency")),
         *((verb, "", [STRING]) for verb in NO_TEXTS),
         *((verb, "frequency", [CATEGORY]) for verb in (*CURVES, "mean", "sum", "variance")),
