@@ -221,6 +221,7 @@ def test_every_type_of_values_has_a_type_in_typescript() -> None:
         return {kind}.union(*map(kinds, kind.__subclasses__()))
 
     ours = {kind for kind in kinds(Domain) if kind.__module__.startswith("client_sdk.")}
+    ours = {kind for kind in ours if not MISSING_TYPES.intersection(kind.types)}
 
     assert len(ours) > 10
     assert {kind.python_type for kind in ours} <= set(_TYPES)
