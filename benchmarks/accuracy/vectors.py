@@ -109,7 +109,7 @@ def costs() -> Iterator[tuple[object, ...]]:
         mechanism = Codebook("1", length)
         value = (UNIT // length,) * length
         repeats = 2_000 // length
-        took = _least(lambda m=mechanism, v=value: m.randomize(v, randomness), repeats)  # type: ignore[misc]  # bound now
+        took = _least(lambda m=mechanism, v=value: m.randomize(v, randomness), repeats)
         yield (
             f"device, {length} numbers",
             f"{1e3 * took:.2f} ms",

@@ -15,6 +15,7 @@ import requests
 
 from client_sdk.registry import Registry
 from collector.planning.compilation import compiled
+from collector.planning.typescript import MISSING_TYPES
 from tests.support.crowds.uploads import COMMON, READ_TOKEN, WRITE_KEY, bearer
 from tests.support.device.every_type import VALUES as OF_EVERY_TYPE
 from tests.support.device.every_type import registry_text
@@ -34,7 +35,11 @@ SEED: Final = 5  # of the weather
 DEVICES: Final = 400
 MANY: Final = 1_700  # of a day
 DAYS: Final = 3  # what is older counts as late
-VALUES: Final = {**OF_EVERY_TYPE, "category": ("light", "light", "light", "dark")}
+VALUES: Final = {
+    name: ("light", "light", "light", "dark") if name == "category" else values
+    for name, values in OF_EVERY_TYPE.items()
+    if name not in MISSING_TYPES
+}
 HOURLY: Final = (
     '[metrics.hourly]\ntitle = "Of an hour"\nquestion = "Did it start?"\nevery = "1h"\n'
     'type = "boolean"\nmechanism = "grr"\n'
@@ -71,7 +76,7 @@ class Collector:
 
 @pytest.fixture
 def collector(tmp_path: Path) -> Iterator[Collector]:
-    text, path = registry_text() + HOURLY, tmp_path / "metrics.toml"
+    text, path = registry_text(without=MISSING_TYPES) + HOURLY, tmp_path / "metrics.toml"
     path.write_text(text, "utf-8")
     (tmp_path / "metrics.json").write_text(compiled(Registry.from_text(text)), "utf-8")
     with running_site(tmp_path / "store", path, WRITE_KEY, READ_TOKEN) as site:

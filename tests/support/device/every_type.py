@@ -56,8 +56,8 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
 NAMES: Final = tuple(FORMS)
 
 
-def registry_text(every: str = "1d") -> str:
-    """Return a registry with a metric of every type, called as the type is."""
+def registry_text(every: str = "1d", without: frozenset[str] = frozenset()) -> str:
+    """Return a registry with a metric of every type but those *without*, called as the type is."""
     head = (
         'schema = 1\napp = "types"\n[segments]\nplatform = ["linux", "mac"]\n'
         'arm = ["control", "new"]\nversion = ["1", "2"]\n'
@@ -66,6 +66,7 @@ def registry_text(every: str = "1d") -> str:
         f'[metrics.{name}]\ntitle = "All of {name}"\nquestion = "What about {name}?"\n'
         f'every = "{every}"\n{form}\n{_COMMON}\n'
         for name, form in FORMS.items()
+        if name not in without
     )
 
 
