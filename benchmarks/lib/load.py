@@ -16,8 +16,10 @@ import subprocess
 import sys
 import time
 from collections import Counter, deque
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from itertools import cycle
 from typing import Final
 
 _NO_ID: Final = bytes(16)
@@ -37,6 +39,9 @@ class Plan:
     seconds: float
     rate: float | None = None  # requests a second, at random moments; None: as fast as answered
     alone: bool = False
+    # A file of requests that are sent in turn, each after its length in four bytes; then those
+    # that are answered 200 are accepted.
+    corpus: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,7 @@ class _Sender:
         self._before, self._after = plan.request, b""
         if self._form:
             self._before, self._after = plan.request.split(self._form(_NO_ID), 1)
+        self._corpus = cycle(_requests_in(plan.corpus)) if plan.corpus else None
         self._selector = selectors.DefaultSelector()
         self._idle: deque[socket.socket] = deque()
         self._sent: dict[socket.socket, float] = {}  # when it was to be sent
@@ -129,8 +135,9 @@ class _Sender:
         connection = self._idle.popleft()
         self._sent[connection] = due
         own = self._form(os.urandom(len(_NO_ID))) if self._form else b""
+        whole = next(self._corpus) if self._corpus else self._before + own + self._after
         with suppress(ConnectionError):  # it is closed, which the next look at it says
-            connection.sendall(self._before + own + self._after)
+            connection.sendall(whole)
 
     def _receive(self, connection: socket.socket) -> None:
         try:
@@ -151,6 +158,12 @@ class _Sender:
         self._selector.unregister(connection)
         connection.close()
         self._connect()
+
+
+def _requests_in(path: str) -> Iterator[bytes]:
+    with open(path, "rb") as file:
+        while size := file.read(4):
+            yield file.read(int.from_bytes(size, "big"))
 
 
 def _as_json(raw: bytes) -> bytes:

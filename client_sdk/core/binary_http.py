@@ -10,8 +10,7 @@ fields are valid as RFC 9113, section 8.2.1, says.
 
 from __future__ import annotations
 
-from .dataclass import dataclass
-from .typing import Final, TypeAlias
+from .typing import Final, NamedTuple, TypeAlias
 
 Fields: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -20,13 +19,12 @@ MAX_FIELDS: Final = 64  # field lines of a section; ours has four
 _REQUEST, _RESPONSE = 0, 1  # framing indicators; two more say that the length is not known
 _UNKNOWN_LENGTH: Final = 2
 _NAME: Final = frozenset(b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz")
-_BREAKS: Final = ("\0", "\r", "\n")
+_BREAKS: Final = frozenset("\0\r\n")
 _BLANK: Final = " \t"
 _INFORMATIONAL, _FINAL, _END = 100, 200, 600  # status codes
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """A request; text is Latin-1, as each of its bytes may be anything that a field may hold."""
 
     method: str
@@ -38,8 +36,7 @@ class Request:
     trailers: Fields = ()
 
 
-@dataclass(frozen=True)
-class Response:
+class Response(NamedTuple):
     """A final response."""
 
     status: int
@@ -127,7 +124,7 @@ class _Reader:
     """What is left of a message.  A section that the end of the message cuts off is empty."""
 
     def __init__(self, message: bytes) -> None:
-        self._message, self._at = message, 0
+        self._message, self._at, self._size = message, 0, len(message)
 
     def framing(self, kind: int) -> bool:
         """Read the framing indicator; return whether the length is not known."""
@@ -137,10 +134,10 @@ class _Reader:
         return indicator != kind
 
     def integer(self) -> int:
-        message, at = self._message, self._at
-        if at >= len(message):
+        at = self._at
+        if at >= self._size:
             raise ValueError("message: ends too soon")
-        first = message[at]
+        first = self._message[at]
         if first < 1 << 6:
             self._at = at + 1
             return first
@@ -183,12 +180,12 @@ class _Reader:
 
     @property
     def _ended(self) -> bool:
-        return self._at >= len(self._message)
+        return self._at >= self._size
 
     def _take(self, size: int) -> bytes:
         at = self._at
         self._at = at + size
-        if self._at > len(self._message):
+        if self._at > self._size:
             raise ValueError("message: ends too soon")
         return self._message[at : self._at]
 
@@ -199,6 +196,6 @@ class _Reader:
         name, value = self._take(length), self.text()
         if not name or not _NAME.issuperset(name):
             raise ValueError("field name: must be a token in lower case")
-        if any(mark in value for mark in _BREAKS) or value != value.strip(_BLANK):
+        if not _BREAKS.isdisjoint(value) or value != value.strip(_BLANK):
             raise ValueError("field value: must have no line breaks, and no blanks around it")
         return name.decode("ascii"), value

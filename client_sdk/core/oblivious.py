@@ -31,7 +31,7 @@ MAX_HEAD: Final = 4_096  # bytes of a request beside its content; ours has some 
 
 EXPORT_LABEL: Final = b"message/bhttp response"  # of the secret that HPKE exports
 _INFO_LABEL: Final = b"message/bhttp request\0"
-_NONCE_SIZE: Final = 12  # bytes
+NONCE_SIZE: Final = 12  # bytes of a nonce of the AEAD
 _SUITE: Final = KDF.to_bytes(2, "big") + AEAD.to_bytes(2, "big")
 
 
@@ -90,4 +90,4 @@ def answer_keys(secret: bytes, encapsulated: bytes, nonce: bytes) -> tuple[bytes
     """Return key and nonce of the answer to a capsule: HKDF of its exported *secret*."""
     random_key = hmac.digest(encapsulated + nonce, secret, "sha256")
     key = hmac.digest(random_key, b"key\x01", "sha256")[:SECRET_SIZE]
-    return key, hmac.digest(random_key, b"nonce\x01", "sha256")[:_NONCE_SIZE]
+    return key, hmac.digest(random_key, b"nonce\x01", "sha256")[:NONCE_SIZE]

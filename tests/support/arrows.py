@@ -85,7 +85,7 @@ HOMES: Final = {
         "collector.client",
         "collector.demo.demo",
     ),
-    "pyhpke": ("client_sdk.upload.ohttp", "collector.intake.capsules"),
+    "pyhpke": ("client_sdk.upload.ohttp",),
     "cryptography": ("client_sdk.upload.ohttp", "collector.intake", "collector.issuer"),
     "urllib3": ("client_sdk.upload.transport",),  # what requests lets through of its own errors
     "pytest": ("client_sdk.pytest_fixture",),  # which only tests of applications import

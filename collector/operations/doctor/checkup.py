@@ -23,6 +23,7 @@ from ...core.config import HIDDEN, VOLATILE, Config, is_loopback
 from ...core.credentials import REPORT, readable
 from ...core.errors import StorageUnavailableError
 from ...core.proxies import require_apps
+from ...intake.oblivious_keys import read_keys
 from ...planning.registry_report import warnings
 from ...storage.connect import archive_queue, connect_reader, open_connection
 from ...storage.connection import allowed
@@ -148,9 +149,18 @@ def check_settings(config: Config) -> list[Finding]:
         retirement.retired_list(config.retired)
     return [
         Finding(GOOD, "registry", counted(len(tuple(catalog)), "metric")),
+        *_of_capsules(config),
         *_of_settings(config),
         *_of_registries(catalog, datetime.now(UTC).date()),
     ]
+
+
+def _of_capsules(config: Config) -> Iterator[Finding]:
+    """Yield by which keys capsules are opened.  Raises ConfigError: their file is wrong."""
+    if config.oblivious_keys:
+        keys = read_keys(config.oblivious_keys)
+        names = " and ".join(f"key {key.key_id} of {key.since}" for key in keys)
+        yield Finding(GOOD, "capsules", f"opened by {names}")
 
 
 def shown(config: Config) -> Iterator[str]:

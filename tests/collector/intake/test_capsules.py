@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import given
 from hypothesis import strategies as st
 
 from client_sdk.core import binary_http
 from client_sdk.core.binary_http import Request
 from client_sdk.core.limits import SIZE_CLASSES
-from client_sdk.core.oblivious import KeyConfiguration, decode_configurations
+from client_sdk.core.oblivious import decode_configurations
 from client_sdk.upload.ohttp import seal
 from collector.core.errors import CapsuleError, MalformedUploadError
 from collector.intake.capsules import OpenCapsule, Opener
@@ -41,7 +42,8 @@ def test_the_request_of_the_standard_is_opened() -> None:
 def test_the_answer_of_the_standard_is_sealed() -> None:
     opened = OPENER.open(EXAMPLE["encapsulated_request"])
     nonce = EXAMPLE["response_nonce"]
-    capsule = OpenCapsule(opened.request, opened.encapsulated, opened.secret, lambda _: nonce)
+    parts = opened.request, opened.encapsulated, opened.secret
+    capsule = OpenCapsule(*parts, AESGCM, lambda _: nonce)
 
     assert capsule.seal(EXAMPLE["response"]) == EXAMPLE["encapsulated_response"]
 
@@ -67,17 +69,16 @@ def test_a_capsule_with_another_bit_is_not_opened(request: bytes, flipped: int) 
 
 
 def test_two_keys_are_good_at_a_time() -> None:
-    other = Opener([OURS]), ObliviousKey(9, bytes(range(32)), b"", "2026-11-02")
-    public = decode_public(other[1].secret)
-    both = Opener([other[1], OURS])
+    other = ObliviousKey(9, secret := bytes(range(32)), public_of(secret), "2026-11-02")
+    both = Opener([other, OURS])
 
-    for key in (KEY, KeyConfiguration(9, public)):
+    for key in (KEY, other.configuration):
         assert both.open(seal(key, b"x").message).request == b"x"
     with pytest.raises(CapsuleError):
-        other[0].open(seal(KeyConfiguration(9, public), b"x").message)
+        OPENER.open(seal(other.configuration, b"x").message)
 
 
-def decode_public(secret: bytes) -> bytes:
+def public_of(secret: bytes) -> bytes:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
     return X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()

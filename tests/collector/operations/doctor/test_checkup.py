@@ -20,6 +20,7 @@ from collector.storage.connect import open_storage
 from collector.storage.connection import Connection
 from collector.storage.records import ActivityRecord, RedisActivity
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, registry_text
+from tests.support.sites.capsules import make_keys
 from tests.support.store.servers import needs_real, own_keys
 from tests.support.store.stored import DAY
 
@@ -58,6 +59,21 @@ def test_a_heartbeat_that_cannot_be_written_is_named_with_status_1(run: Run) -> 
 
     assert done.exit_code == 1
     assert "HEARSAY_HEARTBEAT=/nowhere/beat" in done.output
+
+
+def test_the_keys_of_capsules_are_named_and_a_wrong_file_of_them_is_status_1(
+    run: Run, tmp_path: Path
+) -> None:
+    keys = make_keys(tmp_path)
+    done = run("check-config", HEARSAY_OBLIVIOUS_KEYS=keys.path)
+    Path(keys.path).chmod(0o644)
+    open_to_all = run("check-config", HEARSAY_OBLIVIOUS_KEYS=keys.path)
+    missing = run("check-config", HEARSAY_OBLIVIOUS_KEYS="/nowhere")
+
+    assert (done.exit_code, "opened by key " in done.output) == (0, True)
+    assert [wrong.exit_code for wrong in (open_to_all, missing)] == [1, 1]
+    assert "chmod 600" in open_to_all.output
+    assert "HEARSAY_OBLIVIOUS_KEYS=/nowhere: cannot be read" in missing.output
 
 
 def test_two_apps_that_define_a_metric_alike_are_named_with_status_1(
