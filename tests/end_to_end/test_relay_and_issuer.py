@@ -1,0 +1,172 @@
+"""The walk of a newcomer: relay, issuer and collector by their commands, a client, and pages."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+import requests
+
+from client_sdk import Client, Issuer
+from client_sdk.core.wire import base64url
+from client_sdk.privacy.consent import NoOptOuts
+from client_sdk.registry import Registry
+from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, bearer
+from tests.support.device.loopback import running
+from tests.support.sites.relayed import Relay, started
+from tests.support.sites.site import Site, running_site
+from tests.support.sites.watching import Tap, has
+from tests.support.store.cluster import free_port
+from tests.support.store.servers import needs_real
+
+pytestmark = [pytest.mark.real, needs_real, pytest.mark.slow]
+
+ROOT: Final = Path(__file__).parents[2]
+REGISTRY: Final = ROOT / "examples" / "metrics.toml"
+OPERATOR: Final = "Example Relay e.V."
+DEVICES: Final = 3
+LATER: Final = 120.0  # seconds; longer than the first wait after a failure
+
+
+class Walk(NamedTuple):
+    """Where everything is."""
+
+    site: Site
+    folder: Path
+    relay_key: str
+    plan: str
+    issuer: Tap
+    relay_port: int
+
+    @contextmanager
+    def relay(self) -> Iterator[Relay]:
+        """Run the relay until the block ends."""
+        words = ["-m", "collector", "relay", "--to", self.site.url, "--within", "1s"]
+        words += ["--port", str(self.relay_port)]
+        with started(words, self.relay_port, self.folder / "relay.log") as running_one:
+            yield running_one
+
+    def device(self, number: int, later: float = 0.0) -> Client:
+        """Return the client of device *number*, by the documented settings."""
+        return Client(
+            self.site.url,
+            WRITE_KEY,
+            REGISTRY,
+            consent="granted",
+            data_dir=self.folder / f"device {number}",
+            mode="manual",
+            opt_outs=NoOptOuts(),
+            clock=lambda: time.time() + later,
+            relay=f"http://127.0.0.1:{self.relay_port}",
+            relay_key=self.relay_key,
+            tokens=Issuer(
+                f"http://127.0.0.1:{self.issuer.port}",
+                plan=self.plan,
+                attestation=hearsay(
+                    self.folder, "issuer-keys", "attestation", "machines.secret", f"n{number}"
+                ).strip(),
+            ),
+        )
+
+    def ask(self, path: str) -> requests.Response:
+        answer = requests.get(f"{self.site.url}{path}", headers=bearer(READ_TOKEN), timeout=10)
+        answer.raise_for_status()
+        return answer
+
+
+def hearsay(folder: Path, *words: str) -> str:
+    """Return what a command prints that is run in *folder*."""
+    command = [sys.executable, "-m", "collector", *words]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": ""}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=True, timeout=60
+    )
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def walk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walk]:
+    folder = tmp_path_factory.mktemp("walk")
+    (folder / "store").mkdir()
+    relay_key = hearsay(folder, "oblivious-key", "new", "oblivious-keys").strip()
+    name = ("--name", "localhost", "--weeks", "2", "--tokens", "9")
+    said = hearsay(folder, "issuer-keys", "new", "issuer-keys", *name)
+    (folder / "machines.secret").write_text(secrets.token_hex(32))
+    (folder / "machines.secret").chmod(0o600)
+    settings = {
+        "HEARSAY_OBLIVIOUS_KEYS": str(folder / "oblivious-keys"),
+        "HEARSAY_ISSUER_KEYS": str(folder / "issuer-keys.public"),
+        "HEARSAY_REQUIRE_TOKEN": "1",
+        "HEARSAY_RELAY_OPERATOR": OPERATOR,
+    }
+    port = free_port()
+    issuing = ["-m", "collector", "issuer", str(folder / "issuer-keys"), "--port", str(port)]
+    issuing += ["--attest", f"secret={folder / 'machines.secret'}"]
+    issuing += ["--state", str(folder / "issued.sqlite3")]
+    with ExitStack() as stack:
+        enter = stack.enter_context
+        store = folder / "store"
+        site = enter(running_site(store, REGISTRY, WRITE_KEY, READ_TOKEN, settings=settings))
+        enter(started(issuing, port, folder / "issuer.log"))
+        tap = enter(running(Tap(port)))
+        plan = re.findall(r"^plan (\S+):", said, re.MULTILINE)[0]
+        yield Walk(site, folder, relay_key, plan, tap, free_port())
+
+
+def test_reports_reach_the_pages_through_relay_and_issuer_though_the_relay_dies(
+    walk: Walk,
+) -> None:
+    """The first by the documented commands; the second dies on its way, and counts once."""
+    for number in range(DEVICES):
+        with walk.relay(), walk.device(number) as client:
+            client.record("theme", "dark")
+            client.flush()  # fetches tokens; what follows, or the end, sends
+            assert client.flush().complete
+            assert client.stats()["uploaded"] == 1
+    with walk.relay() as relay, walk.device(0, LATER) as client:
+        client.record("uses_plugins", True)
+        relay.process.kill()
+        assert not client.flush().complete
+    with walk.relay(), walk.device(0, 2 * LATER) as client:
+        assert client.flush().complete
+        assert client.stats()["uploaded"] == 1
+
+    assert walk.site.wait_for_reports("theme", DEVICES) == DEVICES
+    assert walk.site.wait_for_reports("uses_plugins", 1) == 1
+    meta: dict[str, Any] = walk.ask("/v1/metrics/theme/estimate").json()["meta"]
+    [metric] = meta["metrics"]
+    assert metric["sources"] == {"relayed": DEVICES, "attested": DEVICES, "of": DEVICES}
+    assert metric["epsilon_per_report"] == 1
+    assert metric["epsilon_shuffled"]["because"].startswith("too few relayed reports")
+    page = " ".join(re.sub(r"<[^>]+>", " ", walk.ask("/metric/theme").text).split())
+    assert page.count(f"{DEVICES} of {DEVICES} reports") == 2  # relayed, and attested
+    assert "Shuffled ε: none is stated" in page
+    assert OPERATOR in walk.ask("/privacy/people").text
+
+
+def test_an_issuer_learns_nothing_of_reports_and_would_know_no_token_again(walk: Walk) -> None:
+    """In all that it was told and has answered: who asks, and neither key, metric nor token."""
+    reached = b"".join((*walk.issuer.inward, *walk.issuer.outward))
+    digest = Registry.from_file(REGISTRY).metrics["theme"].digest
+    tokens = [token for path in walk.folder.glob("device */*.sqlite3") for token in kept(path)]
+
+    assert len(tokens) >= DEVICES
+    assert has(reached, [b"n0.", b"n1."])  # who asks: the names of the machines
+    assert not has(reached, [WRITE_KEY.encode(), digest, base64url(digest).encode()])
+    for token in tokens:
+        assert not has(reached, [token[2:34], token[98:], base64url(token[2:34]).encode()])
+
+
+def kept(path: Path) -> list[bytes]:
+    """Return the tokens that a device has still to spend."""
+    with closing(sqlite3.connect(path)) as database:
+        return [row[0] for row in database.execute("SELECT token FROM tokens")]
