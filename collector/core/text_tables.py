@@ -1,7 +1,8 @@
-"""Tables of text, as commands print them."""
+"""Tables of text, as commands print them, and bounds in them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -18,3 +19,9 @@ def table_lines(rows: Sequence[Sequence[str]], aligned: str, indent: str = "") -
         cells = zip(row, aligned, widths, strict=True)
         line = _GAP.join(f"{cell:{side}{width}}" for cell, side, width in cells)
         yield indent + line.rstrip()
+
+
+def above(number: float) -> str:
+    """Return *number* with three digits, rounded up: a bound is never told smaller than it is."""
+    unit = 10.0 ** (math.floor(math.log10(number)) - 2)
+    return f"{math.ceil(number / unit * (1 - 1e-12)) * unit:.3g}"

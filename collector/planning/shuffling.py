@@ -15,7 +15,7 @@ from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms import DistributionMechanism, FrequencyOracle, TextMechanism
 from client_sdk.registry.metric import Metric
 
-from ..core.text_tables import table_lines
+from ..core.text_tables import above, table_lines
 from .amplification import Crossing, Shuffled, profile_of, reached, shuffled
 from .composition import Profile, composed
 
@@ -188,9 +188,3 @@ def _windows(metric: Metric, devices: int, colluding: Fraction) -> list[tuple[in
         return "no honest device reports"
     numbers = WINDOWS if metric.every != ONCE else WINDOWS[:1]
     return [(k, together([(metric, honest)] * k)) for k in numbers]
-
-
-def above(number: float) -> str:
-    """Return *number* with three digits, rounded up: a bound is never told smaller than it is."""
-    unit = 10.0 ** (math.floor(math.log10(number)) - 2)
-    return f"{math.ceil(number / unit * (1 - 1e-12)) * unit:.3g}"

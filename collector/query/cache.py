@@ -12,6 +12,7 @@ import msgspec
 from client_sdk import __version__
 from client_sdk.registry.metric import Metric
 
+from ..core.config import RelayTerms
 from .plan import Plan
 
 MOST_BYTES: Final = 32 * 1024 * 1024  # of all answers together
@@ -20,7 +21,7 @@ LARGEST: Final = MOST_BYTES // 8  # of one; a longer one is computed each time
 _encoder = msgspec.json.Encoder(order="sorted")
 
 
-def key_of(plan: Plan, form: str, contents: str) -> bytes | None:
+def key_of(plan: Plan, form: str, contents: str, relay: RelayTerms) -> bytes | None:
     """Return what an answer is kept under, None if it could still change.
 
     The epochs are in it, not the words that were asked with: "30d" means others tomorrow.  So is
@@ -29,6 +30,7 @@ def key_of(plan: Plan, form: str, contents: str) -> bytes | None:
 
     Args: form: the name of the answer's form.  contents: what the store's tallies are known by,
           so that nothing is answered from before they were lost or restored; "" if that is unknown.
+          relay: what is declared of it now.
     """
     if not plan.is_settled or not contents:
         return None
@@ -44,7 +46,8 @@ def key_of(plan: Plan, form: str, contents: str) -> bytes | None:
         for reading in plan.readings
     ]
     question = msgspec.structs.replace(plan.query, date_range="")
-    parts = [__version__, contents, question, windows, form, plan.notes]
+    declared = relay.operator, str(relay.colluding)
+    parts = [__version__, contents, question, windows, form, plan.notes, declared]
     return hashlib.sha256(_encoder.encode(parts)).digest()
 
 

@@ -13,7 +13,7 @@ from client_sdk.privacy.wording import counted
 
 from ..analytics.rows import Row, chance
 from ..core.cells import FACTS
-from ..core.text_tables import table_lines
+from ..core.text_tables import above, table_lines
 from .charts.frame import remarks
 from .charts.svg import Element, element, markup
 from .letters import one_line
@@ -184,3 +184,13 @@ def _basis(meta: Mapping[str, Any]) -> Iterator[str]:
         if sources := metric.get("sources"):
             ways = ", ".join(f"{sources[fact]:,} {fact}" for fact in FACTS)
             yield f"{metric['name']}: of {counted(sources['of'], 'report')}, {ways}"
+        if shuffled := metric.get("epsilon_shuffled"):
+            yield f"{metric['name']}: shuffled ε: {_shuffled(shuffled)}"
+
+
+def _shuffled(claim: Mapping[str, Any]) -> str:
+    """Return a claim for shuffled reports, never without what it assumes."""
+    if "because" in claim:
+        return f"none is stated: {one_line(claim['because'])}"
+    bound = f"at most {above(claim['epsilon'])}, but for a chance of {above(claim['delta'])}"
+    return f"{bound}, if {one_line('; '.join(claim['assumes']))}"

@@ -141,7 +141,7 @@ def _answer(query: Query) -> ResponseReturnValue:
     shared.pressure.require_contents()
     resolved = without_pruned(plan(query, visible(), shared.clock()), shared.tallies)
     count_question(resolved)
-    key = key_of(resolved, form.name, shared.pressure.contents)
+    key = key_of(resolved, form.name, shared.pressure.contents, shared.config.relay)
     tag = key.hex() if key else None
     if tag and tag in request.if_none_match:
         response = Response(status=304)

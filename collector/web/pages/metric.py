@@ -22,7 +22,7 @@ from ...analytics.sums import is_joined
 from ...analytics.verb import ESTIMATE, load, summary
 from ...core.catalog import ADDRESS
 from ...core.credentials import ASK, VIEW
-from ...planning.shuffling import above
+from ...core.text_tables import above
 from ...query.request import SEGMENT
 from ...query.window import PREVIOUS
 from ..api.openapi import Operation, in_path, in_query

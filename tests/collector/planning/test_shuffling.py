@@ -11,10 +11,10 @@ from click.testing import CliRunner
 
 from client_sdk.core.errors import InvalidParameterError
 from collector.cli import main
+from collector.core.text_tables import above
 from collector.planning.amplification import reached, shuffled
 from collector.planning.shuffling import (
     DELTA,
-    above,
     crossing_of,
     epsilon_of,
     honest_of,

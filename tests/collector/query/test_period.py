@@ -9,6 +9,7 @@ import pytest
 
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell, segment_text
+from collector.core.config import RelayTerms
 from collector.core.errors import QueryError
 from collector.query import Plan, Query, earlier, plan, run
 from collector.query.cache import key_of
@@ -200,7 +201,12 @@ def test_the_question_of_the_earlier_range_alone_is_for_a_chart() -> None:
 def test_answers_against_different_ranges_are_kept_apart() -> None:
     """The first and the last day of all may be the same, and those between differ."""
     keys = {
-        key_of(compared(TODAY - 29, TODAY - 25, against, verb="compare"), "json", "contents")
+        key_of(
+            compared(TODAY - 29, TODAY - 25, against, verb="compare"),
+            "json",
+            "contents",
+            RelayTerms(),
+        )
         for against in (
             (day(TODAY - 60), day(TODAY - 50)),
             (day(TODAY - 60), day(TODAY - 40)),
@@ -208,7 +214,12 @@ def test_answers_against_different_ranges_are_kept_apart() -> None:
         )
     }
     split = {
-        key_of(compared(TODAY - begin, TODAY - 25, against, verb="compare"), "json", "contents")
+        key_of(
+            compared(TODAY - begin, TODAY - 25, against, verb="compare"),
+            "json",
+            "contents",
+            RelayTerms(),
+        )
         for begin, against in (
             (29, (day(TODAY - 60), day(TODAY - 30))),
             (28, (day(TODAY - 60), day(TODAY - 29))),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, Final
 
 import pytest
@@ -11,6 +12,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from collector.core.cells import LAST_VERSION
+from collector.core.config import RelayTerms
 from collector.core.credentials import ANALYST, READ, Credential, digest_of
 from collector.query import cache
 from collector.query.cache import Cache
@@ -55,6 +57,21 @@ def test_a_closed_window_is_read_from_the_store_once(
     assert len({answer.headers["ETag"] for answer in answers}) == 1
     assert answers[0].headers["Cache-Control"] == "private, no-cache"
     assert answers[0].get_json()["meta"]["metrics"][0]["version"] == LAST_VERSION
+
+
+def test_what_a_browser_keeps_ends_with_what_was_declared_of_the_relay(
+    make_app: MakeApp,
+) -> None:
+    """It states what a relay leaves of epsilon, and the next process may know of more fakes."""
+    declared = RelayTerms("Example", Fraction(0)), RelayTerms("Example", Fraction(1, 5))
+
+    tags = [
+        post(make_app(relay=terms).test_client(), CLOSED).headers["ETag"]
+        for terms in (*declared, declared[0], RelayTerms())
+    ]
+
+    assert tags[0] == tags[2]
+    assert len(set(tags)) == 3
 
 
 def test_a_window_that_can_still_change_is_read_each_time(

@@ -13,8 +13,10 @@ from markupsafe import escape
 from client_sdk.core.wire import Column
 from collector.core.cells import ATTESTED, RELAYED, UNKNOWN, Source
 from collector.core.config import RelayTerms
+from collector.core.text_tables import above
 from collector.intake.wire import JSON
-from collector.planning.shuffling import above, epsilon_of
+from collector.planning.shuffling import epsilon_of
+from collector.rendering.tables import lines_of
 from collector.web.ingest.upload import Head
 from collector.web.services import services_of
 from collector.worker.worker import Worker
@@ -128,6 +130,21 @@ def test_the_answer_and_the_details_of_a_page_state_the_same_with_all_that_it_as
     assert "<b>" not in text
     assert text.count("Shuffled ε") == 1
     assert text.index("Shuffled ε") > text.index("<h1>")
+
+
+def test_the_text_of_an_answer_never_states_it_without_what_it_assumes(
+    storage: MemoryStorage, make_app: Any
+) -> None:
+    declared = make_app(relay=RelayTerms("Example", Fraction(0)))
+    for _ in range(5):
+        send(declared, storage, RELAY)
+    document = answer(declared)
+    claim = document["meta"]["metrics"][0]["epsilon_shuffled"]
+
+    (line,) = [text for text in lines_of("page", [], document["meta"]) if "shuffled" in text]
+
+    assert f"at most {above(claim['epsilon'])}" in line
+    assert all(assumption in line for assumption in claim["assumes"])
 
 
 def test_who_runs_the_relay_is_said_to_the_people_measured(make_app: Any) -> None:
