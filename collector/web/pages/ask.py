@@ -46,10 +46,10 @@ from .choices import (
     segment_of,
 )
 from .compare import with_periods
-from .files import CSV, FILES, KIND_PARAMETER, file_of
+from .files import CSV, FILES, KIND_PARAMETER
 from .layout import CONTENT_TYPE, EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
-from .metric import granularity, item_needed, items_of, usual_item
-from .panels import Answers, Panel, PanelRequest, dressed
+from .metric import BEFORE_PARAMETER, granularity, item_needed, items_of, leads_of, usual_item
+from .panels import PERIODS, Answers, Panel, PanelRequest, dressed
 from .questions import ADOPTION, COMPARE, LIFT, NEEDS_SEGMENT, OPTION, TREND
 
 blueprint = Blueprint("ask", __name__)
@@ -65,6 +65,7 @@ _PARAMETERS: Final = (
     *EARLIER_PARAMETERS,
     in_query("alpha", _TEXT, "1 - level of the intervals."),
     in_query("postprocess", _TEXT, "Post-processing of the estimated shares."),
+    BEFORE_PARAMETER,
     *RANGE_PARAMETERS,
 )
 
@@ -76,18 +77,30 @@ def ask_page() -> ResponseReturnValue:
     """Show what can be asked and, once a question is chosen, its answer with its choices."""
     answers = Answers()
     panel: Panel | None = None
-    fault, query = "", None
+    fault = before = ""
+    query = None
     is_chosen = bool(request.args.get("q") or request.args.get("verb"))
     try:
         require_known(request.args, _PARAMETERS, SEGMENT, OPTION, many=("metric", "by"))
+        before = choices_of(request.args).against
         query = question_of(request.args, answers.catalog)
         if is_chosen and not request.args.get("q"):
             query = completed(query, answers)
         if is_chosen:
             hint = in_words(query.filters)
-            wish = PanelRequest("answer", title_of(query, answers.catalog), query, hint, wide=True)
-            csv = url_for("ask.ask_file", kind="csv", q=as_json(query))
-            panel = with_periods(dressed(wish, answers.reply(query), csv, answers.marks(query)))
+            wish = PanelRequest(
+                "answer",
+                title_of(query, answers.catalog),
+                query,
+                hint,
+                wide=True,
+                link=leads_of(query, answers.catalog),
+                against=before,
+            )
+            reply = answers.reply(query)
+            csv = url_for("ask.ask_file", kind="csv", q=as_json(query), before=before or None)
+            drawn = answers.marks(query), answers.before(wish, reply)
+            panel = with_periods(dressed(wish, reply, csv, *drawn))
     except (QueryError, UnknownMetricError) as error:
         fault = str(error)
     return shown(
@@ -96,7 +109,8 @@ def ask_page() -> ResponseReturnValue:
         answer=panel,
         fault=fault,
         is_chosen=is_chosen,
-        link=url_for("ask.ask_page", q=as_json(query)) if query else "",
+        link=url_for("ask.ask_page", q=as_json(query), before=before or None) if query else "",
+        before=before,
         **_form(query, answers.catalog),
     )
 
@@ -105,15 +119,17 @@ def ask_page() -> ResponseReturnValue:
 @scope(ASK, page=True)
 @Operation(
     media_type=CSV,
-    parameters=(KIND_PARAMETER, *_PARAMETERS[:1]),
+    parameters=(KIND_PARAMETER, *_PARAMETERS[:1], BEFORE_PARAMETER),
     alternatives=FILES,
     problems=(400, 404, 406, 500),
 )
 def ask_file(kind: str) -> ResponseReturnValue:
     """Send the answer to a question as a file: comma-separated values, Parquet, GeoJSON or SVG."""
-    require_known(request.args, _PARAMETERS[:1])
+    require_known(request.args, (*_PARAMETERS[:1], BEFORE_PARAMETER))
     query, answers = read(request.args.get("q", "").encode()), Answers()
-    return file_of(kind, answers.reply(query), title_of(query, answers.catalog), query.verb)
+    title = title_of(query, answers.catalog)
+    wish = PanelRequest("answer", title, query, against=choices_of(request.args).against)
+    return answers.file(kind, wish, title, query.verb)
 
 
 def question_of(parameters: MultiDict[str, str], catalog: Catalog) -> Query:
@@ -220,6 +236,12 @@ def _is_time(name: str) -> bool:
     return name == TIME or name.startswith(f"{TIME}:")
 
 
+def _is_drawn_over_time(query: Query) -> bool:
+    """Return whether the answer is a line, below which an earlier period can be drawn."""
+    is_line = any(_is_time(name) for name in query.dimensions)
+    return is_line and query.against is None and query.verb not in (COMPARE, LIFT)
+
+
 def _picked(date_range: Any) -> Choices:
     """Return the range of a question as a choice."""
     if date_range is None or isinstance(date_range, str):
@@ -286,6 +308,7 @@ def _form(query: Query | None, catalog: Catalog) -> dict[str, Any]:
         "dimension": dimension,
         "stretches": questions.stretches_of([metric]) if verb not in (COMPARE, LIFT) else [],
         "is_over_time": load(verb).needs_time,
+        "periods": PERIODS if _is_drawn_over_time(query) and metric.every != ONCE else {},
         "segments": metric.segments,
         "filter_rows": filter_rows(metric, query.filters),
         "levels": LEVELS,

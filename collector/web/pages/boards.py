@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final
 
@@ -24,7 +25,8 @@ from ..forms import FORM, LARGE_FORM, FormFault, form_of
 from ..services import services
 from .choices import WORDS, Choices, choices_of, require_known
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
-from .panels import Answers, Panel, PanelRequest
+from .metric import BEFORE_PARAMETER, leads_of
+from .panels import PERIODS, Answers, Panel, PanelRequest
 
 blueprint = Blueprint("boards", __name__)
 
@@ -36,6 +38,7 @@ SEE_OTHER: Final = 303
 NAME: Final = in_path("key", "^[a-z0-9][a-z0-9-]{0,63}$", "The name in a board's address.")
 _TEXT: Final = {"type": "string"}
 _SEARCH: Final = in_query("q", _TEXT, "Words of a title, a group or an author.")
+_SHOWN: Final = (*RANGE_PARAMETERS, BEFORE_PARAMETER)
 _PIN: Final = (
     in_query("q", _TEXT, "The question, in JSON."),
     in_query("title", _TEXT, "How its panel is called."),
@@ -96,10 +99,10 @@ def list_of_boards(
 
 @blueprint.get("/board/<key>")
 @scope(VIEW, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=(NAME, *RANGE_PARAMETERS), problems=(400, 404))
+@Operation(media_type=CONTENT_TYPE, parameters=(NAME, *_SHOWN), problems=(400, 404))
 def board_page(key: str) -> ResponseReturnValue:
     """Show the answers to the questions of a board, for their own time or another."""
-    require_known(request.args, RANGE_PARAMETERS)
+    require_known(request.args, _SHOWN)
     document, choices = board_of(key), choices_of(request.args)
     return shown(
         "board.html",
@@ -107,6 +110,7 @@ def board_page(key: str) -> ResponseReturnValue:
         board=document,
         panels=answered(document.content.panels, Answers(), choices),
         chosen=choices,
+        earlier=PERIODS,
         ranges={"": "as saved", **WORDS},
         may_write=may_write(),
         share=url_for("shared.share_page", board=key),
@@ -173,7 +177,13 @@ def answered(
 ) -> list[Panel]:
     """Return *panels* with their answers; one that has none says why, and costs no other."""
     wishes = (
-        PanelRequest(f"panel-{number}", panel.title, _timed(panel.query, choices), wide=panel.wide)
+        PanelRequest(
+            f"panel-{number}",
+            panel.title,
+            _timed(panel.query, choices),
+            wide=panel.wide,
+            against=choices.against if choices else "",
+        )
         for number, panel in enumerate(panels, 1)
     )
     return [_answered(wish, answers) for wish in wishes]
@@ -184,8 +194,13 @@ def _answered(wish: PanelRequest, answers: Answers) -> Panel:
     if unknown:
         said = f"{', '.join(unknown)}: no registry has a metric of this name any more."
         return Panel(wish, None, f"{said} Edit the board to remove this panel.")
-    csv = url_for("ask.ask_file", kind="csv", q=as_json(wish.query)) if answers.may_ask else ""
-    return answers.panel(wish, csv)
+    if answers.is_shared:  # who has but the link can open nothing that a row leads to
+        return answers.panel(wish)
+    question = as_json(wish.query)
+    csv = url_for("ask.ask_file", kind="csv", q=question, before=wish.against or None)
+    return answers.panel(
+        replace(wish, link=leads_of(wish.query, answers.catalog)), csv if answers.may_ask else ""
+    )
 
 
 def _timed(query: Query, choices: Choices | None) -> Query:

@@ -36,9 +36,9 @@ from .choices import (
     filters_of,
     require_known,
 )
-from .files import CSV, FILES, KIND_PARAMETER, file_of
+from .files import CSV, FILES, KIND_PARAMETER
 from .layout import CONTENT_TYPE, EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
-from .metric import called, item_needed, items_of, usual_item
+from .metric import called, item_needed, items_of, leads_of, usual_item
 from .panels import Answers, Panel, PanelRequest
 
 blueprint = Blueprint("compare", __name__)
@@ -77,7 +77,7 @@ def compare() -> ResponseReturnValue:
         choices = _over(metric, choices, by, answers)
         item = _item(metric, choices, answers)
         panels = [
-            with_periods(answers.panel(wish, _address(wish)))
+            with_periods(answers.panel(_led(wish, answers), _address(wish)))
             for wish in _wishes(metric, choices, by, item)
         ]
     shown_of = () if metric is None else (metric,)
@@ -120,7 +120,7 @@ def compare_file(kind: str) -> ResponseReturnValue:
     named = {wish.id: wish for wish in wishes}
     wish = named.get(request.args.get("panel", ""), wishes[-1])
     title = f"{metric.title}: {wish.title}"
-    return file_of(kind, answers.reply(wish.query), title, f"{metric.name}-{wish.id}")
+    return answers.file(kind, wish, title, f"{metric.name}-{wish.id}")
 
 
 def _is_comparable(metric: Metric) -> bool:
@@ -192,6 +192,11 @@ def _wishes(metric: Metric, choices: Choices, by: str, item: str) -> Iterator[Pa
         ]
     yield PanelRequest(DIFFERENCE, "Difference", queries[0], hint)
     yield PanelRequest("levels", "What is compared", queries[1])
+
+
+def _led(wish: PanelRequest, answers: Answers) -> PanelRequest:
+    """Return *wish* with its rows as links to the page of their segment or item."""
+    return replace(wish, link=leads_of(wish.query, answers.catalog))
 
 
 def _tells(panels: list[Panel]) -> bool:

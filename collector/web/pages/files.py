@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final
@@ -11,7 +11,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
 from ...query import Answer
-from ...rendering.charts import Face, chart_of
+from ...rendering.charts import Before, Face, Mark, chart_of
 from ..api.formats import FORMS
 from ..api.openapi import in_path
 
@@ -32,15 +32,23 @@ class _Kind:
     body: Callable[[Answer], bytes]
 
 
-def file_of(kind: str, reply: Answer, title: str, name: str) -> Response:
+def file_of(
+    kind: str,
+    reply: Answer,
+    title: str,
+    name: str,
+    marks: Sequence[Mark] = (),
+    before: Before | None = None,
+) -> Response:
     """Return *reply* as a file of *kind* called *name*, of plain letters, to be saved.
 
+    Args:   marks: notes that a chart shows.  before: the earlier period below its lines.
     Raises: QueryError: such an answer has no file of this kind.  NotAcceptable: no pyarrow.
             NotFound: there is no such kind.
     """
     if kind not in KINDS:
         raise NotFound
-    form = _kinds(title)[kind]
+    form = _kinds(title, marks, before)[kind]
     response = Response(form.body(reply), content_type=form.content_type)
     response.headers["Content-Disposition"] = f'attachment; filename="{name}.{kind}"'
     return response
@@ -61,12 +69,13 @@ def files_of(csv: str, verb: str) -> Iterator[tuple[str, str]]:
             yield name, f"{path.removesuffix('csv')}{kind}{mark}{parameters}"
 
 
-def _kinds(title: str) -> dict[str, _Kind]:
+def _kinds(title: str, marks: Sequence[Mark], before: Before | None) -> dict[str, _Kind]:
     kinds = {form.name: _Kind(form.content_type, form.body) for form in FORMS}
-    return {**kinds, SVG: _Kind("image/svg+xml", lambda reply: _svg(reply, title))}
 
+    def svg(reply: Answer) -> bytes:
+        face = Face("chart", standalone=True, width=_WIDTH)
+        verb, facts = reply.meta.verb, reply.meta.facts
+        chart = chart_of(verb, reply.rows, title, face, facts=facts, marks=marks, before=before)
+        return chart.encode() + b"\n"
 
-def _svg(reply: Answer, title: str) -> bytes:
-    face = Face("chart", standalone=True, width=_WIDTH)
-    chart = chart_of(reply.meta.verb, reply.rows, title, face, facts=reply.meta.facts)
-    return chart.encode() + b"\n"
+    return {**kinds, SVG: _Kind("image/svg+xml", svg)}

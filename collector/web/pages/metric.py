@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -20,17 +20,27 @@ from ...analytics.comparing.arms import are_arms, control_of
 from ...analytics.rows import TIME, Row
 from ...analytics.sums import is_joined
 from ...analytics.verb import ESTIMATE, load, summary
-from ...core.catalog import ADDRESS
+from ...core.catalog import ADDRESS, Catalog
 from ...core.credentials import ASK, VIEW
 from ...core.text_tables import above
+from ...query import Query
 from ...query.request import SEGMENT
 from ...query.window import PREVIOUS
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visitor
 from ..services import services
-from .choices import DATES, WORDS, Choices, choices_of, filter_rows, filters_of, require_known
+from .choices import (
+    DATES,
+    WORDS,
+    Choices,
+    choices_of,
+    filter_rows,
+    filters_of,
+    require_known,
+    segment_of,
+)
 from .drill import leads
-from .files import CSV, FILES, KIND_PARAMETER, file_of
+from .files import CSV, FILES, KIND_PARAMETER
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .panels import (
     ALL_DRAWN,
@@ -47,6 +57,8 @@ from .panels import (
 MUCH_LATE: Final = 0.2  # of the reports, from which on their share is worth saying
 _SHORT: Final = 20  # items that a chart shows all of
 _LINES: Final = 20  # items of which a trend is told without choosing one
+LEVELS: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+LEVEL_HINT: Final = "Below it are as many of the devices as it says: p95 has 95 % of them below."
 SPREADING: Final = frozenset({"version", "release", "build"})
 _TITLES: Final = {  # of panels; another verb is called as its summary says
     "map": "Where devices are",
@@ -71,11 +83,11 @@ _NAME = in_path("name", f"^{ADDRESS}$", "The name of a metric, or app/name.")
 _PANEL = in_path("panel", "^[A-Za-z0-9_-]+$", "The name of a panel of the page.")
 _ITEM = in_query("item", {"type": "string"}, "The item that segments and lines are about.")
 _ALL = in_query("all", {"type": "string"}, "The name of a panel whose chart has all its rows.")
-_BEFORE = in_query(
+BEFORE_PARAMETER: Final = in_query(
     "before", {"enum": [*PERIODS, ""]}, "The earlier period that is drawn below lines."
 )
 _PARAMETERS = (_ITEM, *RANGE_PARAMETERS)
-_SHOWN = (_ALL, _BEFORE)
+_SHOWN = (_ALL, BEFORE_PARAMETER)
 
 
 def first_wish(metric: Metric, choices: Choices) -> PanelRequest:
@@ -103,6 +115,27 @@ def item_needed(metric: Metric) -> bool:
 def items_of(metric: Metric) -> tuple[str, ...]:
     """Return the items that can be chosen: steps to reach, periods to come back in, or values."""
     return metric.domain.compared or (metric.domain.labels if item_needed(metric) else ())
+
+
+def levels_of(metric: Metric) -> tuple[str, ...]:
+    """Return the quantiles that can be followed over time in place of the mean."""
+    is_followed = isinstance(metric.mechanism, DistributionMechanism) and metric.every != ONCE
+    return tuple(LEVELS) if is_followed else ()
+
+
+def leads_of(query: Query, catalog: Catalog) -> Callable[[Row], str] | None:
+    """Return what gives a row of the answer to *query* the page that it leads to.
+
+    None for a question about several metrics: a row has no page of its own.
+    """
+    if len(query.metrics) != 1:
+        return None
+    metric, days = catalog.metric(query.metrics[0]), query.date_range
+    chosen = Choices(days or "") if days is None or isinstance(days, str) else Choices(DATES, *days)
+    segment = (pair for pair in segment_of(query.filters) if pair[0] in metric.segments)
+    chosen = replace(chosen, segment=tuple(segment), item=str(query.options.get("item", "")))
+    stretch = next((name for name in query.dimensions if name.startswith(TIME)), TIME)
+    return leads(metric, chosen, items_of(metric) if has_choice(metric) else (), stretch)
 
 
 def usual_item(metric: Metric, rows: Sequence[Row]) -> str:
@@ -177,7 +210,10 @@ def _over_time(metric: Metric, choices: Choices, item: str) -> Iterator[PanelReq
     stretch = granularity(metric, choices)
     items = items_of(metric)
     wants_one = len(items) > _LINES or bool(choices.item)
-    if not metric.domain.compared and (not wants_one or item):
+    if choices.item in levels_of(metric):
+        query = choices.query(metric, "trend", {"levels": [LEVELS[choices.item]]}, [stretch])
+        yield PanelRequest("time", f"{choices.item} over time", query, LEVEL_HINT)
+    elif not metric.domain.compared and (not wants_one or item):
         options = {"item": item} if wants_one else {}
         title = f"{called(metric, item)} over time" if wants_one else "Over time"
         yield PanelRequest("time", title, choices.query(metric, "trend", options, [stretch]))
@@ -243,8 +279,9 @@ def metric_page(name: str) -> ResponseReturnValue:
         above=above,
         chosen=choices.shown_for([metric]),
         ranges=choices.ranges([metric]),
-        items=items_of(metric) if has_choice(metric) else (),
+        items=levels_of(metric) or (items_of(metric) if has_choice(metric) else ()),
         called=partial(called, metric),
+        is_number=bool(levels_of(metric)),
         unchosen="last" if is_joined(metric.domain) else "most common",
         much_late=MUCH_LATE,
         filter_rows=filter_rows(metric, filters_of(choices.segment)),
@@ -258,19 +295,20 @@ def metric_page(name: str) -> ResponseReturnValue:
 @scope(VIEW, page=True)
 @Operation(
     media_type=CSV,
-    parameters=(_NAME, _PANEL, KIND_PARAMETER, *_PARAMETERS),
+    parameters=(_NAME, _PANEL, KIND_PARAMETER, *_PARAMETERS, BEFORE_PARAMETER),
     alternatives=FILES,
     problems=(400, 404, 406, 500),
 )
 def metric_file(name: str, panel: str, kind: str) -> ResponseReturnValue:
     """Send one panel as a file: comma-separated values, Parquet, GeoJSON or SVG."""
-    require_known(request.args, _PARAMETERS, SEGMENT)
+    require_known(request.args, (*_PARAMETERS, BEFORE_PARAMETER), SEGMENT)
     answers, choices = Answers(), choices_of(request.args)
     metric = answers.catalog.metric(name)
     for wish in _wishes(metric, choices):
         if wish.id == panel:
             title = f"{metric.title}: {wish.title}"
-            return file_of(kind, answers.reply(wish.query), title, f"{metric.name}-{wish.id}")
+            own = replace(wish, against=choices.against)
+            return answers.file(kind, own, title, f"{metric.name}-{wish.id}")
     raise NotFound
 
 
@@ -330,7 +368,11 @@ def _shown(
 def _csv(metric: Metric, wish: PanelRequest, choices: Choices) -> str:
     """Return the address of the file of a panel; its item is in it, as it was chosen for it."""
     item = str(wish.query.options.get("item", ""))
-    address = replace(choices, item=item, against="").address()
+    if "levels" in wish.query.options and wish.id == "time":
+        item = choices.item
+    is_over_time = any(name.startswith(TIME) for name in wish.query.dimensions)
+    against = choices.against if is_over_time else ""
+    address = replace(choices, item=item, against=against).address()
     file = url_for("metric.metric_file", name=metric.address, panel=wish.id, kind="csv")
     return file + address
 

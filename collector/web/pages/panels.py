@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 from msgspec import structs
+from werkzeug.wrappers import Response
 
 from client_sdk.core.epoch import DAY, LENGTHS, epoch_of, epoch_start
 from client_sdk.core.errors import UnknownMetricError
@@ -37,7 +38,7 @@ from .. import auth
 from ..auth import reader, visible
 from ..services import services
 from .drawings import charts_of, labelled, plain_row
-from .files import files_of
+from .files import SVG, file_of, files_of
 
 MOST_ROWS: Final = 20  # of a table; the file has them all
 ALL_DRAWN: Final = 200  # rows of a chart, if all are asked for
@@ -229,6 +230,20 @@ class Answers:
         if self.is_shared:  # what it would be asked by opens nothing to who has but the link
             return replace(panel, title="", curl="", python="", json="", csv="")
         return panel if self.may_ask else replace(panel, title="")
+
+    def file(self, kind: str, wish: PanelRequest, title: str, name: str) -> Response:
+        """Return the answer to *wish* as a file; a chart has the notes and the earlier period.
+
+        Raises: as ``reply`` and ``file_of``.
+        """
+        reply = self.reply(wish.query)
+        if kind != SVG:
+            return file_of(kind, reply, title, name)
+        before = self.before(wish, reply)
+        if before is not None:
+            rows = [row for row in before.rows if row.dimensions.get(TIME) != ALL]
+            before = replace(before, rows=rows)
+        return file_of(kind, reply, title, name, self.marks(wish.query), before)
 
     def before(self, wish: PanelRequest, reply: Answer) -> Before | None:
         """Return the period that *wish* holds its lines against, None for none."""

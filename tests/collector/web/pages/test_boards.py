@@ -605,3 +605,23 @@ def test_a_shared_link_shows_who_is_logged_in_nothing_of_their_own(desk: Desk) -
     assert mine == others
     assert "Log out" not in wrong
     assert 'aria-label="Pages"' not in wrong
+
+
+def test_a_board_draws_earlier_periods_and_leads_on_but_not_by_a_link(desk: Desk) -> None:
+    """Who has but a shared link gets no address that would open nothing."""
+    line = {
+        "metrics": [ONE_METRIC],
+        "verb": "trend",
+        "dimensions": ["time:day"],
+        "date_range": "7d",
+    }
+    name = desk.board(json.dumps(line), QUESTION)
+
+    plain, drawn = (desk.get(f"/board/{name}{more}").text for more in ("", "?before=previous"))
+
+    assert '<select name="before"' in plain
+    assert re.search(r"previous period, 2\d{3}-", drawn)
+    assert not re.search(r"previous period, 2\d{3}-", plain)
+    assert '<a href="/metric/' in plain
+    assert desk.get(f"/board/{name}?before=ever").status_code == 400
+    assert 'href="/metric/' not in desk.get(desk.link(board=name), "").text
