@@ -53,7 +53,9 @@ class Allowance:
         Raises: StorageUnavailableError: it could not be counted, so none may be given.
         """
         try:
-            who = hmac.digest(self._salt(week), identity.encode(), "sha256")[:_WHO_SIZE]
+            who = hmac.digest(
+                self._salt(week), identity.encode("utf-8", "surrogatepass"), "sha256"
+            )[:_WHO_SIZE]
             counted = self._database.execute(
                 "INSERT INTO issued VALUES (?, ?, 1) ON CONFLICT DO UPDATE"
                 " SET tokens = tokens + 1 WHERE tokens < ?",

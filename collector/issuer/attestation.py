@@ -87,7 +87,8 @@ class SharedSecret:
         name = said.partition(".")[0]
         if not _NAME.fullmatch(name):
             return None
-        right = hmac.compare_digest(said.encode(), self.attestation_of(name).encode())
+        shown = said.encode("utf-8", "replace")
+        right = hmac.compare_digest(shown, self.attestation_of(name).encode("ascii"))
         return name if right else None
 
 
@@ -125,8 +126,12 @@ class HttpCallback:
         except (ValueError, RecursionError):
             raise AttestationError("callback: the answer is not JSON") from None
         name = answer.get("identity") if isinstance(answer, dict) else None
-        if not isinstance(name, str) or not 1 <= len(name) <= MAX_IDENTITY:
-            rule = f'must have "identity", of 1 to {MAX_IDENTITY} characters'
+        if (
+            not isinstance(name, str)
+            or not 1 <= len(name) <= MAX_IDENTITY
+            or not name.isprintable()
+        ):
+            rule = f'must have "identity", of 1 to {MAX_IDENTITY} printable characters'
             raise AttestationError(f"callback: the answer {rule}")
         return name
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from client_sdk.core.epoch import day_of
+from client_sdk.core.epoch import day_of, epoch_label
+from client_sdk.core.private_token import EVERY, week_of
 from client_sdk.privacy.wording import counted
 
 from ...core.catalog import Catalog
@@ -24,6 +25,7 @@ from ...core.credentials import REPORT, readable
 from ...core.errors import StorageUnavailableError
 from ...core.proxies import require_apps
 from ...intake.oblivious_keys import read_keys
+from ...intake.tokens import read_public
 from ...planning.registry_report import warnings
 from ...storage.connect import archive_queue, connect_reader, open_connection
 from ...storage.connection import allowed
@@ -41,6 +43,7 @@ from . import retirement, servers, uploads
 from .findings import FAULT, GOOD, NOTE, WARNING, Finding, State
 
 PAUSE_S: Final = 2.0  # seconds between two looks at what workers hold; a fold takes below 0.1
+_WEEKS_LEFT: Final = 8  # of keys of tokens, before which a release must be out
 _SECRET = {"redis_url", "query_url"}  # settings that may hold a password
 
 
@@ -132,6 +135,7 @@ def check_deployment(config: Config) -> list[Finding]:
     return [
         Finding(GOOD, "store", f"{counted(len(servers), 'server')} answered"),
         *examine(config, state),
+        *of_issuers(config.issuer_keys, today),
     ]
 
 
@@ -152,6 +156,7 @@ def check_settings(config: Config) -> list[Finding]:
         *_of_capsules(config),
         *_of_settings(config),
         *_of_registries(catalog, datetime.now(UTC).date()),
+        *of_issuers(config.issuer_keys, day_of(time.time())),
     ]
 
 
@@ -161,6 +166,23 @@ def _of_capsules(config: Config) -> Iterator[Finding]:
         keys = read_keys(config.oblivious_keys)
         names = " and ".join(f"key {key.key_id} of {key.since}" for key in keys)
         yield Finding(GOOD, "capsules", f"opened by {names}")
+
+
+def of_issuers(paths: Sequence[str], today: int) -> Iterator[Finding]:
+    """Judge how long the keys last by which one-time tokens are taken.  Raises ConfigError."""
+    if not paths:
+        return
+    week, keys = week_of(today), [key for path in paths for key in read_public(path).values()]
+    last = max(key.week for key in keys)
+    what = f"the last key of an issuer is of the week of {epoch_label(EVERY, last)}"
+    step = "make new keys, and release the application with both digests: docs/guide/tokens.md#keys"
+    if all(key.week != week for key in keys):
+        why = "no token can be good this week: uploads with one are answered 403, and kept for now"
+        yield Finding(FAULT, "tokens", what, why, step)
+    elif last - week < _WEEKS_LEFT:
+        yield Finding(WARNING, "tokens", what, "then no token can be good any more", step)
+    else:
+        yield Finding(GOOD, "tokens", what)
 
 
 def shown(config: Config) -> Iterator[str]:

@@ -40,7 +40,7 @@ _SCHEMES: Final = {
 }
 # Of the HTTP server itself, as is 400 for what is no HTTP; a long question is sent by POST.
 _TOO_LONG: Final = {"431": {"description": "The address and headers are too long.  No body."}}
-_OF_REPORT: Final = (400, 401, 408, 410, 413, 415, 422, 429, 503)
+_OF_REPORT: Final = (400, 401, 403, 408, 410, 413, 415, 422, 429, 503)
 _OF_OTHERS: Final = (401, 403, 503)
 _PLACES: Final = "#/components/schemas/{name}"  # of forms in the document
 _MARK: Final = "hearsay_operation"  # the attribute of a view that holds its declaration

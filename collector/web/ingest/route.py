@@ -15,6 +15,7 @@ from werkzeug.exceptions import NotFound, ServiceUnavailable
 
 from client_sdk.core.oblivious import ANSWER_TYPE, REQUEST_TYPE
 from client_sdk.core.oblivious import PATH as OBLIVIOUS
+from client_sdk.core.private_token import HEADER
 
 from ...core.credentials import OPEN, OPERATE, REPORT
 from ...core.errors import BodyTooLargeError, CapsuleError, ConfigError
@@ -42,6 +43,12 @@ from .oblivious import (
 from .upload import PATH, Head, read
 
 blueprint = Blueprint("ingest", __name__)
+_TOKEN: Final = {
+    "name": HEADER,
+    "in": "header",
+    "schema": {"type": "string"},
+    "description": "A one-time token (RFC 9578) in base64url, whose hash is the id of the upload.",
+}
 
 LIVE: Final = "/livez"
 READY: Final = "/readyz"
@@ -49,7 +56,9 @@ READY: Final = "/readyz"
 
 @blueprint.post(PATH)
 @scope(REPORT)
-@Operation(Acknowledgement, 202, takes={JSON: JsonUpload, MSGPACK: JsonUpload})
+@Operation(
+    Acknowledgement, 202, parameters=(_TOKEN,), takes={JSON: JsonUpload, MSGPACK: JsonUpload}
+)
 def receive_upload() -> Response:
     """Accept an upload; 202 means that its accepted reports will be counted exactly once."""
     answer = _accept(Head.of(request.headers.get, request.content_length), request.stream)

@@ -248,6 +248,8 @@ HOSTILE: Final = [
             b'{"identity": ""}',
             b'{"identity": ["x"]}',
             b'{"Identity": "x"}',
+            b'{"identity": "\\ud800"}',
+            b'{"identity": "a\\u0000"}',
             b'{"identity": "' + b"x" * 513 + b'"}',
             b'{"identity": "x"' + b" " * 4_096 + b"}",
             b"[" * 4_000,

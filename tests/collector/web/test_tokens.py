@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS
-from cryptography.hazmat.primitives.hashes import SHA384
 from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from client_sdk.core.private_token import (
-    challenge_digest,
-    header_of,
-    key_id_of,
-    key_of,
-    token_input,
-    upload_id_of,
-    week_of,
-)
+from client_sdk.core.private_token import header_of, upload_id_of, week_of
 from client_sdk.core.wire import Column
 from collector.core.cells import ATTESTED, RELAYED, split_source
 from collector.core.entry import decode
@@ -41,7 +30,6 @@ from .conftest import MakeApp
 
 WEEK: Final = week_of(TODAY)
 PAGE: Final = registry().metric("page")
-FEW, FULL = 300, 1_000_000  # tokens
 
 
 @pytest.fixture(scope="module")
@@ -198,58 +186,6 @@ def test_a_retry_counts_once_though_the_keys_were_taken_away_meanwhile(
     assert not first.get_json()["duplicate"]
     assert again.get_json()["duplicate"]
     assert len(storage.entries) == 1
-
-
-def signed_at_once(keys: IssuerKeys, number: int) -> bytes:
-    """Return a token that its issuer signed openly: as good as one that was blind, and sooner."""
-    key = keys.secrets[WEEK]
-    key_id = key_id_of(key_of(key.private_numbers().public_numbers.n))
-    message = token_input(number.to_bytes(32, "big"), challenge_digest(NAME, "test", WEEK), key_id)
-    return message + key.sign(message, PSS(MGF1(SHA384()), 48), SHA384())
-
-
-def counts_of(app: Flask, keys: IssuerKeys, tokens: int, threads: int = 8) -> tuple[int, int]:
-    """Spend each token twice, from several threads; return how many counted, and duplicates."""
-    lock, turn, counted = threading.Lock(), iter(range(2 * tokens)), [0, 0]
-    kept: dict[int, bytes] = {}
-
-    def work() -> None:
-        client = app.test_client()
-        while True:
-            with lock:
-                try:
-                    number = next(turn) // 2
-                except StopIteration:
-                    return
-                token = kept.pop(number, None)
-                if token is None:
-                    token = kept[number] = signed_at_once(keys, number)
-            answer = spend(client, token).get_json()
-            assert answer["accepted"] == 1
-            with lock:
-                counted[answer["duplicate"]] += 1
-
-    workers = [threading.Thread(target=work) for _ in range(threads)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    return counted[0], counted[1]
-
-
-def test_of_concurrent_double_spends_one_counts(
-    app: Flask, storage: MemoryStorage, issuer: IssuerKeys
-) -> None:
-    assert counts_of(app, issuer, FEW) == (FEW, FEW)
-    assert len(storage.entries) == FEW
-
-
-@pytest.mark.slow
-def test_of_a_million_concurrent_double_spends_one_counts(
-    app: Flask, storage: MemoryStorage, issuer: IssuerKeys
-) -> None:
-    assert counts_of(app, issuer, FULL) == (FULL, FULL)
-    assert len(storage.entries) == FULL
 
 
 @pytest.mark.parametrize(

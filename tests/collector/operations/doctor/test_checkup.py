@@ -13,8 +13,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from client_sdk.core.epoch import day_of
+from client_sdk.core.private_token import week_of
 from collector.cli import main
 from collector.demo.embedded import EmbeddedStore
+from collector.issuer.keys import make_keys as make_issuer_keys
+from collector.issuer.keys import write_keys
 from collector.operations.telemetry.activity import WORKER
 from collector.storage.connect import open_storage
 from collector.storage.connection import Connection
@@ -158,3 +161,29 @@ def test_the_doctor_sees_uploads_that_workers_hold_and_do_not_fold(
 
     assert "are not folded" not in waiting.output
     assert "warning  workers: 1 upload given to workers" in held.output
+
+
+def test_a_release_is_asked_for_before_the_keys_of_tokens_end(run: Run, tmp_path: Path) -> None:
+    said = {}
+    for weeks in (9, 3):
+        secret = tmp_path / f"issuer-{weeks}"
+        write_keys(
+            make_issuer_keys("a.example", this_week(), weeks, 1), secret, tmp_path / "public"
+        )
+        said[weeks] = run("check-config", HEARSAY_ISSUER_KEYS=str(tmp_path / "public"))
+        (tmp_path / "public").unlink()
+    past = make_issuer_keys("a.example", this_week() - 3, 2, 1)
+    write_keys(past, tmp_path / "issuer-past", tmp_path / "public")
+    ended = run("check-config", "--strict", HEARSAY_ISSUER_KEYS=str(tmp_path / "public"))
+    broken = run("check-config", HEARSAY_ISSUER_KEYS=str(tmp_path / "issuer-past"))
+    alone = run("check-config", HEARSAY_REQUIRE_TOKEN="1")
+
+    assert "make new keys" not in said[9].output
+    assert "make new keys" in said[3].output
+    assert (ended.exit_code, "answered 403" in ended.output) == (1, True)
+    assert (broken.exit_code, "must be the public file" in broken.output) == (1, True)
+    assert (alone.exit_code, "needs HEARSAY_ISSUER_KEYS" in alone.output) == (1, True)
+
+
+def this_week() -> int:
+    return week_of(day_of(time.time()))
