@@ -54,6 +54,7 @@ BARS: Final = {  # KB, gzipped
     "hearsay, one mechanism": 10.0,
     "hearsay, all mechanisms": 16.0,
     "hearsay, the relay's part alone": 25.0,
+    "hearsay, the tokens' part alone": 25.0,
 }
 
 CLIENT: Final = (
@@ -96,6 +97,11 @@ BUNDLES: Final = (
         "hearsay, the relay's part alone",
         "",
         "import { relay } from 'hearsay-telemetry/parts/relay'; globalThis.part = relay;",
+    ),
+    Bundle(
+        "hearsay, the tokens' part alone",
+        "",
+        "import { tokens } from 'hearsay-telemetry/parts/tokens'; globalThis.part = tokens;",
     ),
     Bundle(
         "@aptabase/web",

@@ -24,6 +24,7 @@ import { memoryStore, sessionStore } from "./storage/memory.js";
 import type { Store } from "./storage/store.js";
 import { noUptime, type Uptimes } from "./storage/trusted_clock.js";
 import { type Answer, directTransport, type Exchange, fetchExchange, type Transport } from "./upload/transport.js";
+import type { Issuer, Purse, PurseParts } from "./upload/tokens.js";
 import type { Delivery } from "./upload/uploader.js";
 import { shown, underCaps } from "./wording.js";
 
@@ -47,6 +48,8 @@ export interface ClientOptions {
   readonly registry: unknown;
   /** Those that the registry names, types of values and parts, each imported by itself; `allMechanisms` are all. */
   readonly mechanisms: readonly (Mechanism | Part | ValueType)[];
+  /** Who gives one-time tokens, of which each upload spends one; with the part `tokens`. */
+  readonly tokens?: Issuer;
   /** What the user has said; "denied" erases what an earlier run left. */
   readonly consent: Consent;
   /**
@@ -132,6 +135,8 @@ export class Client<Values extends object = Record<string, unknown>> {
       const cap = capBelow(caps, Math.max(spent.report, (spent.value ?? 0) - spent.report));
       if (cap) this.#stats.warn(name, `metrics.${name}: is never reported, as a report costs more than caps.${cap}`);
     }
+    const now = (): number => clock() / 1_000;
+    const randomness = options.randomness ?? new ByteRandomness(systemSource());
     this.#engine = new Engine({
       device: {
         registry,
@@ -139,16 +144,19 @@ export class Client<Values extends object = Record<string, unknown>> {
         parts,
         caps,
         segment,
-        randomness: options.randomness ?? new ByteRandomness(systemSource()),
+        randomness,
         uptime: options.uptime ?? noUptime,
         consent: this.#consent,
         onReport: options.onReport,
       },
       store: this.#store,
       transport,
+      purse: dryRun ? undefined : purseOf(options.tokens, parts, {
+        app: registry.app, exchange, randomness, stats: this.#stats, now, maySend: () => this.#consent.maySend,
+      }),
       consent: this.#consent,
       stats: this.#stats,
-      now: () => clock() / 1_000,
+      now,
       strict: options.strict === true,
       atEnd,
     });
@@ -252,7 +260,7 @@ export class Client<Values extends object = Record<string, unknown>> {
 }
 
 const OPTIONS =
-  "endpoint writeKey relay relayKey registry mechanisms consent store segment caps strict dryRun onReport log optOuts transport clock uptime randomness".split(" ");
+  "endpoint writeKey relay relayKey tokens registry mechanisms consent store segment caps strict dryRun onReport log optOuts transport clock uptime randomness".split(" ");
 
 /** Throws InvalidParameterError: of a `dryrun` or a `cap` nothing would come, and programs in JavaScript have no compiler. */
 export function requireKnown(options: unknown): void {
@@ -297,6 +305,12 @@ function transportOf(exchange: Exchange, options: ClientOptions, { relay }: Part
   if ((options.relay ?? options.relayKey) === undefined) return transport ?? directTransport(exchange, endpoint, writeKey);
   if (!relay) throw new UnknownMechanismError("relay", "part");
   return relay.relayTransport(exchange, options);
+}
+
+function purseOf(issuer: Issuer | undefined, { tokens }: Parts, parts: Omit<PurseParts, "issuer">): Purse | undefined {
+  if (!issuer) return undefined;
+  if (!tokens) throw new UnknownMechanismError("tokens", "part");
+  return new tokens.Purse({ issuer, ...parts });
 }
 
 /** The environment, where there is one as in Node and React Native, and the browser. */

@@ -18,4 +18,5 @@ export { keyValueStore } from "./storage/key_value.js";
 export { memoryStore } from "./storage/memory.js";
 export type { KeyValueStorage, Store } from "./storage/store.js";
 export { type Answer, fetchTransport, type Transport } from "./upload/transport.js";
+export type { Issuer } from "./upload/tokens.js";
 export type { Delivery } from "./upload/uploader.js";

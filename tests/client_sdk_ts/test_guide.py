@@ -18,7 +18,7 @@ from tests.support.store.servers import needs_real
 
 GUIDE: Final = "docs/guide/typescript.md"
 README: Final = "client_sdk_ts/README.md"
-MAX_RELAY: Final = 25_000  # bytes of the part, gzipped
+MAX_PART: Final = 25_000  # bytes, gzipped, of a part with cryptography
 KEY, TOKEN = "a-write-key-of-your-own", "a-read-token-of-your-own"
 
 
@@ -69,16 +69,18 @@ def test_what_a_browser_imports_holds_no_module_of_node(node: Node, folder: Path
     assert "node:" not in done.stdout
 
 
-def test_who_imports_no_relay_has_nothing_of_it_and_who_does_has_little(
+def test_who_imports_no_relay_or_tokens_has_nothing_of_it_and_who_does_has_little(
     node: Node, folder: Path
 ) -> None:
     bundles = []
-    for module in ("", "/mechanisms", "/parts/relay"):
+    for module in ("", "/mechanisms", "/parts/relay", "/parts/tokens"):
         (folder / "page.js").write_text(f'export * from "hearsay-telemetry{module}";', "utf-8")
         words = ("--bundle", "--minify", "--format=esm", "--platform=browser")
         done = node.tool("esbuild", "page.js", *words, cwd=folder)
         assert (done.returncode, done.stderr) == (0, "")
         bundles.append(done.stdout)
 
-    assert ["message/ohttp-req" in bundle for bundle in bundles] == [False, False, True]
-    assert len(gzip.compress(bundles[-1].encode(), 9)) <= MAX_RELAY
+    assert ["message/ohttp-req" in bundle for bundle in bundles] == [False, False, True, False]
+    assert ["Hearsay-Token" in bundle for bundle in bundles] == [False, False, False, True]
+    for bundle in bundles[2:]:
+        assert len(gzip.compress(bundle.encode(), 9)) <= MAX_PART

@@ -6,9 +6,11 @@ Of npm's 0.9.0 a dependency is in no registry, so it is 0.8.1.
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
 from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
 from cryptography.hazmat.primitives.hashes import SHA384
@@ -25,11 +27,19 @@ from client_sdk.core.private_token import (
     token_input,
 )
 from client_sdk.core.randomness import system_randomness
+from client_sdk.registry import Registry
 from client_sdk.upload.blind_rsa import SALT_SIZE, blind, finalize
-from collector.issuer.keys import SigningKey
+from collector.issuer.keys import SigningKey, write_keys
+from collector.planning.compilation import compiled
+from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY
 from tests.support.device.issuing import MACHINES, NAME, keys_from, running_issuer
 from tests.support.node import Node
+from tests.support.sites.site import running_site
+from tests.support.store.servers import needs_real
 
+OF_TOKENS: Final[dict[str, Any]] = json.loads(
+    (Path(__file__).parents[1] / "data" / "rfc9578.json").read_text("utf-8")
+)
 APP: Final = "editor"
 NOW: Final = 1_795_000_000.0
 WEEK: Final = 2_968
@@ -91,6 +101,65 @@ def test_a_device_of_ours_gets_tokens_of_an_issuer_of_other_people(node: Node) -
     changed = [bytes([*token[:40], token[40] ^ 1, *token[41:]]) for token in tokens]
     question = {"key": key.public.hex(), "tokens": [token.hex() for token in tokens + changed]}
     assert ask(node, "verify", question) == [True] * TOKENS + [False] * TOKENS
+
+
+@pytest.mark.parametrize("vector", OF_TOKENS["vectors"], ids=("with a context", "without"))
+def test_every_byte_of_a_token_in_typescript_is_that_of_rfc_9578(
+    node: Node, vector: dict[str, str]
+) -> None:
+    token = bytes.fromhex(vector["token"])
+    parts = parse(token)
+    assert parts is not None
+    question = {
+        "key": OF_TOKENS["pkS"],
+        "message": parts.signed.hex(),
+        "salt": vector["salt"],
+        "factor": vector["blind"],
+        "answer": vector["token_response"],
+    }
+
+    steps = ask(node, "steps", question)
+
+    assert vector["token_request"][6:] == steps["blinded"]
+    assert steps["signature"] == parts.authenticator.hex()
+    wrong = bytes.fromhex(vector["token_response"])[::-1].hex()
+    assert ask(node, "steps", question | {"answer": wrong})["signature"] is None
+
+
+@pytest.mark.real
+@needs_real
+def test_a_collector_that_requires_tokens_takes_what_typescript_sends(
+    node: Node, tmp_path: Path
+) -> None:
+    """Of a fleet without them it takes nothing."""
+    registry = Path(__file__).parents[2] / "examples" / "metrics.toml"
+    with running_issuer(tmp_path, time.time) as issuer:
+        public = tmp_path / "issuer.public"
+        write_keys(issuer.keys, tmp_path / "issuer.keys", public)
+        settings = {"HEARSAY_ISSUER_KEYS": str(public), "HEARSAY_REQUIRE_TOKEN": "1"}
+        with running_site(tmp_path, registry, WRITE_KEY, READ_TOKEN, settings=settings) as site:
+            device = {
+                "endpoint": site.url,
+                "writeKey": WRITE_KEY,
+                "registry": compiled(Registry.from_file(registry)),
+                "segment": {"platform": "linux"},
+                "values": {"theme": "dark"},
+                "patience": 20_000,
+            }
+            given = {
+                "url": issuer.url,
+                "plan": issuer.keys.plan.digest,
+                "attestation": MACHINES.attestation_of("laptop-8"),
+            }
+
+            attested = ask(node, "report", device | {"tokens": given})
+            before = site.wait_for_reports("theme", 1)
+            bare = ask(node, "report", device)
+            site.wait_until_folded()
+
+            assert (attested["passes"], attested["counts"]["uploaded"]) == ([False, True], 1)
+            assert (bare["passes"], bare["counts"].get("uploaded")) == ([False, False], None)
+            assert site.reports("theme") == before == 1
 
 
 def test_a_challenge_is_that_of_other_people(node: Node) -> None:

@@ -11,6 +11,7 @@ import { ConsentError, EntropyError, StoreError } from "../core/errors.js";
 import { MISTAKES, reasonOf, type Stats } from "../core/stats.js";
 import { SHORTEST_REST } from "../upload/schedule.js";
 import { type Delivery, Uploader } from "../upload/uploader.js";
+import type { Purse } from "../upload/tokens.js";
 import type { Transport } from "../upload/transport.js";
 import type { ConsentSwitch } from "../privacy/consent.js";
 import type { State } from "../storage/state.js";
@@ -43,6 +44,7 @@ export interface EngineParts {
   readonly device: Device;
   readonly store: Store;
   readonly transport: Transport;
+  readonly purse: Purse | undefined;
   readonly consent: ConsentSwitch;
   readonly stats: Stats;
   /** Unix time in seconds. */
@@ -72,13 +74,13 @@ export class Engine {
   #epochsSeen = ""; // at which windows were last opened and closed
 
   constructor(given: EngineParts) {
-    const { consent, device, now, stats, transport } = given;
+    const { consent, device, now, purse, stats, transport } = given;
     const store = this.#heeding(given.store);
     this.parts = { ...given, store };
     const { parts, randomness, registry } = device;
     this.#inbox = new Inbox(registry, consent, stats, parts);
     const maySend = (): boolean => consent.maySend;
-    this.#uploader = new Uploader({ store, transport, maySend, stats, now, randomness, retireKey: registry.retireKey, fetchRetired: parts.retirement?.fetchRetired });
+    this.#uploader = new Uploader({ store, transport, maySend, stats, now, randomness, retireKey: registry.retireKey, fetchRetired: parts.retirement?.fetchRetired, purse });
     this.erasure = new Erasure(store, consent, stats, () => this.#answered, () => this.#inbox.clear());
     void this.applyConsent();
   }

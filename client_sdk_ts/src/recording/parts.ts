@@ -6,6 +6,7 @@ import type { aggregatorOf } from "../registry/aggregates.js";
 import type { tagOf } from "../storage/ledger.js";
 import type { relayTransport } from "../upload/ohttp.js";
 import type { fetchRetired } from "../upload/retired.js";
+import type { Purse } from "../upload/tokens.js";
 import type { tick } from "./tick.js";
 import type { addTo } from "./windows.js";
 
@@ -15,7 +16,8 @@ export type Part =
   | { readonly name: "panel"; readonly isInPanel: typeof isInPanel }
   | { readonly name: "permanent"; readonly randomizeBy: typeof randomizeBy; readonly tagOf: typeof tagOf }
   | { readonly name: "relay"; readonly relayTransport: typeof relayTransport }
-  | { readonly name: "retirement"; readonly fetchRetired: typeof fetchRetired };
+  | { readonly name: "retirement"; readonly fetchRetired: typeof fetchRetired }
+  | { readonly name: "tokens"; readonly Purse: typeof Purse };
 
 /** The parts that a client was given: all that it needs. */
 export type Parts = { readonly [Name in Part["name"]]?: Extract<Part, { readonly name: Name }> };

@@ -12,7 +12,7 @@
 import { utf8 } from "../core/bytes.js";
 import { StoreError } from "../core/errors.js";
 import { erase } from "./erasure.js";
-import { newState, STATE_VERSION, type State } from "./state.js";
+import { type HeldToken, newState, STATE_VERSION, type State } from "./state.js";
 
 const HEAD = 9; // characters: eight digits and a space
 
@@ -92,6 +92,7 @@ const text: Check = (value) => typeof value === "string";
 const flag: Check = (value) => typeof value === "boolean";
 const whole = (value: unknown): value is number => Number.isSafeInteger(value);
 const count: Check = (value) => whole(value) && value >= 0;
+const optional = (check: Check): Check => (value) => value === undefined || check(value);
 const orNull = (check: Check): Check => (value) => value === null || check(value);
 const list = (check: Check): Check => (value) => Array.isArray(value) && value.every(check);
 const map = (check: Check): Check => (value) => isObject(value) && Object.values(value).every(check);
@@ -132,7 +133,7 @@ const STATE: { readonly [K in keyof State]: Check } = {
   ),
   uploads: /* @__PURE__ */ list(
     /* @__PURE__ */ record<State["uploads"][0]>(
-      { id: text, body: text, reports: count, sealedDay: whole, tries: count },
+      { id: text, body: text, reports: count, sealedDay: whole, tries: count, token: /* @__PURE__ */ optional(text) },
     ),
   ),
   sent: /* @__PURE__ */ list(/* @__PURE__ */ record<State["sent"][0]>(report)),
@@ -150,4 +151,11 @@ const STATE: { readonly [K in keyof State]: Check } = {
     ),
   ),
   consent: /* @__PURE__ */ orNull(text),
+  tokens: /* @__PURE__ */ optional(
+    /* @__PURE__ */ record<NonNullable<State["tokens"]>>({
+      last: whole,
+      due: Number.isFinite,
+      held: /* @__PURE__ */ list(/* @__PURE__ */ record<HeldToken>({ id: text, token: text, week: whole })),
+    }),
+  ),
 };

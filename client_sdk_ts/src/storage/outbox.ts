@@ -56,11 +56,12 @@ export function waiting(state: State): number {
   return state.uploads.reduce((total, { reports }) => total + reports, state.reports.length);
 }
 
-/** Deletes all that waits; returns how many reports that were. */
+/** Deletes all that waits, and one-time tokens; returns how many reports that were. */
 export function clear(state: State): number {
   const count = waiting(state);
   state.reports = [];
   state.uploads = [];
+  delete state.tokens;
   return count;
 }
 

@@ -38,6 +38,22 @@ export interface SealedUpload {
   sealedDay: number;
   /** How often it was tried; what is tried goes to the end of the list. */
   tries: number;
+  /** The one-time token that it is sent with, whenever it is sent. */
+  token?: string;
+}
+
+/** A one-time token that is not spent, the id of the upload that it will pay for, and the week of that. */
+export interface HeldToken {
+  id: string;
+  token: string;
+  week: number;
+}
+
+/** Tokens, the last week for which the issuer was asked, and the Unix time at which it is asked next. */
+export interface Tokens {
+  last: number;
+  due: number;
+  held: HeldToken[];
 }
 
 /** Values of an epoch that add up, masked by the secret. */
@@ -77,6 +93,8 @@ export interface State {
   /** Digests that were retired, and the number of the list. */
   retired: { number: number; digests: string[] } | null;
   consent: string | null;
+  /** Of clients with an issuer. */
+  tokens?: Tokens;
 }
 
 /** Returns the document of a device that has done nothing yet. */

@@ -14,7 +14,7 @@ import { InvalidParameterError, TransportError } from "../core/errors.js";
 import type { ByteSource } from "../core/randomness.js";
 import { field, readResponse, writeRequest } from "./binary_http.js";
 import { AEAD, AEAD_KEY_SIZE, AEAD_NONCE_SIZE, expand, extract, KDF, KEM, KEY_SIZE, open, seal, sender } from "./hpke.js";
-import { addressOf, type Answer, type Exchange, PATH, requireUrl, retryAfter, type Transport } from "./transport.js";
+import { addressOf, type Answer, type Exchange, type Headers, PATH, requireUrl, retryAfter, type Transport } from "./transport.js";
 import { SIZE_CLASSES } from "./wire.js";
 
 const REQUEST_TYPE = "message/ohttp-req";
@@ -109,8 +109,10 @@ export function relayTransport(exchange: Exchange, options: RelayOptions, random
   const [key] = readKeys(options.relayKey);
   if (transport) throw new InvalidParameterError("transport", "...", "must be left out, as a relay has one of its own");
   const authority = /\/\/([^/]*)/.exec(base)![1]!;
+  let more: Headers = {}; // of the last upload, such as a token
   const upload = (body: string): Bytes => {
-    const fields = [["authorization", authorization], ["content-type", "application/json"]] as const;
+    const beside = Object.entries(more).map(([name, value]) => [name.toLowerCase(), value] as const);
+    const fields = [["authorization", authorization], ["content-type", "application/json"], ...beside] as const;
     return writeRequest({ method: "POST", scheme: "https", authority, path: PATH, fields, content: utf8(body) });
   };
   /** Of the length of an upload, so that the relay cannot tell the two. */
@@ -131,7 +133,10 @@ export function relayTransport(exchange: Exchange, options: RelayOptions, random
   };
   return {
     alone: true,
-    send: (body, timeout) => exchanged(upload(body), timeout),
+    send: (body, timeout, headers = {}) => {
+      more = headers;
+      return exchanged(upload(body), timeout);
+    },
     fetch: (path, timeout) => exchanged(question(path), timeout),
   };
 }

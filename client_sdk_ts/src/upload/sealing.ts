@@ -12,6 +12,7 @@
 import { fromNumber, toBase64url } from "../core/bytes.js";
 import type { Randomness } from "../core/randomness.js";
 import type { SealedUpload, State, WaitingReport } from "../storage/state.js";
+import type { Purse } from "./tokens.js";
 import { MAX_BODY, SIZE_CLASSES, sealPadded } from "./wire.js";
 
 /** Uploads from which on, while they fail, only what is a day old is sealed. */
@@ -42,13 +43,16 @@ export interface Upload extends SealedUpload {
 export interface Memory {
   /** Reports of one upload. */
   readonly reports: number;
+  /** What has a token for each upload. */
+  readonly purse: Purse | undefined;
   /** Bytes of a body; less once a proxy has refused that much. */
   body: number;
   /** Pieces of refused uploads that were never tried. */
   pieces: readonly Upload[];
 }
 
-export const newMemory = (alone = false): Memory => ({ reports: alone ? ALONE : MAX_REPORTS, body: MAX_BODY, pieces: [] });
+export const newMemory = (alone = false, purse?: Purse): Memory =>
+  ({ reports: alone ? ALONE : MAX_REPORTS, purse, body: MAX_BODY, pieces: [] });
 
 /** Returns the upload whose turn it is; what was sealed comes first and, while tries fail, last. */
 export function take(
@@ -66,17 +70,17 @@ export function take(
 export const sealed = (state: State, id: string, memory: Memory): Upload | null =>
   uploadOf(state, state.uploads.find((upload) => upload.id === id), memory);
 
-/** Returns an upload that was never tried: a piece, or reports of one segment; null if none waits. */
+/** Returns an upload that was never tried: a piece, or reports of one segment; null if none waits, or has a token. */
 export function seal(state: State, day: number, memory: Memory, randomness: Randomness): Upload | null {
   const piece = memory.pieces.find((known) => isUntouched(state, known));
   if (piece) return piece;
   const segment = segmentOf(state, randomness);
-  if (segment === null) return null;
+  if (segment === null || (memory.purse?.required && !memory.purse.has(state, day))) return null;
   const waiting = state.reports.filter((report) => textOf(report) === segment);
   const first = memory.reports > ALONE ? 0 : passedOver(waiting, randomness);
   const rows = fitting(waiting.slice(first, first + memory.reports), memory.body);
   state.reports = state.reports.filter((report) => !rows.includes(report));
-  return insert(state, day, rows, randomness, false);
+  return insert(state, day, rows, memory, randomness, false);
 }
 
 /**
@@ -96,7 +100,7 @@ export function sealSmaller(
     const pieces: Upload[] = [];
     for (let rows = upload.rows; rows.length;) {
       const fit = fitting(rows, body);
-      pieces.push(insert(state, day, fit, randomness, true));
+      pieces.push(insert(state, day, fit, memory, randomness, true)); // one for which no token is left has none
       rows = rows.slice(fit.length);
     }
     return pieces;
@@ -117,8 +121,9 @@ export function sealSmaller(
  * Returns false if a denial or another process came first, or whoever refused the upload that they
  * were in knows them: beside later ones they would link the two.
  */
-export function unseal(state: State, upload: Upload): boolean {
+export function unseal(state: State, upload: Upload, { purse }: Memory): boolean {
   if (!upload.rows.length || upload.known || !retract(state, upload)) return false;
+  if (upload.token !== undefined) purse?.putBack(state, upload.id, upload.token, upload.sealedDay);
   state.reports.unshift(...upload.rows); // they are older than all others again
   return true;
 }
@@ -161,11 +166,11 @@ function passedOver(reports: readonly WaitingReport[], randomness: Randomness): 
 }
 
 function insert(
-  state: State, sealedDay: number, rows: readonly WaitingReport[], randomness: Randomness, known: boolean,
+  state: State, sealedDay: number, rows: readonly WaitingReport[], { purse }: Memory, randomness: Randomness, known: boolean,
 ): Upload {
-  const id = toBase64url(fromNumber(randomness.uniform(1n << BigInt(8 * ID_SIZE)), ID_SIZE));
+  const { id, token } = purse?.spend(state, sealedDay) ?? { id: toBase64url(fromNumber(randomness.uniform(1n << BigInt(8 * ID_SIZE)), ID_SIZE)) };
   const body = sealPadded(id, sealedDay, rows[0]?.segment ?? {}, rows);
-  const upload: SealedUpload = { id, body, reports: rows.length, sealedDay, tries: 0 };
+  const upload: SealedUpload = { id, body, reports: rows.length, sealedDay, tries: 0, ...(token !== undefined && { token }) };
   state.uploads.push(upload);
   return { ...upload, rows, known };
 }

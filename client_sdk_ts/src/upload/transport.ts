@@ -22,21 +22,23 @@ export interface Answer {
 /**
  * Delivers uploads, one at a time.
  *
- * Both throw a TransportError if there was no status within `timeout` milliseconds: whether `body`
+ * `headers` go beside a body; there are some with one-time tokens only.  Both throw a TransportError if there was no status within `timeout` milliseconds: whether `body`
  * arrived is not known, unless the error is `unseen`.
  */
 export interface Transport {
-  send(body: string, timeout: number): Promise<Answer>;
+  send(body: string, timeout: number, headers?: Headers): Promise<Answer>;
   /** Asks for what is the same for everybody: without key and cookie. */
   fetch?(path: string, timeout: number): Promise<Answer>;
   /** Whether each report goes in an upload of its own, so that nothing in an upload links two. */
   readonly alone?: boolean;
 }
 
+export type Headers = Readonly<Record<string, string>>;
+
 /** A request, whose headers are all but what its platform always adds. */
 export interface Request {
   readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Headers;
   /** Without one it asks. */
   readonly body?: string | Bytes | undefined;
 }
@@ -153,10 +155,11 @@ export function requireUrl(parameter: string, url: string): void {
 /** A transport that speaks with the collector itself. */
 export function directTransport(exchange: Exchange, endpoint: string, writeKey: string): Transport {
   const { base, authorization } = addressOf(endpoint, writeKey);
-  const answered = async (path: string, timeout: number, more: Readonly<Record<string, string>>, body?: string): Promise<Answer> =>
+  const answered = async (path: string, timeout: number, more: Headers, body?: string): Promise<Answer> =>
     answerOf(await exchange({ url: base + path, headers: { Accept: "application/json", ...more }, body }, Math.min(timeout, MAX_EXCHANGE)));
   return {
-    send: (body, timeout) => answered(PATH, timeout, { "Content-Type": "application/json", "Authorization": authorization }, body),
+    send: (body, timeout, headers) =>
+      answered(PATH, timeout, { "Content-Type": "application/json", "Authorization": authorization, ...headers }, body),
     fetch: (path, timeout) => answered(path, timeout, {}),
   };
 }

@@ -18,6 +18,7 @@ import * as sealing from "./sealing.js";
 import type { Upload } from "./sealing.js";
 import { inTime, LATE, within } from "./patience.js";
 import type { fetchRetired } from "./retired.js";
+import type { Purse } from "./tokens.js";
 import { type Answer, outcomeOf, readAcknowledgement, TOO_LARGE, type Transport } from "./transport.js";
 import { reportsOf } from "./wire.js";
 
@@ -47,6 +48,8 @@ export interface UploaderParts {
   /** Of who may retire metrics, in hexadecimal; null: nobody is asked. */
   readonly retireKey: string | null;
   readonly fetchRetired: typeof fetchRetired | undefined;
+  /** What has a one-time token for each upload. */
+  readonly purse?: Purse | undefined;
 }
 
 /** Moves reports from the document to the collector.  Its promises reject with a StoreError or EntropyError. */
@@ -58,7 +61,7 @@ export class Uploader {
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly parts: UploaderParts) {
-    this.#memory = sealing.newMemory(parts.transport.alone);
+    this.#memory = sealing.newMemory(parts.transport.alone, parts.purse);
   }
 
   /** Whether the last try must be repeated. */
@@ -116,6 +119,8 @@ export class Uploader {
     try {
       // if it takes longer, another is sending the same uploads
       if ((await within(before, timeout)) === LATE) return;
+      // nobody may know who asked for tokens by what is sent right after
+      if (await this.#filled(scheduled, left())) return;
       let upload = await this.#begin(scheduled);
       let accepted = false;
       while (upload) {
@@ -131,6 +136,13 @@ export class Uploader {
     } finally {
       void before.then(leave);
     }
+  }
+
+  /** Whether this pass was one for tokens. */
+  async #filled(scheduled: boolean, timeout: number): Promise<boolean> {
+    const { purse, store } = this.parts;
+    if (!purse || (await store.read((state) => purse.due(state, scheduled))) === null) return false;
+    return purse.fill((change) => this.#update(change), timeout, scheduled);
   }
 
   /** In one change: drops what is too old, takes an upload, and claims this pass for it. */
@@ -203,7 +215,9 @@ export class Uploader {
     const { maySend, stats, transport } = this.parts;
     if (timeout <= 0 || !maySend()) return null; // consent is checked again, as sealing took time
     try {
-      const answer = await inTime(transport.send(upload.body, timeout), timeout);
+      const { body, token } = upload;
+      const more = token === undefined ? undefined : this.parts.purse?.headers(token);
+      const answer = await inTime(transport.send(body, timeout, more), timeout);
       outcomeOf(answer); // an application's own transport may return anything
       return answer;
     } catch (error) {
@@ -231,7 +245,7 @@ export class Uploader {
   /** Waits.  What is `unseen`, as no connection was made, need not stay as it was sealed. */
   async #postpone(retryAfter: number, unseen: Upload | null): Promise<void> {
     await this.#update((state) => {
-      const unsealed = unseen !== null && sealing.unseal(state, unseen);
+      const unsealed = unseen !== null && sealing.unseal(state, unseen, this.#memory);
       schedule.postpone(state.times, this.parts.now(), retryAfter, this.parts.randomness, unsealed);
     });
   }

@@ -1,8 +1,15 @@
-/** Does what its argument says with the JSON of its input: one-time tokens, by a device, an issuer and an origin of other people. */
+/** Does what its argument says with the JSON of its input: one-time tokens of other people and of ours. */
 
 import { readFileSync } from "node:fs";
 
 import { type IssuerConfig, MediaType, PRIVATE_TOKEN_ISSUER_DIRECTORY, publicVerif, Token, TOKEN_TYPES, TokenChallenge, util } from "@cloudflare/privacypass-ts";
+
+import { allMechanisms } from "../../src/all.js";
+import { toNumber } from "../../src/core/bytes.js";
+import type { Randomness } from "../../src/core/randomness.js";
+import { Client, type ClientOptions, memoryStore, noOptOuts } from "../../src/node.js";
+import { tokens } from "../../src/parts/tokens.js";
+import { blind, finalize } from "../../src/upload/blind_rsa.js";
 
 const MODE = publicVerif.BlindRSAMode.PSS;
 const ALGORITHM = { name: "RSA-PSS", hash: "SHA-384" };
@@ -51,6 +58,25 @@ const programs: Record<string, (input: never) => unknown> = {
   verify: async ({ key, tokens }: { key: string; tokens: string[] }) => {
     const [origin, publicKey] = [new publicVerif.Origin(MODE), await keyOf(key)];
     return Promise.all(tokens.map((token) => origin.verify(Token.deserialize(TOKEN_TYPES.BLIND_RSA, bytesOf(token)), publicKey)));
+  },
+
+  /** The steps of a device of ours with the chances of a vector. */
+  steps: async ({ key, message, salt, factor, answer }: { key: string; message: string; salt: string; factor: string; answer: string }) => {
+    const [modulus, chance] = [toNumber(bytesOf(key).slice(81, -5)), BigInt(`0x${factor}`)];
+    const draws = [toNumber(bytesOf(salt)), chance];
+    const { blinded, inverse } = await blind(bytesOf(message), modulus, { uniform: () => draws.shift()! } as unknown as Randomness);
+    const signature = await finalize(bytesOf(message), modulus, inverse, bytesOf(answer));
+    return { blinded: hex(blinded), signature: signature && hex(signature) };
+  },
+
+  /** What is sent with tokens to a collector, once they are there. */
+  report: async ({ values, patience, ...given }: { values: Record<string, unknown>; patience: number } & Omit<ClientOptions, "mechanisms" | "store" | "consent">) => {
+    const client = new Client({ ...given, mechanisms: [...allMechanisms, tokens], consent: "granted", store: memoryStore(), optOuts: noOptOuts });
+    for (const [name, value] of Object.entries(values)) client.record(name, value);
+    const passes: boolean[] = [];
+    for (let pass = 0; pass < 2; pass++) passes.push((await client.flush(patience)).complete);
+    await client.close();
+    return { passes, counts: Object.fromEntries(Object.entries(client.stats()).filter(([, count]) => count)) };
   },
 
   challenge: (challenge: Challenge) => hex(challengeOf(challenge).serialize()),
