@@ -92,6 +92,25 @@ def waiting(tx: Transaction) -> int:
     return int(count)
 
 
+def token_of(tx: Transaction, upload_id: bytes) -> bytes | None:
+    """Return the one-time token that a sealed upload goes with; None if it was sealed without."""
+    if not _has_tokens(tx):
+        return None
+    row = tx.execute("SELECT token FROM tokens WHERE id = ?", (upload_id,)).fetchone()
+    return None if row is None else bytes(row[0])
+
+
+def discard_token(tx: Transaction, upload_id: bytes) -> None:
+    """Delete the token of an upload that was answered, or was seen by somebody."""
+    if _has_tokens(tx):
+        tx.execute("DELETE FROM tokens WHERE id = ?", (upload_id,))
+
+
+def _has_tokens(tx: Transaction) -> bool:
+    """Return whether this device ever had tokens: ``upload.tokens`` makes the table then."""
+    return tx.execute("SELECT 1 FROM sqlite_master WHERE name = 'tokens'").fetchone() is not None
+
+
 def clear(tx: Transaction) -> int:
     """Delete all that waits, and one-time tokens; return how many reports that were."""
     count = waiting(tx)

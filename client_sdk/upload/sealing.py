@@ -16,6 +16,7 @@ from ..core.limits import MAX_COLUMNS, SIZE_CLASSES, UPLOAD_ID_SIZE
 from ..core.randomness import Randomness
 from ..core.typing import TYPE_CHECKING, Any, Final, TypeAlias
 from ..core.wire import DEVICE, Bounds, Report, columns_of
+from ..storage.outbox import discard_token, token_of
 
 if TYPE_CHECKING:
     from sqlite3 import Cursor
@@ -48,6 +49,15 @@ class SealedUpload:
     def is_new(self) -> bool:
         """Whether this is its first try, so that nobody took it before, unless at the same time."""
         return bool(self.rows)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What it is sent with beside its body."""
+        if self.token is None:
+            return {}
+        from ..core.private_token import HEADER, header_of  # few applications need it
+
+        return {HEADER: header_of(self.token)}
 
 
 class Sealer:
@@ -249,9 +259,11 @@ class Sealer:
         place = upload.upload_id, upload.number
         query = "DELETE FROM uploads WHERE id = ? AND number = ?"
         retracted = tx.execute(query, place).rowcount > 0
-        if retracted and upload.token is not None and self._purse is not None:
-            settle = self._purse.put_back if unseen else self._purse.discard
-            settle(tx, upload.upload_id)
+        if retracted and upload.token is not None:
+            if unseen and self._purse is not None:
+                self._purse.put_back(tx, upload.upload_id)
+            else:
+                discard_token(tx, upload.upload_id)
         return retracted
 
     def _upload_of(self, tx: Transaction, cursor: Cursor) -> SealedUpload | None:
@@ -259,8 +271,8 @@ class Sealer:
         row = cursor.fetchone()
         if row is None:
             return None
-        token = None if self._purse is None else self._purse.token_of(tx, row[0])
-        upload = replace(SealedUpload(*row), token=token)
+        # Also where no tokens are given any more: without its own it would be counted again.
+        upload = replace(SealedUpload(*row), token=token_of(tx, row[0]))
         piece = self._pieces.pop(upload.upload_id, upload)
         return piece if piece.number == upload.number else upload
 

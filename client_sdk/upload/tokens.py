@@ -25,7 +25,6 @@ from ..core.private_token import (
     DIRECTORY_PATH,
     DIRECTORY_TYPE,
     EVERY,
-    HEADER,
     KIND,
     NONCE_SIZE,
     REQUEST_PATH,
@@ -33,7 +32,6 @@ from ..core.private_token import (
     RESPONSE_TYPE,
     Plan,
     challenge_digest,
-    header_of,
     key_id_of,
     modulus_of,
     read_plan,
@@ -177,18 +175,9 @@ class Purse:
         _run(tx, "UPDATE tokens SET sealed = 1 WHERE id = ?", row[0])
         return bytes(row[0]), bytes(row[1])
 
-    def token_of(self, tx: Transaction, upload_id: bytes) -> bytes | None:
-        """Return the token of a sealed upload; None if it was sealed without."""
-        row = _run(tx, "SELECT token FROM tokens WHERE id = ?", upload_id).fetchone()
-        return None if row is None else bytes(row[0])
-
     def put_back(self, tx: Transaction, upload_id: bytes) -> None:
         """Let the token of an upload that nobody has seen pay for another one."""
         _run(tx, "UPDATE tokens SET sealed = 0 WHERE id = ?", upload_id)
-
-    def discard(self, tx: Transaction, upload_id: bytes) -> None:
-        """Delete the token of an upload that was answered, or was seen by somebody."""
-        _run(tx, "DELETE FROM tokens WHERE id = ?", upload_id)
 
     def fill(self, schedule: Schedule, timeout: float, *, scheduled: bool) -> bool:
         """Fetch tokens if it is time to, in place of an upload; return whether it was.
@@ -291,11 +280,6 @@ class Purse:
         refused = isinstance(error, IssuerError)
         wait = REFUSED_FOR if refused else HOUR
         set_property(tx, _DUE, now + wait + self._chance(REFUSED_FOR if refused else MAX_RETRY))
-
-    @staticmethod
-    def headers(token: bytes) -> dict[str, str]:
-        """Return what an upload is sent with beside its body."""
-        return {HEADER: header_of(token)}
 
     def _directory(self, week: int, timeout: float) -> tuple[Plan, _Key]:
         """Return the plan and its key of *week*, both as the application was built to believe."""

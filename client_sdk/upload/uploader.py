@@ -20,7 +20,7 @@ from ..core.typing import TYPE_CHECKING, Any, Final
 from ..core.wire import DEVICE, Bounds
 from ..privacy.consent import ConsentSwitch
 from ..storage import outbox, retired
-from ..storage.outbox import keep_acknowledged
+from ..storage.outbox import discard_token, keep_acknowledged
 from ..storage.store import Store
 from . import sealing
 from .schedule import FIRST_REST, UPLOAD_EVERY, Schedule
@@ -296,8 +296,8 @@ class Uploader:
         accepted = outcome_of(answer) is Outcome.ACCEPTED
         with self._store.transaction() as tx:
             removed = sealing.remove(tx, upload.upload_id)
-            if self._purse is not None:
-                self._purse.discard(tx, upload.upload_id)
+            if upload.token is not None:
+                discard_token(tx, upload.upload_id)
             if removed and accepted and self._sealer.bounds.remembers:
                 keep_acknowledged(tx, upload.body, day_of(self._clock()))
             self._schedule.release(tx)
@@ -311,10 +311,10 @@ class Uploader:
         if timeout <= 0 or not self._may_send:  # consent is checked again, as sealing took time
             return None
         try:
-            if upload.token is None or self._purse is None:
+            if upload.token is None:
                 return self._transport.send(upload.body, timeout)
             send: Any = self._transport.send  # that of an application may take no headers
-            answer: Answer = send(upload.body, timeout, headers=self._purse.headers(upload.token))
+            answer: Answer = send(upload.body, timeout, headers=upload.headers)
             return answer
         except Exception as error:  # noqa: BLE001 - whatever it is, it must not be met in a loop
             lost = isinstance(error, TransportError)

@@ -55,7 +55,7 @@ def site(tmp_path: Path, clock: FakeClock) -> Iterator[IssuerSite]:
 
 
 def device(
-    clock: FakeClock, collector: Collector, issuer: Issuer, folder: Path | None = None
+    clock: FakeClock, collector: Collector, issuer: Issuer | None, folder: Path | None = None
 ) -> Client:
     return Client(
         ENDPOINT,
@@ -155,6 +155,34 @@ def test_a_retry_sends_the_same_bytes_with_the_same_token(
     first, second = collector.sent
     assert first == second
     assert first[1] is not None
+    client.close()
+
+
+def test_an_application_without_an_issuer_sends_what_was_sealed_with_a_token_as_it_was(
+    tmp_path: Path, site: IssuerSite, clock: FakeClock
+) -> None:
+    """The collector remembers the id by the token: without it, a retry would be counted again."""
+    before, after = Collector(TransportError("lost")), Collector()
+    client = device(clock, before, site.issuer(), tmp_path)
+    client.record("dark", True)
+    client.flush()
+    clock.advance(seconds=1)
+    client.flush()
+    client.close()
+
+    client = device(clock, after, None, tmp_path)
+    client.record("beta", True)
+    while client.stats()["uploaded"] < 2:
+        clock.advance(days=0.5)
+        client.flush()
+
+    (lost,) = before.sent
+    assert lost[1] is not None
+    assert lost in after.sent
+    assert {header for _, header in after.sent} == {None, lost[1]}
+    with client._engine.store.transaction() as tx:
+        sealed = tx.execute("SELECT count(*) FROM tokens WHERE sealed").fetchone()
+    assert sealed == (0,)
     client.close()
 
 
