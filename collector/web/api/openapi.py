@@ -192,7 +192,8 @@ def _operation(view: Any, operation: Operation) -> dict[str, Any]:
         content = {kind: {"schema": schema_of(forms)} for kind, forms in operation.takes.items()}
         described["requestBody"] = {"required": True, "content": content}
     if operation.carries:
-        described["requestBody"] = {"required": True, "content": {operation.carries: {}}}
+        content = {operation.carries: {"schema": {"type": "string", "format": "binary"}}}
+        described["requestBody"] = {"required": True, "content": content}
     return described
 
 
