@@ -29,7 +29,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ from .composition import Profile
 _ROUNDED: Final = 1 + 1e-12  # of a variation that was computed in floats
 _NEAR: Final = 1e-5  # of itself: how near a stated end is to the other side
 _MOST_STEPS: Final = 64
+_TABLE: Final = 1 << 18  # numbers whose factorials are kept: 4 MB
 _CROWD: Final = 1_000  # devices, up to which spreading can cost more than less variation gains
 _SLACK: Final = 1e-6  # of delta: kept back for rounding, and as much for what is not summed
 _TAIL: Final = 20.0  # standard deviations of a binomial tail, from above its mean, that are summed
@@ -255,12 +256,12 @@ class _Sum:
 
     def _tails(self, least: _Floats) -> tuple[_Floats, _Floats]:
         """Return Pr[Bin(m - 1, 1/2) >= least] of every m, and the chance of least - 1."""
-        edge = _binomial(self.m - 1, least - 1, 0.5)
-        size = float(self.first - 1)
-        beyond = np.arange(_TAIL * math.sqrt(size + 1) + 2)
-        begin = _binomial(size, least[:, :1] + beyond, 0.5).sum(axis=1, keepdims=True)
+        edge = _halves(self.m - 1, least - 1)
+        size = self.m[:1] - 1
+        beyond = np.arange(_TAIL * math.sqrt(size[0] + 1) + 2)
+        begin = _halves(size, least[:, :1] + beyond).sum(axis=1, keepdims=True)
         rises = np.diff(least) > 0
-        lost = np.where(rises, _binomial(self.m[1:] - 1, least[:, :-1], 0.5), 0.0)
+        lost = np.where(rises, _halves(self.m[1:] - 1, least[:, :-1]), 0.0)
         steps = np.cumsum(edge[:, :-1] / 2 - lost, axis=1)
         tails = begin + np.concatenate((np.zeros_like(begin), steps), axis=1)
         return np.maximum(tails, 0.0), edge
@@ -324,6 +325,29 @@ def _binomial(size: _Floats | float, count: _Floats, chance: float) -> _Floats:
     )  # fmt: skip
     law[inner] = np.exp(exponent) * np.sqrt(n / (2 * math.pi * k * rest))
     return law
+
+
+def _halves(size: _Floats, count: _Floats) -> _Floats:
+    """Return Pr[Bin(size, 1/2) = count], 0 where the count is none; the same by a table."""
+    if size.max(initial=0) >= _TABLE:
+        return _binomial(size, count, 0.5)
+    within = (count >= 0) & (count <= size)
+    n, logs = size.astype(np.int64), _log_factorials()
+    k = np.where(within, count, 0).astype(np.int64)
+    nats = (logs[n] - logs[k] - logs[n - k]).astype(np.float64) - n * math.log(2)
+    return np.where(within, np.exp(nats), 0.0)
+
+
+@lru_cache(maxsize=1)
+def _log_factorials() -> NDArray[Any]:
+    """Return ln(n!) of the first numbers, by Stirling's formula and its correction."""
+    n = np.arange(_TABLE, dtype=np.longdouble)
+    n[0] = 1
+    nats: NDArray[Any] = (
+        np.log(2 * np.pi * n) / 2 + n * np.log(n) - n + _correction(n.astype(np.float64))
+    )
+    nats[0] = 0
+    return nats
 
 
 def _deviance(count: _Floats, mean: _Floats) -> _Floats:
