@@ -28,7 +28,7 @@ class Scale(NamedTuple):
     rate: float  # uploads a second and device
 
 
-SMALL = pytest.param(Scale(4, 12, 2.5), id="small")
+SMALL = pytest.param(Scale(2, 12, 2.5), id="small")
 FULL = pytest.param(Scale(100, 100, 0.5), id="full", marks=pytest.mark.faults)
 
 
