@@ -1,9 +1,10 @@
 """What a relay costs: processor time and memory a message, and how large its batches become.
 
 Run: ``python -m benchmarks relay``.  A real ``hearsay relay`` on loopback, to a gateway that
-answers at once.  Devices are connections from 128 networks of 127.0.0.0/8 (Linux), each with one message of
-1,207 bytes, the smallest sealed upload.  The table of batches is a simulation: messages come at
-chance moments, each from a network of its own, and a batch leaves with 100 of them or by the clock.
+answers at once.  Devices are connections from 128 networks of 127.0.0.0/8 (Linux), each with one
+message of 1,207 bytes, the smallest sealed upload.  The table of batches is a simulation: messages
+come at chance moments, each from a network of its own, and a batch leaves with 100 of them or by
+the clock.
 """
 
 from __future__ import annotations

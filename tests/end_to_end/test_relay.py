@@ -35,6 +35,7 @@ from tests.support.crowds.uploads import WRITE_KEY
 from tests.support.device.loopback import running
 from tests.support.device.tls import CERTIFICATES, TRUSTED
 from tests.support.faults.proxy import read_message
+from tests.support.sites.raw_requests import SMUGGLING, exchange, statuses
 from tests.support.sites.relayed import (
     GOOD,
     OpaqueGateway,
@@ -263,6 +264,26 @@ def test_messages_that_trickle_hold_up_nobody(relay: Relay) -> None:
             slow.enter_context(connection).sendall(request_of(b"x" * 1_000)[:-900])
 
         assert len(relay.send(b"honest")) == ANSWER_SIZE
+
+
+def test_what_is_no_plain_request_is_refused_or_read_in_one_way(
+    relay: Relay, gateway: OpaqueGateway
+) -> None:
+    """Two lengths, a length beside a coding, and forty such forms: none passes anything on."""
+    gateway.came.clear()
+
+    def send(form: bytes) -> bytes:
+        return exchange(socket.create_connection(("127.0.0.1", relay.port), 1.0), form)
+
+    with ThreadPoolExecutor(len(SMUGGLING)) as devices:
+        said = list(devices.map(send, SMUGGLING.values()))
+
+    found = [status for answer in said for status in statuses(answer)]
+    assert len(said) >= 40
+    assert found
+    assert all(400 <= status < 500 for status in found)
+    assert gateway.came == []
+    assert len(relay.send(b"honest")) == ANSWER_SIZE
 
 
 def test_a_relay_that_is_asked_to_stop_answers_those_who_wait(

@@ -17,9 +17,11 @@ import pytest
 import requests
 
 from client_sdk import Client, Issuer
+from client_sdk.core.epoch import HOUR
 from client_sdk.core.wire import base64url
 from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.registry import Registry
+from client_sdk.upload.tokens import MAX_RETRY
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, bearer
 from tests.support.device.loopback import running
 from tests.support.sites.relayed import Relay, started
@@ -34,7 +36,9 @@ ROOT: Final = Path(__file__).parents[2]
 REGISTRY: Final = ROOT / "examples" / "metrics.toml"
 OPERATOR: Final = "Example Relay e.V."
 DEVICES: Final = 3
+TOKENS: Final = 9  # of an identity and week
 LATER: Final = 120.0  # seconds; longer than the first wait after a failure
+ASK_AGAIN: Final = MAX_RETRY + 2 * HOUR  # seconds until an issuer that was away is asked again
 
 
 class Walk(NamedTuple):
@@ -46,6 +50,16 @@ class Walk(NamedTuple):
     plan: str
     issuer: Tap
     relay_port: int
+
+    @contextmanager
+    def issuing(self) -> Iterator[Relay]:
+        """Run the issuer until the block ends; it keeps its count of tokens."""
+        port = self.issuer.target
+        words = ["-m", "collector", "issuer", str(self.folder / "issuer-keys"), "--port", str(port)]
+        words += ["--attest", f"secret={self.folder / 'machines.secret'}"]
+        words += ["--state", str(self.folder / "issued.sqlite3")]
+        with started(words, port, self.folder / "issuer.log") as running_one:
+            yield running_one
 
     @contextmanager
     def relay(self) -> Iterator[Relay]:
@@ -98,7 +112,7 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walk]:
     folder = tmp_path_factory.mktemp("walk")
     (folder / "store").mkdir()
     relay_key = hearsay(folder, "oblivious-key", "new", "oblivious-keys").strip()
-    name = ("--name", "localhost", "--weeks", "2", "--tokens", "9")
+    name = ("--name", "localhost", "--weeks", "2", "--tokens", str(TOKENS))
     said = hearsay(folder, "issuer-keys", "new", "issuer-keys", *name)
     (folder / "machines.secret").write_text(secrets.token_hex(32))
     (folder / "machines.secret").chmod(0o600)
@@ -108,16 +122,11 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walk]:
         "HEARSAY_REQUIRE_TOKEN": "1",
         "HEARSAY_RELAY_OPERATOR": OPERATOR,
     }
-    port = free_port()
-    issuing = ["-m", "collector", "issuer", str(folder / "issuer-keys"), "--port", str(port)]
-    issuing += ["--attest", f"secret={folder / 'machines.secret'}"]
-    issuing += ["--state", str(folder / "issued.sqlite3")]
     with ExitStack() as stack:
         enter = stack.enter_context
         store = folder / "store"
         site = enter(running_site(store, REGISTRY, WRITE_KEY, READ_TOKEN, settings=settings))
-        enter(started(issuing, port, folder / "issuer.log"))
-        tap = enter(running(Tap(port)))
+        tap = enter(running(Tap(free_port())))
         plan = re.findall(r"^plan (\S+):", said, re.MULTILINE)[0]
         yield Walk(site, folder, relay_key, plan, tap, free_port())
 
@@ -127,7 +136,7 @@ def test_reports_reach_the_pages_through_relay_and_issuer_though_the_relay_dies(
 ) -> None:
     """The first by the documented commands; the second dies on its way, and counts once."""
     for number in range(DEVICES):
-        with walk.relay(), walk.device(number) as client:
+        with walk.issuing(), walk.relay(), walk.device(number) as client:
             client.record("theme", "dark")
             client.flush()  # fetches tokens; what follows, or the end, sends
             assert client.flush().complete
@@ -151,6 +160,23 @@ def test_reports_reach_the_pages_through_relay_and_issuer_though_the_relay_dies(
     assert page.count(f"{DEVICES} of {DEVICES} reports") == 2  # relayed, and attested
     assert "Shuffled ε: none is stated" in page
     assert OPERATOR in walk.ask("/privacy/people").text
+
+
+def test_an_issuer_that_dies_costs_no_report_and_gives_nobody_more_tokens(walk: Walk) -> None:
+    """While it is away the report waits; when it is back it knows what it gave before it died."""
+    with walk.relay(), walk.device(DEVICES) as client:
+        client.record("theme", "light")
+        with walk.issuing() as issuer:
+            issuer.process.kill()
+            assert not client.flush().complete
+    with walk.issuing() as issuer, walk.relay(), walk.device(DEVICES, ASK_AGAIN) as client:
+        client.flush()  # fetches
+        issuer.process.kill()
+        assert client.flush().complete
+
+    assert walk.site.wait_for_reports("theme", DEVICES + 1) == DEVICES + 1
+    [path] = walk.folder.glob(f"device {DEVICES}/*.sqlite3")
+    assert len(kept(path)) == TOKENS - 1
 
 
 def test_an_issuer_learns_nothing_of_reports_and_would_know_no_token_again(walk: Walk) -> None:
