@@ -24,7 +24,7 @@ from tests.support.device.issuing import SECRET
 from tests.support.sites.site import Site, running_site
 from tests.support.store.servers import needs_real
 
-pytestmark = [pytest.mark.real, needs_real]
+pytestmark = [pytest.mark.real, needs_real, pytest.mark.slow]  # beside test_relay_and_issuer
 
 HEARSAY: Final = (sys.executable, "-m", "collector")
 MACHINE: Final = "canary-laptop-7"

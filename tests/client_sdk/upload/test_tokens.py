@@ -139,6 +139,27 @@ def test_a_device_fetches_for_the_week_to_come_and_spends_then(
     client.close()
 
 
+def test_the_pass_of_the_schedule_that_fetches_sends_nothing_for_hours(
+    site: IssuerSite, clock: FakeClock, tmp_path: Path
+) -> None:
+    """Whoever knows both moments learns nothing from their order."""
+    collector = Collector()
+    client = device(clock, collector, site.issuer(), tmp_path / "device")
+    client.record("dark", True)
+    engine = client._engine
+    while not asked(site):
+        clock.advance(seconds=1_800)
+        engine.upload(60.0)
+    fetched = clock()
+
+    while not collector.sent:
+        clock.advance(seconds=300)
+        engine.upload(60.0)
+
+    assert 2 * 3_600 <= clock() - fetched <= 6 * 3_600 + 300 + 3_600  # and a rest, after a start
+    client.close()
+
+
 @pytest.mark.parametrize("failure", [503, TransportError("lost"), 403])
 def test_a_retry_sends_the_same_bytes_with_the_same_token(
     site: IssuerSite, clock: FakeClock, failure: int | Exception
