@@ -87,6 +87,12 @@ def leaves_empty(operation: Any, url: str) -> bool:
     return bool(empty) and all(name in known and may_be_empty(known[name]) for name in empty)
 
 
+def leaves_out(case: Any, url: str) -> bool:
+    """Whether a field of the query is not on the wire, as an empty list is none: nobody sees it."""
+    sent = {name for name, _ in parse_qsl(urlsplit(url).query, keep_blank_values=True)}
+    return not {str(name) for name in case.query or ()} <= sent
+
+
 def may_be_empty(schema: Any) -> bool:
     """Whether a parameter of this form may be sent as an empty text."""
     texts = [schema, *schema.get("anyOf", ()), schema.get("items", {})]
@@ -123,11 +129,28 @@ def test_a_request_made_from_the_document_is_answered_as_it_says(
         answer = case.call(base_url=site.url, session=session, headers=headers, timeout=PATIENCE)
         # A refusal of the HTTP server itself is no verdict on what the request says; and a null or
         # an empty list goes as "", which the document allows where a form leaves a field empty.
-        is_told = answer.status_code == 431 or leaves_empty(operation, answer.request.url or "")
+        url = answer.request.url or ""
+        is_told = answer.status_code == 431 or leaves_empty(operation, url) or leaves_out(case, url)
         more = CHECKS.get_by_names(["negative_data_rejection"] * is_told)
         case.validate_response(answer, excluded_checks=[*left_out, *more])
 
     law()
+
+
+def test_a_field_that_goes_as_nothing_is_known_from_one_that_is_seen(
+    site: AttackedSite, document: Any, session: requests.Session
+) -> None:
+    """The server refuses a field that it does not know, and cannot refuse what was never sent."""
+    statuses: dict[bool, int] = {}
+    values: tuple[Any, ...] = ("x", [])
+    for value in values:
+        case = operation_of(document, "GET /ask").Case(query={"unknown": value})
+        answer = case.call(
+            base_url=site.url, session=session, headers=bearer(READ_TOKEN), timeout=PATIENCE
+        )
+        statuses[leaves_out(case, answer.request.url or "")] = answer.status_code
+
+    assert statuses == {False: 400, True: 200}
 
 
 def test_a_document_that_does_not_tell_the_truth_would_be_caught(
