@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from client_sdk.core.epoch import ONCE
 from client_sdk.privacy.wording import counted
 
 from ..core.config import Config
@@ -49,7 +50,7 @@ def check_config(strict: bool, as_json: bool) -> None:
     from ..operations.doctor.checkup import check_settings, shown
 
     config = Config.from_env()
-    findings = [*check_settings(config), *_of_boards(config)]
+    findings = [*check_settings(config), *_of_boards(config), *_of_watches(config)]
     if not as_json:
         for line in shown(config):
             click.echo(line)
@@ -79,6 +80,26 @@ def _of_boards(config: Config) -> Iterator[Finding]:
         what = f"{config.boards} names metrics that no registry has: {', '.join(unknown)}"
         why = "their panels have no answer"
         yield Finding(WARNING, "boards", what, why, "correct the names, or remove the panels")
+
+
+def _of_watches(config: Config) -> Iterator[Finding]:
+    """Yield what is found of the file of watches: one that is wrong is raised, as at the start."""
+    from ..core.catalog import Catalog
+    from ..operations.doctor.findings import GOOD, WARNING, Finding
+    from ..workspace.watch.evaluation import metric_of
+    from ..workspace.watch.rules import read as read_watches
+
+    if not config.watches:
+        return
+    file, catalog = read_watches(config.watches), Catalog.from_files(config.registry_paths)
+    number = len(file.watch)
+    yield Finding(GOOD, "watches", f"{number} watch{'' if number == 1 else 'es'}")
+    metrics = {watch.name: metric_of(watch, catalog) for watch in file.watch}
+    never = [name for name, of in metrics.items() if of is None or of.every == ONCE]
+    if never:
+        what = f"{config.watches} has watches that can never be computed: {', '.join(never)}"
+        why = "no registry has their metric, or it is reported once"
+        yield Finding(WARNING, "watches", what, why, "run hearsay watch --check, and correct them")
 
 
 def _tell(findings: Sequence[Finding], strict: bool, as_json: bool) -> None:

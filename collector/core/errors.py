@@ -35,7 +35,7 @@ CollectorError
 ├── TokenError (PermissionError)          no one-time token, or one that is not good for this
 ├── QuotaExhaustedError                   the key has sent all that it may send today
 ├── ManyTalliesError                      the key has begun as many tallies as it may today
-├── TooFastError                          the key sends faster than it may
+├── TooFastError                          a key, a log-in or a link is used too often
 ├── OverloadedError                       the collector takes no more now; nothing was stored
 ├── BusyError                             too many large questions at once
 ├── SlowBodyError                         the body did not arrive in time; nothing was stored
@@ -264,7 +264,7 @@ class ManyTalliesError(CollectorError):
 
 
 class TooFastError(CollectorError):
-    """The key sends faster than it may.  Nothing was stored."""
+    """A key, a log-in or a shared link is used too often for now.  Nothing was stored."""
 
 
 class OverloadedError(CollectorError):

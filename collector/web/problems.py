@@ -81,7 +81,7 @@ _STATUS: Final[tuple[tuple[type[Exception], int, str, str], ...]] = (
     (ManyTalliesError, 429, "many-tallies", "The key has begun as many tallies as it may today"),
     (DamagedTallyError, 500, "damaged-tally", "The stored counts of this metric are damaged"),
     (BusyError, 429, "busy", "Too many large queries are running"),
-    (TooFastError, 429, "too-fast", "The key sends faster than it may"),
+    (TooFastError, 429, "too-fast", "Too much in a short time; try again in a minute"),
     (OverloadedError, 503, "overloaded", "The collector is overloaded; try again later"),
     (StorageUnavailableError, 503, "store-unavailable", "The store does not answer; try again"),
     (StorageFullError, 503, "store-full", "The store is full; try again later"),

@@ -19,6 +19,7 @@ from werkzeug.wrappers import Response
 from client_sdk import __version__
 from client_sdk.core.errors import UnknownMetricError
 
+from ...core.catalog import Catalog
 from ...core.credentials import ASK, OPERATE, VIEW, Credential
 from ...core.errors import QueryError
 from ...query.window import RANGES
@@ -45,6 +46,8 @@ EARLIER_PARAMETERS: Final = (
 _HTML: Final = "text/html"
 _API: Final = "/v1/"
 _UNAUTHORIZED: Final = 401
+_OF_METRICS: Final = frozenset({"ask.ask_page", "compare.compare"})
+_KEPT: Final = ("range", "from", "to")  # of an address, in another app
 _SEE_OTHER: Final = 303
 # What is wrong with the store, to an operator; the document speaks to devices.
 _OF_THE_STORE: Final[Mapping[str, str]] = {
@@ -106,11 +109,10 @@ def _apps_of(credential: Credential | None) -> list[dict[str, Any]]:
     catalog = services().keyring.view(credential)
     if len(catalog.apps) < 2:
         return []
-    place = request.view_args or {}
-    here = place.get("app", "")
-    if not here and request.endpoint == "metric.metric_page":
+    here, name = (request.view_args or {}).get("app", ""), _metric_shown()
+    if not here and name:
         with suppress(UnknownMetricError, QueryError):
-            here = catalog.metric(place["name"]).app
+            here = catalog.metric(name).app
     every = {"title": "All apps", "url": url_for("overview.overview"), "is_here": False}
     every["is_here"] = request.endpoint == "overview.overview"
     return [
@@ -118,12 +120,36 @@ def _apps_of(credential: Credential | None) -> list[dict[str, Any]]:
         *(
             {
                 "title": app,
-                "url": url_for("overview.app_overview", app=app),
+                "url": _page_in(app, name, catalog),
                 "is_here": app == here,
             }
             for app in catalog.apps
         ),
     ]
+
+
+def _metric_shown() -> str:
+    """Return the name of the one metric that this page is about, "" if it is about none."""
+    if request.endpoint == "metric.metric_page":
+        return str((request.view_args or {})["name"])
+    names = request.args.getlist("metric") if request.endpoint in _OF_METRICS else []
+    return names[0] if len(names) == 1 else ""
+
+
+def _page_in(app: str, name: str, catalog: Catalog) -> str:
+    """Return the address of this page about the metric of the same *name* in *app*, if it has one.
+
+    Else it is that of the overview of *app*.  The time that was chosen stays; other choices need
+    not mean anything there.
+    """
+    bare = name.rpartition("/")[2]
+    address = f"{app}/{bare}"
+    if name and any((metric.app, metric.name) == (app, bare) for metric in catalog):
+        kept = {key: request.args[key] for key in _KEPT if request.args.get(key)}
+        if request.endpoint == "metric.metric_page":
+            return url_for("metric.metric_page", name=address, **kept)
+        return url_for(request.endpoint or "", metric=address, **kept)
+    return url_for("overview.app_overview", app=app)
 
 
 def utc(moment: int) -> str:

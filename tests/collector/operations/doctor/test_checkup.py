@@ -57,6 +57,24 @@ def test_good_settings_are_shown_without_their_secrets_and_nobody_is_asked(run: 
     assert [s for s in (PASSWORD, WRITE_KEY, READ_TOKEN) if s in done.output] == []
 
 
+def test_the_file_of_watches_is_read_and_what_can_never_be_computed_is_named(
+    run: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "watches.toml"
+    watch = '[[watch]]\nname = "{}"\nmetric = "{}"\nabove = 0.5\nitem = "home"\n'
+    path.write_text(watch.format("good", "page"), encoding="utf-8")
+    good = run("check-config", "--strict", HEARSAY_WATCHES=str(path))
+    path.write_text(watch.format("good", "page") + watch.format("lost", "nowhere"), "utf-8")
+    lost = run("check-config", HEARSAY_WATCHES=str(path))
+    path.write_text("[[watch]]\nname = 1\n", encoding="utf-8")
+    broken = run("check-config", HEARSAY_WATCHES=str(path))
+
+    assert "1 watch" in good.output
+    assert "can never be computed" not in good.output
+    assert (lost.exit_code, "can never be computed: lost" in lost.output) == (0, True)
+    assert (broken.exit_code, "watch" in broken.output) == (1, True)
+
+
 def test_a_heartbeat_that_cannot_be_written_is_named_with_status_1(run: Run) -> None:
     done = run("check-config", HEARSAY_HEARTBEAT="/nowhere/beat")
 

@@ -168,3 +168,33 @@ def test_an_upload_of_one_app_is_not_of_the_other_though_defined_alike(tmp_path:
 def test_two_apps_that_define_a_metric_alike_do_not_start(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="separate = true"):
         app_of(tmp_path, registry_text(), other_text(separate=False))
+
+
+@pytest.mark.parametrize(
+    ("path", "other"),
+    [
+        ("/metric/test/page?range=7d&item=home", "/metric/other/page?range=7d"),
+        ("/ask?metric=test/page&verb=top_k&range=14d", "/ask?metric=other/page&range=14d"),
+        ("/compare?metric=test/page&by=time", "/compare?metric=other/page"),
+        ("/privacy", "/apps/other"),
+    ],
+)
+def test_the_switch_leads_to_the_same_page_of_the_other_app(
+    client: FlaskClient, path: str, other: str
+) -> None:
+    """With the time that was chosen; what else was chosen need not mean anything there."""
+    text = get(client, path).text
+
+    switch = text.partition('aria-label="Apps"')[2].partition("</nav>")[0]
+    assert f'href="{escape(other)}"' in switch
+    assert get(client, other).status_code == 200
+
+
+def test_the_switch_leads_to_the_overview_of_an_app_without_such_a_metric(tmp_path: Path) -> None:
+    """A link never opens a page that says that there is nothing."""
+    text = other_text().replace("[metrics.page]", "[metrics.entry]")
+    client = app_of(tmp_path, registry_text(), text).test_client()
+
+    switch = get(client, "/metric/test/page").text.partition('aria-label="Apps"')[2]
+
+    assert 'href="/apps/other"' in switch.partition("</nav>")[0]

@@ -480,11 +480,14 @@ def test_a_link_that_is_forged_revoked_or_opened_too_often_is_a_page_that_says_s
     [link] = desk.workspace.links.documents()
     forged = desk.get(path[:-1] + ("A" if path[-1] != "A" else "B"), "")
     often = [desk.get(path, "").status_code for _ in range(61)]
+    late = desk.get(path, "").text
     desk.post(f"/share/{link.name}/revoke", version="1")
     other = Desk(desk.app, MemoryStorage())  # whose store has another secret
 
     assert (forged.status_code, "There is nothing at this address" in forged.text) == (404, True)
     assert often == [200] * 60 + [429]
+    assert "link: is opened more than 60 times a minute" in late
+    assert "The key" not in late
     assert other.get(path, "").status_code == 404
     fresh = create_app(
         desk.app.extensions["hearsay"].config,
