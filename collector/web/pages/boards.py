@@ -21,10 +21,10 @@ from ...workspace.documents import Panel as BoardPanel
 from ...workspace.shelf import Shelf, app_of, is_visible, knows, place_of
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import author, reader, scope, visible
-from ..forms import FORM, LARGE_FORM, FormFault, form_of
+from ..forms import FORM, LARGE_FORM, FormFault, fault_of, form_of
 from ..services import services
 from .choices import WORDS, Choices, choices_of, require_known
-from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
+from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown, wants_page
 from .metric import BEFORE_PARAMETER, leads_of
 from .panels import PERIODS, Answers, Panel, PanelRequest
 
@@ -124,12 +124,26 @@ def pin_page() -> ResponseReturnValue:
     """Ask on which board a question is to be pinned, and how its panel is called."""
     require_known(request.args, _PIN)
     query = known_question(request.args.get("q", ""))
+    return _pin_form(query, request.args.get("title", "")[:120] or "Untitled")
+
+
+def _pin_form(
+    query: Query, title: str, board: str = "", new: str = "", fault: FormFault | None = None
+) -> ResponseReturnValue:
+    """Return the form that pins *query*.
+
+    Args: title, board, new: what was typed and not kept, because of *fault*.
+    """
     boards = [board for board in readable_boards() if not board.is_from_file]
     return shown(
         "pin.html",
+        400 if fault else 200,
         here=HERE,
         question=as_json(query),
-        title=request.args.get("title", "")[:120] or "Untitled",
+        title=title,
+        chosen=board,
+        typed=new,
+        fault=fault or FormFault("", ""),
         boards=sorted(boards, key=lambda board: board.content.title.casefold())[:MOST_SHOWN],
         new=NEW,
         questions=QUESTIONS,
@@ -149,11 +163,31 @@ def pin() -> ResponseReturnValue:
     """Add a question to a board, to a new one, or to the saved questions."""
     form = form_of(PinForm, LARGE_FORM)
     query = known_question(form.q)
+    try:
+        return redirect(_pinned(query, form), SEE_OTHER)
+    except QueryError as error:
+        if not wants_page():
+            raise
+        fault = _fault_of_pin(error, form)
+        return _pin_form(query, form.title, form.board, form.new, fault)
+
+
+def _fault_of_pin(error: QueryError, form: PinForm) -> FormFault:
+    """Return what is wrong, beside the title that it is about: the panel's, or the new board's."""
+    place, _, rule = str(error).partition(": ")
+    if place == "title" and form.board == NEW and form.new:
+        return FormFault("new", f"Title of a new board {rule}.")
+    is_title = place == "title" or place.endswith(".title")
+    return FormFault("title", f"Title of the panel {rule}.") if is_title else fault_of(error, {})
+
+
+def _pinned(query: Query, form: PinForm) -> str:
+    """Keep *query* where *form* says, and return the address of that.  Raises QueryError."""
     workspace, names = services().workspace, tuple(query.metrics)
     app = app_of(names, visible(), services().catalog)
     if form.board == QUESTIONS:
         workspace.questions.add(SavedQuestion(form.title, query, app), author())
-        return redirect(url_for(HERE), SEE_OTHER)
+        return url_for(HERE)
     panel = BoardPanel(form.title, query)
     if form.board == NEW:
         title = form.new or form.title
@@ -162,7 +196,7 @@ def pin() -> ResponseReturnValue:
         document = board_of(form.board)
         board = with_panel(document.content, panel)
         workspace.boards.replace(document.name, document.version, board, author())
-    return redirect(url_for("boards.board_page", key=document.name), SEE_OTHER)
+    return url_for("boards.board_page", key=document.name)
 
 
 def with_panel(board: Board, panel: BoardPanel) -> Board:

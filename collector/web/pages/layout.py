@@ -145,7 +145,7 @@ def _page_in(app: str, name: str, catalog: Catalog) -> str:
     bare = name.rpartition("/")[2]
     address = f"{app}/{bare}"
     if name and any((metric.app, metric.name) == (app, bare) for metric in catalog):
-        kept = {key: request.args[key] for key in _KEPT if request.args.get(key)}
+        kept: dict[str, Any] = {key: request.args[key] for key in _KEPT if request.args.get(key)}
         if request.endpoint == "metric.metric_page":
             return url_for("metric.metric_page", name=address, **kept)
         return url_for(request.endpoint or "", metric=address, **kept)

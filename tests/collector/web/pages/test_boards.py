@@ -262,6 +262,7 @@ def test_a_board_is_full_at_some_time(desk: Desk) -> None:
     full = desk.post("/pin", q=QUESTION, title="one more", board=name)
 
     assert (full.status_code, "24 panels, as many as fit" in full.text) == (400, True)
+    assert "Title of the panel board" not in full.text
 
 
 def test_another_time_is_chosen_for_all_panels_of_a_board(desk: Desk) -> None:
@@ -628,3 +629,29 @@ def test_a_board_draws_earlier_periods_and_leads_on_but_not_by_a_link(desk: Desk
     assert '<a href="/metric/' in plain
     assert desk.get(f"/board/{name}?before=ever").status_code == 400
     assert 'href="/metric/' not in desk.get(desk.link(board=name), "").text
+
+
+@pytest.mark.parametrize(
+    ("form", "wrong"),
+    [
+        ({"title": " ", "board": "questions"}, "Title of the panel must be 1 to 120"),
+        ({"title": "x" * 121, "board": "new", "new": "N"}, "Title of the panel must be 1 to 120"),
+        ({"title": "mine", "board": "new", "new": "y" * 121}, "Title of a new board must be 1"),
+    ],
+)
+def test_a_pin_that_breaks_a_rule_is_shown_again_with_what_was_typed(
+    desk: Desk, form: dict[str, str], wrong: str
+) -> None:
+    refused = desk.post("/pin", q=QUESTION, **form)
+    shown = Page(refused.text)
+
+    assert refused.status_code == 400
+    assert wrong in refused.text
+    assert form["title"] in shown.values("value", "input")
+    assert form.get("new", "") in shown.values("value", "input")
+    assert f'value="{form["board"]}" selected' in refused.text
+    assert desk.post("/pin", q=QUESTION, title="good", board="questions").status_code == 303
+    as_program = desk.browser().post(
+        "/pin", data={"q": QUESTION, **form}, headers={**OURS, "Accept": "application/json"}
+    )
+    assert as_program.mimetype == "application/problem+json"
