@@ -14,8 +14,11 @@ import pytest
 import requests
 
 from client_sdk.core.limits import MAX_DEVICE_BODY
+from client_sdk.core.oblivious import PATH as OBLIVIOUS
+from client_sdk.core.oblivious import REQUEST_TYPE
 from client_sdk.upload.transport import RequestsTransport
 from collector.demo.demo import free_port
+from collector.intake.capsules import MAX_CAPSULE
 from collector.intake.wire import JSON, MSGPACK
 from tests.hostile.conftest import LISTED
 from tests.hostile.test_nginx import QUIET, gateway_body
@@ -125,6 +128,22 @@ def test_a_body_of_chunks_that_is_too_long_is_never_taken(
     )
 
     assert answer.status_code in {413, 502}
+
+
+@pytest.mark.parametrize(("more", "status"), [(0, 404), (4_096, 413)])
+def test_a_capsule_as_long_as_any_passes_the_proxy(
+    caddy: Caddy, session: requests.Session, more: int, status: int
+) -> None:
+    """Law: the collector answers it; here it has no keys, so 404.  Longer ones end at the proxy."""
+    answer = session.post(
+        f"{caddy.url}{OBLIVIOUS}",
+        data=bytes(MAX_CAPSULE + more),
+        headers={"Content-Type": REQUEST_TYPE},
+        timeout=PATIENCE,
+    )
+
+    assert answer.status_code == status
+    assert (b"urn:hearsay:" in answer.content) == (status == 404)
 
 
 def test_the_page_of_a_listed_origin_reports_through_the_proxy(

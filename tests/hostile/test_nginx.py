@@ -13,8 +13,11 @@ import pytest
 import requests
 
 from client_sdk.core.limits import MAX_DEVICE_BODY
+from client_sdk.core.oblivious import PATH as OBLIVIOUS
+from client_sdk.core.oblivious import REQUEST_TYPE
 from client_sdk.core.wire import Column
 from client_sdk.upload.transport import RequestsTransport
+from collector.intake.capsules import MAX_CAPSULE
 from collector.intake.wire import JSON, MSGPACK
 from tests.hostile.conftest import LISTED
 from tests.support.crowds.uploads import (
@@ -67,6 +70,22 @@ def test_a_device_reports_through_the_proxy(nginx: Nginx, session: requests.Sess
     answer = transport.send(good(JSON, today()), PATIENCE)
 
     assert answer.status == 202
+
+
+@pytest.mark.parametrize(("more", "status"), [(0, 404), (4_096, 413)])
+def test_a_capsule_as_long_as_any_passes_the_proxy(
+    nginx: Nginx, session: requests.Session, more: int, status: int
+) -> None:
+    """Law: the collector answers it; here it has no keys, so 404.  Longer ones end at the proxy."""
+    answer = session.post(
+        f"{nginx.url}{OBLIVIOUS}",
+        data=bytes(MAX_CAPSULE + more),
+        headers={"Content-Type": REQUEST_TYPE},
+        timeout=PATIENCE,
+    )
+
+    assert answer.status_code == status
+    assert (b"urn:hearsay:" in answer.content) == (status == 404)
 
 
 @pytest.mark.parametrize("origin", [LISTED, "https://elsewhere.example"])
