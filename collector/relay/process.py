@@ -43,6 +43,7 @@ PATIENT_S: Final = RELAY_WAIT_CHILD - CARRY_S - 5.0
 MOST_PATIENT_S: Final = RELAY_WAIT - CARRY_S - 5.0
 GRACE_S: Final = 8.0  # seconds to end in; supervisors kill after 10 or more
 _CONNECTIONS: Final = 10_000  # each holds a message that waits
+_OWN_FILES: Final = 64  # open files beside them: the way to the gateway, above all
 _QUEUE: Final = 1_024  # connections that the system keeps waiting
 _HEADERS_MS: Final = 5_000  # milliseconds in which the headers of a request must have come
 _BUFFER: Final = 16 * 1024  # bytes of headers, and of a body at a time
@@ -110,6 +111,23 @@ def _require_free(host: str, port: int) -> None:
             raise ConfigError("--port", port, f"cannot be listened on: {error}") from None
 
 
+def _most_connections() -> int:
+    """Return how many connections there may be, after raising the limit of open files.
+
+    With a file open for each of them, none would be left for the way to the gateway.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows, which has no such limit
+        return _CONNECTIONS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _CONNECTIONS + _OWN_FILES
+    limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    return max(limit - _OWN_FILES, 1)
+
+
 async def _serve(settings: Settings, front: Front) -> None:
     tls: dict[str, Any] = {}
     if settings.certificate:
@@ -120,7 +138,7 @@ async def _serve(settings: Settings, front: Front) -> None:
         port=settings.port,
         interface=Interfaces.RSGI,
         backlog=_QUEUE,
-        backpressure=_CONNECTIONS,
+        backpressure=_most_connections(),
         http=HTTPModes.http1,
         http1_settings=HTTP1Settings(header_read_timeout=_HEADERS_MS, max_buffer_size=_BUFFER),
         log_level=LogLevels.error,  # at its start it warns that one process is all there is

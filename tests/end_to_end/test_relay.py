@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -30,7 +31,7 @@ from client_sdk.upload.transport import TIMEOUT
 from collector.cli import main
 from collector.relay.batches import CARRY_S
 from collector.relay.front import ANSWER_SIZE, MAX_MESSAGE
-from collector.relay.process import PATIENT_S
+from collector.relay.process import PATIENT_S, Settings
 from tests.support.crowds.uploads import WRITE_KEY
 from tests.support.device.loopback import running
 from tests.support.device.tls import CERTIFICATES, TRUSTED
@@ -38,6 +39,7 @@ from tests.support.faults.proxy import read_message
 from tests.support.sites.raw_requests import SMUGGLING, exchange, statuses
 from tests.support.sites.relayed import (
     GOOD,
+    RELAY,
     OpaqueGateway,
     Relay,
     request_of,
@@ -284,6 +286,30 @@ def test_what_is_no_plain_request_is_refused_or_read_in_one_way(
     assert all(400 <= status < 500 for status in found)
     assert gateway.came == []
     assert len(relay.send(b"honest")) == ANSWER_SIZE
+
+
+FILES: Final = 150
+LIMITED: Final = (
+    "import os, resource, sys;"
+    f"resource.setrlimit(resource.RLIMIT_NOFILE, ({FILES}, {FILES}));"
+    "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+)
+
+
+def test_connections_that_wait_leave_files_for_the_way_to_the_gateway(
+    gateway: OpaqueGateway, tmp_path: Path
+) -> None:
+    """As many as there may be open files: they are taken in turn, and each is answered."""
+    port, to = free_port(), f"http://127.0.0.1:{gateway.port}"
+    settings = Settings(to, FILES, 0.5, "127.0.0.1", port, 10 * FILES, (), "", "")
+    words = ["-c", LIMITED, *RELAY, json.dumps(asdict(settings))]
+    with (
+        started(words, port, tmp_path / "log") as relay,
+        ThreadPoolExecutor(FILES) as devices,
+    ):
+        answers = list(devices.map(relay.send, [b"x"] * FILES))
+
+    assert {answer[9:12] for answer in answers} == {b"200"}
 
 
 def test_a_relay_that_is_asked_to_stop_answers_those_who_wait(
