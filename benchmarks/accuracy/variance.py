@@ -100,7 +100,8 @@ def made(name: str) -> Mechanism[Any]:
     kind = load(name)
     own: dict[str, int] = {}
     if issubclass(kind, VectorMechanism):
-        return kind(EPSILON, ITEMS, words=VECTOR_WORDS)
+        few = {"words": VECTOR_WORDS} if "words" in kind.parameter_names() else {}
+        return kind(EPSILON, ITEMS, **few)
     if issubclass(kind, PEM):
         return kind(EPSILON, STRING_BYTES, rows=STRING_ROWS)
     if "pad" in kind.parameter_names():

@@ -23,7 +23,10 @@ from .compilation import compiled
 PACKAGE: Final = "hearsay-telemetry"
 # What the device in TypeScript does not draw by: mechanisms of others' telemetry, and one more.
 MISSING: Final = frozenset(
-    {"cms", "codebook", "dbitflip", "discrete_gaussian", "hcms", "loloha", "rappor"}
+    {
+        *("cms", "codebook", "dbitflip", "discrete_gaussian", "hcms", "loloha", "rappor"),
+        "sampled_number",
+    }
 )
 MISSING_TYPES: Final = frozenset({"vector"})
 IN_EVERY_DEVICE: Final = frozenset({"boolean", "category"})  # types that need no import

@@ -90,7 +90,7 @@ def test_a_longer_vector_counts_as_that_of_the_bound_in_its_direction() -> None:
         ({"bound": "nan"}, "bound: must be a finite number"),
         ({"unit": None}, "unit: must be a non-empty text"),
         ({"longitudinal": '"permanent"'}, "longitudinal: must be fresh for a vector"),
-        ({"mechanism": '"grr"'}, "does not fit this type; fitting: auto, codebook"),
+        ({"mechanism": '"grr"'}, "does not fit this type; fitting: auto, codebook, sampled_number"),
         ({"mechanism": '"codebook"', "parameters": "{ cube = 1 }"}, "follows from the metric's"),
     ],
 )
@@ -137,7 +137,8 @@ def test_a_compiled_registry_gives_the_same_metric(norm: str, names: dict[str, s
 
 def test_a_report_of_a_cube_reaches_its_corners_by_the_diagonal() -> None:
     """With ``max`` no vector is cut to the ball, and errors are those of the longest."""
-    ball, cube = metric().mechanism, metric(norm='"max"').mechanism
+    named = {"mechanism": '"codebook"'}
+    ball, cube = metric(**named).mechanism, metric(**named, norm='"max"').mechanism
 
     assert cube.predict(1) == pytest.approx(3**0.5 * ball.predict(1))
     assert (ball.parameters["cube"], cube.parameters["cube"]) == (0, 1)

@@ -113,7 +113,8 @@ class Small(NamedTuple):
             ]
         if isinstance(self.mechanism, VectorMechanism):
             rest = (0,) * (size - 2)
-            few = [(0, 0), (UNIT, 0), (-UNIT, 0), (0, UNIT), (1, -1), (UNIT // 3, UNIT // 2)]
+            few = [(0, 0), (1, -1), (-UNIT, 0), (UNIT // 3, UNIT // 2)]
+            few += [(UNIT // 2, -UNIT // 4), (UNIT, 0)]
             return [(*pair, *rest) for pair in few]
         if isinstance(self.mechanism, TextMechanism):
             return [text[:size] for text in (b"", b"a", b"b", b"ab", b"abc\xff"[-size:])]

@@ -25,6 +25,7 @@ from client_sdk.mechanisms.deployed.rappor import RAPPOR
 from client_sdk.mechanisms.items.exponential import Exponential
 from client_sdk.mechanisms.items.hierarchy import Hierarchy
 from client_sdk.mechanisms.numbers._symbols import SymbolReports
+from client_sdk.mechanisms.numbers.sampled_number import SampledNumber
 from tests.support.enumeration.formula import CONTEXT
 from tests.support.references import (
     codebook_reference,
@@ -35,7 +36,13 @@ from tests.support.references import (
 )
 from tests.support.references.distribution_reference import sum_and_variance
 from tests.support.references.prefix_reference import of_cells
-from tests.support.references.sampled_reference import of_cms, of_dbitflip, of_hcms, of_sampled_item
+from tests.support.references.sampled_reference import (
+    of_cms,
+    of_dbitflip,
+    of_hcms,
+    of_sampled_item,
+    of_sampled_number,
+)
 from tests.support.references.support_reference import of_supports
 
 
@@ -61,6 +68,9 @@ def estimates(
             return exponential_reference.counts_and_variances(
                 numbers["decay"], mechanism.domain_size, named
             )
+        case SampledNumber():
+            symbols = [int.from_bytes(payload, "big") for payload in payloads]
+            return of_sampled_number(mechanism, numbers, symbols)
         case VectorMechanism():
             words = [int.from_bytes(payload, "big") for payload in payloads]
             return codebook_reference.positions(mechanism, numbers, words)

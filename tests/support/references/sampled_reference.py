@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
-from client_sdk.mechanisms import FrequencyOracle
+from client_sdk.mechanisms import FrequencyOracle, Mechanism
 from client_sdk.mechanisms.deployed._sketch import Sketch
 from tests.support.enumeration.formula import CONTEXT
 
@@ -86,3 +87,53 @@ def _of_cells(sketch: Sketch, cells: list[list[Decimal]], n: int, noise: Decimal
         singles = (n - held) * (1 - CONTEXT.divide(Decimal(1), r))
         variances.append(own + CONTEXT.divide(scale, m) * (crowd + singles))
     return counts, variances
+
+
+def of_sampled_number(
+    mechanism: Mechanism[Any], numbers: Mapping[str, Decimal], reports: Sequence[int]
+) -> Columns:
+    """Return n times the means of each coordinate's positions, and n^2 times their variance.
+
+    The positions are those of Wang et al., ICDE 2019: of a window of ``width`` outputs, after
+    which come the two of Duchi's bit.  The variance is that of a sample, and at least half
+    that of the noise where it is the least: at an end of the range, or in its middle.
+    """
+    steps, width = mechanism.parameters["steps"], mechanism.parameters["width"]
+    size, n, gain = mechanism.domain_size, len(reports), numbers["gain"]
+    half, outputs = CONTEXT.divide(Decimal(1), 2), steps + width if steps > 1 else 0
+    places = [
+        CONTEXT.divide(Decimal(2 * j + 1 - outputs), 2 * numbers["kept"] * steps)
+        for j in range(outputs)
+    ]
+    places += [-gain / 2, gain / 2]
+    columns: list[list[Decimal]] = [[] for _ in range(size)]
+    for report in reports:
+        columns[report // len(places)].append(places[report % len(places)])
+    least = CONTEXT.divide(_least_noise(numbers, steps, width, outputs), 2)
+    totals, variances = [], []
+    for column in columns:
+        m = max(len(column), 1)
+        mean = CONTEXT.divide(sum(column, Decimal(0)), m)
+        squares = sum(((place - mean) ** 2 for place in column), Decimal(0))
+        scatter = max(CONTEXT.divide(squares, max(m - 1, 1)), least)
+        error = CONTEXT.divide(scatter, m) if column else scatter + 1
+        totals.append(n * (half + mean))
+        variances.append(n * n * error)
+    return totals, variances
+
+
+def _least_noise(numbers: Mapping[str, Decimal], steps: int, width: int, outputs: int) -> Decimal:
+    """Return the less of the variances at an end of the range and in its middle."""
+    bit = CONTEXT.divide(numbers["gain"] ** 2, 4)
+    if not outputs:
+        return bit - CONTEXT.divide(Decimal(1), 4)
+    kept, inside, coin = (numbers[name] for name in ("kept", "inside", "coin"))
+    within = CONTEXT.divide(kept * (width**2 - 1), 12)
+    outside = CONTEXT.divide((1 - inside) * outputs * (outputs**2 - 1), 12 * steps)
+    constant = CONTEXT.divide(within + outside, (kept * steps) ** 2)
+    least = []
+    for apart, rounding in ((CONTEXT.divide(Decimal(1), 4), 0), (Decimal(0), steps % 2)):
+        blur = CONTEXT.divide(Decimal(rounding), 4 * steps**2)
+        window = constant + CONTEXT.divide(apart + blur, kept)
+        least.append(coin * window + (1 - coin) * bit - apart)
+    return min(least)
