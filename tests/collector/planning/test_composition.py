@@ -86,6 +86,20 @@ def test_windows_add_up_to_more_than_one_and_to_less_than_their_sum() -> None:
     assert 7 < several[2] / window.epsilon < 9
 
 
+@pytest.mark.parametrize(
+    ("windows", "theirs"), [(1, 0.18861), (4, 0.38897), (13, 0.72154), (52, 1.5000)]
+)
+def test_they_add_up_as_another_library_adds_them(windows: int, theirs: float) -> None:
+    """Source: Google's dp-accounting 0.6.0, of the law of both clones of any mechanism of ε 1 among
+    1,000 devices (53,397 outcomes), rounded up to steps of 5e-5; δ is 10^-8.
+
+    Ours knows the divergence at 25 ε only, so that it is up to 1 % more, and never less.
+    """
+    ours = composed([profile_of(1.0, 1_000)] * windows, DELTA)
+
+    assert 0.9995 * theirs < ours < 1.01 * theirs
+
+
 def test_a_small_window_counts_beside_large_ones() -> None:
     small, large = profile_of(1.0, 100), profile_of(1.0, 50_000)
 
