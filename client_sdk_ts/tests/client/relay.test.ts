@@ -9,6 +9,7 @@ import { type Answer, Client as BrowserClient, type ClientOptions } from "../../
 import { Client as NodeClient } from "../../src/node.js";
 import { toHex, fromHex, utf8 } from "../../src/core/bytes.js";
 import { relay } from "../../src/parts/relay.js";
+import { readResponse } from "../../src/upload/binary_http.js";
 import { seal, sender } from "../../src/upload/hpke.js";
 import { encapsulate, readKeys, relayTransport } from "../../src/upload/ohttp.js";
 import { fetchExchange, outcomeOf, type Transport } from "../../src/upload/transport.js";
@@ -223,6 +224,39 @@ test("reports that go alone leave in an order of chance, those of an earlier day
 
   assert.equal(orders.size, 2); // chance gives one of the two 40 times once in 10^11 runs
 });
+
+test("ten thousand broken responses are read as responses or refused, and nothing else happens", () => {
+  const whole = fromHex(
+    "0140ca" + "2d" + "0c636f6e74656e742d74797065106170706c69636174696f6e2f6a736f6e" + "0b72657472792d616674657202" + "3132" +
+      "0e" + toHex(utf8('{"accepted":1}')) + "00".repeat(40),
+  );
+  const { status, fields, content } = readResponse(whole);
+  assert.deepEqual([status, fields, String.fromCharCode(...content)], [202, [["content-type", "application/json"], ["retry-after", "12"]], '{"accepted":1}']);
+  const chance = sequence(17);
+  let refused = 0;
+  for (let n = 0; n < 10_000; n++) {
+    const broken = whole.slice(0, n % 2 ? whole.length : chance(whole.length));
+    for (let flips = 0; flips <= n % 4; flips++) broken[chance(broken.length || 1)] = chance(256);
+    try {
+      const read = readResponse(broken);
+      assert.ok(read.status > 199 && read.status < 600 && read.content.length <= broken.length);
+    } catch (error) {
+      assert.ok(error instanceof RangeError, String(error));
+      refused++;
+    }
+  }
+
+  assert.ok(refused > 2_000 && refused < 9_999, String(refused));
+});
+
+/** Returns numbers below n from a fixed sequence. */
+function sequence(seed: number): (n: number) => number {
+  let state = seed;
+  return (n) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * n);
+  };
+}
 
 test("whatever the relay itself says, nothing is deleted on its word", async () => {
   const acknowledgement = '{"accepted":1,"rejected":[]}';

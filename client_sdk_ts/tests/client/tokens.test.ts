@@ -2,12 +2,16 @@
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { publicVerif, Token, TOKEN_TYPES } from "@cloudflare/privacypass-ts";
 
 import { TransportError } from "../../src/core/errors.js";
 import { type Answer, Client, type ClientOptions, type Issuer, memoryStore, type Transport } from "../../src/index.js";
+import { fileStore } from "../../src/node.js";
 import { allMechanisms } from "../../src/all.js";
 import { relay } from "../../src/parts/relay.js";
 import { tokens } from "../../src/parts/tokens.js";
@@ -100,6 +104,26 @@ for (const failure of [503, 403, new TransportError("lost")]) {
     await client.close();
   });
 }
+
+test("tokens and what was sealed with one outlast the program", async () => {
+  const [folder, issuer, clock] = [await mkdtemp(join(tmpdir(), "hearsay-tokens-")), FakeIssuer.of(WEEK), new FakeClock()];
+  const collector = new Collector(503);
+  try {
+    for (let program = 0; collector.sent.length < 2; program++, clock.time += DAY / 2) {
+      assert.ok(program < 8);
+      const { client } = await device(collector, {}, issuer, { transport: collector, store: fileStore(folder), clock: clock.read });
+      if (!program) client.record(DAILY, true);
+      await client.flush();
+      await client.close();
+    }
+
+    assert.deepEqual(collector.sent[0], collector.sent[1]);
+    assert.equal((JSON.parse(collector.sent[0]![0]) as { id: string }).id, idOf(collector.sent[0]![1]!));
+    assert.ok(issuer.asked <= 6); // of this week and the next
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
 
 test("a token that nobody saw pays for another upload, so an outage uses up none", async () => {
   const away = Array.from({ length: 8 }, () => new TransportError("nobody listens", true));
