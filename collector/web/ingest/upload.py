@@ -15,7 +15,7 @@ import msgspec
 from client_sdk.core.limits import MAX_INFLATION
 from client_sdk.core.private_token import HEADER
 
-from ...core.cells import ATTESTED, UNKNOWN, Source
+from ...core.cells import ATTESTED, RELAYED, UNKNOWN, Source
 from ...core.entry import AcceptedColumn, encode
 from ...core.errors import BodyTooLargeError, MalformedUploadError, UnsupportedTypeError
 from ...intake.backpressure import Pressure
@@ -159,7 +159,9 @@ class HotRoute:
         size = grant.limit if head.length is None else head.length
         require_size(size, grant.limit)
         self._pressure.charge(grant.key, size)
-        return Admission(grant, media_type, encoding == _GZIP, head.source, head.token)
+        # The key of a gateway says whose its reports are, so a relay hides nobody among them.
+        source = head.source if grant.is_public else head.source - {RELAYED}
+        return Admission(grant, media_type, encoding == _GZIP, source, head.token)
 
     def judge(self, admission: Admission, body: bytes) -> Judgement:
         """Decode and judge *body*, as it was on the wire.

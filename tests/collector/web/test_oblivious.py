@@ -22,7 +22,7 @@ from collector.core.errors import StorageUnavailableError
 from collector.intake.capsules import MAX_CAPSULE
 from collector.operations.telemetry.activity import REFUSED
 from collector.web.services import services_of
-from tests.support.crowds.uploads import TODAY, as_json, registry, upload
+from tests.support.crowds.uploads import GATEWAY_KEY, TODAY, as_json, registry, upload
 from tests.support.sites.capsules import (
     FIELDS,
     HEADERS,
@@ -120,6 +120,17 @@ def test_a_report_is_relayed_where_it_came_alone(
     answers(app, carried(sealed(keys, upload_request(as_json(upload(columns)))).message))
 
     assert stored_sources(storage) == [frozenset(source)] * len(columns)
+
+
+def test_a_report_under_the_key_of_a_gateway_is_not_relayed(
+    app: Flask, keys: Keys, storage: MemoryStorage
+) -> None:
+    """Law: that key says whose it is, however it came."""
+    fields = with_field("authorization", f"Bearer {GATEWAY_KEY}")
+
+    answers(app, carried(sealed(keys, upload_request(BODY, fields)).message))
+
+    assert stored_sources(storage) == [frozenset()]
 
 
 def test_a_report_without_a_relay_is_not_relayed(
