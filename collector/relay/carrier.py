@@ -3,6 +3,10 @@
 A request holds the message and nothing that came with it: no header of the device, no cookie, no
 address.  An answer is one only if it is 200 and of the right type.  Everything else, whatever the
 gateway says and whyever it says nothing, is the same for a device: it keeps its upload.
+
+Nothing is sent twice: a device may have a new message sealed, a relay may not repeat one.
+
+Source: RFC 9458, sections 5.1, 6.2 (what is passed on) and 6.5 (a relay does not retry).
 """
 
 from __future__ import annotations
@@ -43,6 +47,11 @@ class Carrier:
         self._host, self._port, self._secure = url.hostname, port, url.scheme == "https"
         self._path = url.path.rstrip("/") or PATH  # a collector's, where none is named
         self._incidents = Incidents(time.monotonic)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether messages leave this machine without TLS, against section 6 of the RFC."""
+        return not self._secure and self._host not in ("localhost", "127.0.0.1", "::1")
 
     def carry(self, messages: Sequence[bytes], until: float) -> list[bytes | None]:
         """Send *messages*, one after another, and return the answer to each; None for no answer.

@@ -170,6 +170,10 @@ def run(settings: Settings) -> None:
         if settings.within > patience:
             text = "devices of %s wait %g s for a batch: others come again, until one leaves sooner"
             _log.warning(text, who, patience)
+    if Carrier(settings.to).is_plain:
+        _log.warning(
+            "plain HTTP to the gateway: who sees that way sees which messages leave: use TLS"
+        )
     try:
         asyncio.run(_serve(settings, front))
     except ConfigurationError as error:
