@@ -12,6 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from client_sdk.core.private_token import HEADER
+
 Headers = Sequence[tuple[str, str]]
 
 # What a device asks for, by path.  The read API and the pages are for no other site.
@@ -25,7 +27,7 @@ _EXPOSED: Final = (
     ("Access-Control-Expose-Headers", "Date, Retry-After"),  # the trusted clock, and when to retry
 )
 _ALLOWED: Final = (
-    ("Access-Control-Allow-Headers", "Authorization, Content-Type"),
+    ("Access-Control-Allow-Headers", f"Authorization, Content-Type, {HEADER}"),
     ("Access-Control-Max-Age", str(_KEPT_S)),
 )
 

@@ -138,7 +138,7 @@ def test_a_preflight_is_answered_without_a_key_and_kept_for_a_day(
         "access-control-allow-origin": LISTED,
         "access-control-expose-headers": "Date, Retry-After",
         "access-control-allow-methods": method,
-        "access-control-allow-headers": "Authorization, Content-Type",
+        "access-control-allow-headers": "Authorization, Content-Type, Hearsay-Token",
         "access-control-max-age": "86400",
     }
     assert answer.headers["vary"] == "Origin"
