@@ -27,7 +27,7 @@ _STEPS: Final = 8  # of a number of devices, between a power of two and the next
 ASSUMED: Final = (
     "nobody who sees the reports knows in which batch, on which day, or from which version of the "
     "application the device sent: each of these leaves fewer to hide among",
-    "all reports of the device come through the relay, each alone in its upload",
+    "all reports of the device come through the relay, one a period, each alone in its upload",
     "it is about what reports of this metric in this window say: other metrics and windows add to "
     "it, and that a device reports is not hidden",
 )
