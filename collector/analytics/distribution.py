@@ -314,8 +314,9 @@ class AnyShape:
         variances, guesses = [], []
         for width in widths:
             symbols, bins = self._weights(parts, np.full(len(parts), width), side)
-            variances.append(symbols**2 @ self.seen - bins**2 @ self.guide)
             guesses.append(bins @ self.guide)
+            squares = np.square(symbols, out=symbols), np.square(bins, out=bins)  # in their place
+            variances.append(squares[0] @ self.seen - squares[1] @ self.guide)
         return _Means(np.array(variances), np.array(guesses))
 
     def _weights(self, parts: Any, widths: Any, side: int) -> tuple[Any, Any]:
@@ -328,16 +329,23 @@ class AnyShape:
         upper = self._mean(parts[:, 1] - before, widths)
         if (parts[:, 0] == -BEYOND).all():
             return upper
-        lower = self._mean(parts[:, 0] - behind, widths)
-        return upper[0] - lower[0], upper[1] - lower[1]
+        for weights, lower in zip(upper, self._mean(parts[:, 0] - behind, widths), strict=True):
+            weights -= lower
+        return upper
 
     def _mean(self, first: Any, widths: Any) -> tuple[Any, Any]:
         """Return weights of symbols and of bins in the mean of F over *widths* from *first* on."""
         sums, bins = _sums(self.mechanism)[1], self.mechanism.bins
 
-        def before(threshold: Any) -> Any:  # behind the last bin F is 1 at every threshold
-            return sums[threshold.clip(0, bins + 1)] + (threshold - bins - 1).clip(0)[:, None]
+        def before(threshold: Any) -> Any:
+            rows = sums.take(threshold.clip(0, bins + 1), axis=0)
+            if (beyond := threshold - bins - 1).max(initial=0) > 0:
+                rows += beyond.clip(0)[:, None]  # behind the last bin F is 1 at every threshold
+            return rows
 
-        symbols = (before(first + widths) - before(first)) / widths[:, None]
-        last = (first + widths - 1)[:, None]
-        return symbols, ((last - np.arange(bins)) / widths[:, None]).clip(0, 1)
+        symbols = before(first + widths)  # a matrix of a megabyte: each step in its place
+        symbols -= before(first)
+        symbols /= widths[:, None]
+        shares = (first + widths - 1)[:, None] - np.arange(bins)
+        part = shares / widths[:, None]
+        return symbols, np.maximum(np.minimum(part, 1, out=part), 0, out=part)
