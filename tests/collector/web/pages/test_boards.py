@@ -655,3 +655,28 @@ def test_a_pin_that_breaks_a_rule_is_shown_again_with_what_was_typed(
         "/pin", data={"q": QUESTION, **form}, headers={**OURS, "Accept": "application/json"}
     )
     assert as_program.mimetype == "application/problem+json"
+
+
+def test_a_board_of_eight_panels_weighs_no_more_than_a_page_may(desk: Desk) -> None:
+    """With an earlier period below its lines, and all style sheets and scripts."""
+    line = {"verb": "trend", "dimensions": ["time:day"], "date_range": "7d"}
+    questions = [
+        *(json.dumps({**line, "metrics": [name]}) for name in ("category", ONE_METRIC)),
+        json.dumps({"metrics": ["category"], "verb": "actives", "date_range": "14d"}),
+        *(json.dumps({"metrics": [name]}) for name in ("category", "boolean", "number")),
+        json.dumps({"metrics": ["category"], "verb": "segments", "dimensions": ["platform"]})[:-1]
+        + ', "options": {"item": "dark"}}',
+        QUESTION,
+    ]
+    path = f"/board/{desk.board(*questions)}?before=previous"
+
+    page = desk.get(path)
+    files = set(re.findall(r'(?:href|src)="(/static/[^"]+)"', page.text))
+    weight = len(page.data)
+    for file in files:
+        with desk.get(file) as response:
+            weight += len(response.data)
+
+    assert page.text.count('class="picture"') >= 8
+    assert len(files) >= 4
+    assert weight <= 150_000
