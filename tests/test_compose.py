@@ -474,5 +474,7 @@ def test_the_issuer_is_handed_its_keys_and_the_collector_their_public_halves() -
     assert not {mount.split(":")[0] for mount in issuer["volumes"]} & {
         mount.split(":")[0] for mount in web["volumes"]
     }
+    mounts = [*issuer["volumes"], *web["volumes"]]
+    assert all(mount.startswith("./secrets/") for mount in mounts)  # which git ignores
     build = issuer["build"]
     assert (ROOT / build["args"]["REQUIREMENTS"]).is_file()
