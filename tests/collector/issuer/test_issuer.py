@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -165,6 +167,34 @@ def test_a_restart_forgets_no_count_and_a_week_later_nothing_is_left(tmp_path: P
     assert again  # under another salt: nothing of that week was left to compare with
     assert path.stat().st_mode & 0o777 == 0o600
     assert not any(CANARY.encode() in file.read_bytes() for file in tmp_path.iterdir())
+
+
+_GIVING: Final = """
+import sys
+from pathlib import Path
+from collector.issuer.allowance import Allowance
+allowance = Allowance(Path(sys.argv[1]), 150)
+while allowance.take(1, "machine"):
+    sys.stdout.write(".")
+    sys.stdout.flush()
+"""
+
+
+def test_an_issuer_that_is_killed_gives_nobody_more_than_the_plan_says(tmp_path: Path) -> None:
+    path, given = tmp_path / "state", 0
+    for _ in range(2):
+        child = subprocess.Popen((sys.executable, "-c", _GIVING, str(path)), stdout=subprocess.PIPE)
+        assert child.stdout is not None
+        given += len(child.stdout.read(20))  # it is at work
+        child.kill()
+        given += len(child.stdout.read())
+        child.stdout.close()
+        child.wait()
+
+    with closing(Allowance(path, 150)) as allowance:
+        left = sum(allowance.take(1, "machine") for _ in range(151))
+    assert given >= 40
+    assert 150 - 2 <= given + left <= 150  # each kill may cost a token, and brings none
 
 
 def test_a_count_that_cannot_be_written_gives_no_token(tmp_path: Path) -> None:
