@@ -23,6 +23,7 @@ from tests.support.deployment import NO_HELM, NO_KUBECTL, NO_SCHEMAS, NO_SYSTEMD
 from tests.support.node import NO_MODULES, NO_NODE
 from tests.support.sites.caddy import NO_CADDY
 from tests.support.sites.nginx import NONE as NO_NGINX
+from tests.support.sites.watching import NO_STRACE
 from tests.support.store.cluster import Node, cluster, url_of
 from tests.support.store.memory_storage import MemoryStorage
 from tests.support.store.servers import (
@@ -51,6 +52,7 @@ LOUD: Final = (
     (NO_HELM, *KUBERNETES, "pip install helm-python-sdk, or any helm. .ci/run does."),
     (NO_SCHEMAS, *KUBERNETES, "pip install kubernetes-validate. .ci/run does."),
     (NO_SYSTEMD, "THE UNITS WERE NOT TESTED", "of them", INSTALL.format("systemd")),
+    (NO_STRACE, "WHO SEES WHAT WAS NOT TESTED", "of it", INSTALL.format("strace")),
     (NO_INDEX, "NOTHING WAS INSTALLED", "of it", "Run them where pip reaches an index."),
 )
 # What shares an expensive set-up goes to one worker, else each sets it up: a fed site, output laws.

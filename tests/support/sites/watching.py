@@ -21,6 +21,7 @@ from tests.support.device.loopback import LoopbackServer
 from tests.support.store.processes import descendants
 
 _PART: Final = 65_536  # bytes
+NO_STRACE: Final = "no strace, or it may trace nothing"
 _PATIENCE: Final = 10.0  # seconds for strace to attach
 _PEER: Final = re.compile(r'(accept4?|connect)\(.*?inet_addr\("([\d.]+)"\)')
 
@@ -62,7 +63,7 @@ def _can_trace() -> bool:
     )
 
 
-needs_strace = pytest.mark.skipif(not _can_trace(), reason="no strace, or it may trace nothing")
+needs_strace = pytest.mark.skipif(not _can_trace(), reason=NO_STRACE)
 
 
 class Peers:
