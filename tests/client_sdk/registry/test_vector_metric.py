@@ -48,7 +48,7 @@ def test_any_sequence_of_numbers_is_a_vector(value: Any) -> None:
     assert metric().encode(value) == (UNIT // 2, -UNIT // 4, 0)
 
 
-@pytest.mark.parametrize("value", NO_VECTORS, ids=repr)
+@pytest.mark.parametrize("value", NO_VECTORS, ids=lambda value: repr(value).split(" at 0x")[0])
 def test_what_is_no_vector_is_refused_and_not_shown(value: Any) -> None:
     with pytest.raises(InvalidValueError) as caught:
         metric().encode(value)
