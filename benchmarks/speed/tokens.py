@@ -32,7 +32,7 @@ from client_sdk.upload.blind_rsa import blind, finalize, is_permutation
 from collector.core.catalog import Catalog
 from collector.core.cells import ATTESTED, UNKNOWN
 from collector.core.entry import encode
-from collector.intake.tokens import Tokens, remembered_day, token_of
+from collector.intake.tokens import Tokens, token_of
 from collector.intake.validation import judge
 from collector.intake.wire import JSON, decode
 from collector.issuer.allowance import Allowance
@@ -69,7 +69,7 @@ def steps(
         attested = tokens.is_attested(header, paying, upload, catalog)
         source = frozenset({ATTESTED}) if attested else UNKNOWN
         verdict = judge(upload, catalog, DAY, of_device=True, source=source)
-        day = remembered_day(paying, upload)
+        day = tokens.remembered_day(paying, upload, of_device=True)
         return SealedUpload(upload.id, day, encode(verdict.accepted), verdict.reports)
 
     return run

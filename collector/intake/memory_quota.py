@@ -55,10 +55,13 @@ _PAUSE_S: Final = 1.0  # seconds for which a store that did not answer is not as
 _log = logging.getLogger("hearsay.shares")
 
 
-def daily(memory_limit: int) -> int | None:
-    """Return how many uploads a key may add a day to stores of so many bytes; None: any number."""
+def daily(memory_limit: int, kept: int = SEEN_DAYS) -> int | None:
+    """Return how many uploads a key may add a day to stores of so many bytes; None: any number.
+
+    Args: kept: days for which the store keeps an id at most.
+    """
     room = SHARE * memory_limit / BYTES_PER_ID
-    return round(BURST_DAYS * room / SEEN_DAYS) if memory_limit else None
+    return round(BURST_DAYS * room / kept) if memory_limit else None
 
 
 def filling(uploads: Mapping[bytes, int]) -> frozenset[bytes]:
@@ -144,12 +147,14 @@ class Shares:
         store: CredentialStore,
         clock: Callable[[], float],
         monotonic: Callable[[], float],
+        kept: int = SEEN_DAYS,
     ) -> None:
         """Exchange counts through *store*.
 
         Args: clock: Unix time in seconds.  monotonic: seconds that never jump.
+              kept: days for which an id is remembered at most.
         """
-        self._store, self._monotonic = store, monotonic
+        self._store, self._monotonic, self._kept = store, monotonic, kept
         self._uploads = DayCounts(partial(store.share, UPLOADS_SENT), clock)
         self._past: Mapping[bytes, int] = {}  # of the days before whose ids are remembered
         self._past_day = 0  # before which these are
@@ -166,7 +171,7 @@ class Shares:
         Args:   has_quota: whether an operator has said how much the key may send a day.
         Raises: QuotaExhaustedError: it has filled its share.
         """
-        limit = None if has_quota else daily(health.memory_limit)
+        limit = None if has_quota else daily(health.memory_limit, self._kept)
         if limit is not None and self._uploads.of(key) >= limit:
             self._refuse(key, f"the key has sent the {limit} uploads that it may send today")
         if (health.memory or 0.0) >= ALARM_MEMORY and key in self._filling:
@@ -190,7 +195,7 @@ class Shares:
     def _read_past(self, day: int) -> Mapping[bytes, int]:
         """Return the uploads of the days before *day* by key; a day more, as clocks may be off."""
         total: Counter[bytes] = Counter()
-        for past in range(day - SEEN_DAYS - 1, day):
+        for past in range(day - self._kept - 1, day):
             total.update(self._store.share(UPLOADS_SENT, past))
         return total
 

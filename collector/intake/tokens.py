@@ -5,8 +5,11 @@ issuer's key, with reports of the application that it was asked for.  A token th
 as well, and its upload a duplicate: so a retry is answered as the first try was, and nobody learns
 more.  One that is not good gets one answer, whatever is wrong with it.
 
-The id of an upload with a token is remembered under the last day of the token's week, whether or
-not the token was looked at: else settings that change between two tries would count it twice.
+Where there are keys of issuers, the id of every upload of a write key is remembered under the last
+day of its week, with a token or without one: a proxy may drop the header at one of two tries, and a
+device that went back to an older release sends it no more.  Where there are none, only that of one
+with a token is.  So what came without a token may count twice if the first keys are set, or all are
+taken away, between two tries of it.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ from client_sdk.core.wire import from_base64url
 
 from ..core.catalog import Catalog
 from ..core.errors import ConfigError, MissingPackageError, TokenError
+from ..storage.redis import SEEN_DAYS
 from .wire import Upload
 
 if TYPE_CHECKING:
@@ -95,6 +99,15 @@ class Tokens:
             raise TokenError(_NEEDED)
         return True
 
+    def remembered_day(self, paying: bytes | None, upload: Upload, *, of_device: bool) -> int:
+        """Return the day under which the id of *upload* is remembered, from its sealing on.
+
+        Args: paying: see ``is_attested``.  of_device: whether it came under a write key.
+        """
+        if paying is None and not (self._keys and of_device):
+            return upload.sealed
+        return last_day_of(week_of(upload.sealed))
+
     def _is_good(self, paying: bytes, upload: Upload, catalog: Catalog) -> bool:
         token = parse(paying)
         key = None if token is None else self._keys.get(token.key_id)
@@ -113,15 +126,15 @@ class Tokens:
         return True
 
 
+def days_kept(has_keys: bool) -> int:
+    """Return for how many days after its sealing the store may keep an id."""
+    return SEEN_DAYS + 6 if has_keys else SEEN_DAYS  # as of the first day of a week
+
+
 def token_of(header: str | None, upload: Upload) -> bytes | None:
     """Return the token in *header* whose hash is the id of *upload*; None if there is none."""
     token = None if header is None else from_header(header)
     return token if token is not None and upload_id_of(token) == upload.id else None
-
-
-def remembered_day(paying: bytes | None, upload: Upload) -> int:
-    """Return the day under which the id of *upload*, paid for by that token, is remembered."""
-    return upload.sealed if paying is None else last_day_of(week_of(upload.sealed))
 
 
 def read_public(path: str) -> dict[bytes, IssuerKey]:

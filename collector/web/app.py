@@ -31,7 +31,7 @@ from ..intake.capsules import Opener
 from ..intake.keyring import Keyring
 from ..intake.memory_quota import Growth, Shares
 from ..intake.oblivious_keys import read_keys
-from ..intake.tokens import Tokens
+from ..intake.tokens import Tokens, days_kept
 from ..operations.parent_death import end_with_parent
 from ..operations.questions import Questions
 from ..operations.telemetry.activity import WEB, Activity
@@ -115,7 +115,7 @@ def create_app(
     tallies = Gate(storage or connect_reader(config))
     storage = storage or connect(config)
     pressure = Pressure(storage, config.max_backlog, config.key_rate, monotonic, clock)
-    shares = Shares(credentials, clock, monotonic)
+    shares = Shares(credentials, clock, monotonic, days_kept(bool(config.issuer_keys)))
     most = config.new_tallies_mb * 1_000_000
     growth = Growth(storage, credentials, catalog, most, clock, monotonic)
     kept = RecentReports(catalog) if config.development else None

@@ -15,9 +15,9 @@ from ...core.cells import MARGIN
 from ...core.config import HA, VOLATILE, Config
 from ...intake.backpressure import ALARM_MEMORY, SHED_MEMORY
 from ...intake.memory_quota import BYTES_PER_ID
+from ...intake.tokens import days_kept
 from ...storage.preparation import LIBRARY_VERSION
 from ...storage.preparation import faults as unsafe
-from ...storage.redis import SEEN_DAYS
 from .findings import FAULT, GOOD, INIT, NOTE, WARNING, Finding, State
 
 CLOCK_WARNING_S: Final = 60.0  # seconds; classes of lateness allow for MARGIN
@@ -120,10 +120,11 @@ def capacity(config: Config, state: State) -> Iterator[Finding]:
     """Compare the ids to be remembered with the memory, at one upload a device a day."""
     limit = sum(server.memory_limit for server in state.servers)
     devices = max((metric.expected_devices for metric in state.metrics), default=0)
-    needed = devices * SEEN_DAYS * BYTES_PER_ID
+    days = days_kept(bool(config.issuer_keys))
+    needed = devices * days * BYTES_PER_ID
     if limit and needed > ALARM_MEMORY * limit:
         what = f"{devices:,} expected devices need {_size(needed)} for ids alone"
-        why = f"ids are remembered {SEEN_DAYS} days, and the limit is {_size(limit)}"
+        why = f"ids are remembered {days} days, and the limit is {_size(limit)}"
         yield Finding(WARNING, "capacity", what, why, "raise maxmemory or add servers")
 
 

@@ -21,7 +21,7 @@ from ...core.errors import BodyTooLargeError, MalformedUploadError, UnsupportedT
 from ...intake.backpressure import Pressure
 from ...intake.keyring import Keyring, WriteGrant
 from ...intake.memory_quota import Growth, Shares
-from ...intake.tokens import Tokens, remembered_day, token_of
+from ...intake.tokens import Tokens, token_of
 from ...intake.validation import Verdict, judge
 from ...intake.wire import JSON, MSGPACK, decode
 from ...operations.telemetry.activity import Activity
@@ -186,7 +186,7 @@ class HotRoute:
         if not verdict.accepted:
             return Judgement(None, verdict)
         entry = encode(verdict.accepted)
-        day = remembered_day(token, upload)
+        day = self._tokens.remembered_day(token, upload, of_device=grant.is_public)
         return Judgement(SealedUpload(upload.id, day, entry, verdict.reports), verdict)
 
     def is_place_known(self, admission: Admission, judgement: Judgement) -> bool:

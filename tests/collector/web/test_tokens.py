@@ -11,13 +11,17 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from client_sdk.core.private_token import header_of, upload_id_of, week_of
+from client_sdk.core.private_token import header_of, last_day_of, upload_id_of, week_of
 from client_sdk.core.wire import Column
 from collector.core.cells import ATTESTED, RELAYED, split_source
 from collector.core.entry import decode
 from collector.core.errors import ConfigError
-from collector.intake.tokens import SETTING, Tokens
+from collector.intake.memory_quota import daily
+from collector.intake.tokens import SETTING, Tokens, days_kept
+from collector.intake.wire import decode as decode_upload
 from collector.issuer.keys import IssuerKeys, make_keys, write_keys
+from collector.storage.records import UPLOADS_SENT
+from collector.storage.redis import SEEN_DAYS
 from tests.support.crowds.uploads import GATEWAY_KEY, TODAY, WRITE_KEY, as_json, registry, upload
 from tests.support.device.issuing import NAME, keys_from, token_by
 from tests.support.sites.capsules import FIELDS, Keys, carried, opened, sealed, upload_request
@@ -186,6 +190,46 @@ def test_a_retry_counts_once_though_the_keys_were_taken_away_meanwhile(
     assert not first.get_json()["duplicate"]
     assert again.get_json()["duplicate"]
     assert len(storage.entries) == 1
+
+
+@pytest.mark.parametrize("shown", [(True, False), (False, True)])
+def test_an_upload_counts_once_though_one_try_shows_no_token(
+    client: FlaskClient, storage: MemoryStorage, issuer: IssuerKeys, shown: tuple[bool, bool]
+) -> None:
+    """A proxy may drop the header, and an older release does not know it; on each day of a week."""
+    days = [day for day in range(TODAY - 6, TODAY + 1) if week_of(day) == WEEK]
+    tokens = [token_by(issuer, "test", TODAY) for _ in days]
+
+    answered = [
+        spend(client, token if shows else None, upload_id_of(token), sealed=day).get_json()
+        for shows in shown
+        for day, token in zip(days, tokens, strict=True)
+    ]
+
+    assert [answer["duplicate"] for answer in answered] == [False] * len(days) + [True] * len(days)
+    assert len(storage.entries) == len(days) > 1
+
+
+def test_without_keys_an_upload_is_remembered_under_its_day_and_a_gateways_always(
+    public: str,
+) -> None:
+    day = last_day_of(WEEK) - 3
+    sent = decode_upload(body_of(bytes(16), day), "application/json")
+    some = Tokens.of_files([public], required=False)
+
+    assert Tokens({}).remembered_day(None, sent, of_device=True) == day
+    assert some.remembered_day(None, sent, of_device=False) == day
+    assert some.remembered_day(None, sent, of_device=True) == day + 3
+
+
+def test_an_id_is_counted_for_as_long_as_the_store_keeps_it() -> None:
+    """From the first day of a week to the end of the memory of its last."""
+    longest = max(last_day_of(week_of(day)) - day for day in range(TODAY, TODAY + 7)) + SEEN_DAYS
+
+    assert (days_kept(False), days_kept(True)) == (SEEN_DAYS, longest)
+    assert UPLOADS_SENT.days > longest + 1
+    limit = 1 << 30
+    assert (daily(limit, longest) or 0) * longest <= (daily(limit) or 0) * SEEN_DAYS + longest
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,15 @@ def test_an_illness_is_named_and_no_other(
     assert set(ill(config, state)) == {(level, check)}
 
 
+def test_ids_that_are_kept_by_the_week_are_counted_as_such(config: Config) -> None:
+    """Where issuers' keys are set the store keeps an id up to six days longer."""
+    full = server(maxmemory=str(20_000_000), used_memory="1")
+    with_keys = replace(config, issuer_keys=("issuer.public",))
+
+    assert ill(config, full) == []
+    assert ill(with_keys, full) == [(WARNING, "capacity")]
+
+
 def test_every_finding_that_is_bad_says_why_and_what_next(config: Config) -> None:
     """A finding without a next step only makes people anxious."""
     sick = replace(
