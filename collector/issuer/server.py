@@ -31,6 +31,7 @@ from client_sdk.core.private_token import (
 )
 
 from ..core.errors import StorageUnavailableError
+from ..core.listening import require_free
 from ..core.logs import Incidents, server_config
 from .allowance import Allowance
 from .attestation import Attestation, AttestationError
@@ -183,12 +184,16 @@ def _problem(status: int, rule: str) -> Answer:
 
 
 async def serve(app: IssuerApp, host: str, port: int) -> None:
-    """Answer on *host* and *port* until SIGTERM or SIGINT."""
+    """Answer on *host* and *port* until SIGTERM or SIGINT.
+
+    Raises: ConfigError: somebody listens there; two issuers would give two allowances.
+    """
     from granian.constants import HTTPModes, Interfaces
     from granian.http import HTTP1Settings
     from granian.log import LogLevels
     from granian.server.embed import Server
 
+    require_free("--port", host, port)
     server = Server(
         app,
         address=host,

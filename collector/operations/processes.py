@@ -11,7 +11,6 @@ import logging
 import os
 import secrets
 import signal
-import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from typing import Any, Final
 from ..core.catalog import Catalog
 from ..core.config import Config
 from ..core.errors import ConfigError
+from ..core.listening import require_free
 from ..core.logs import server_config
 from ..core.steady_clock import SteadyClock
 from ..intake.keyring import Keyring
@@ -121,7 +121,7 @@ def serve(config: Config, workers: int) -> None:
     from granian.log import LogLevels
 
     catalog = Catalog.from_files(config.registry_paths)
-    _require_free(config.host, config.port)
+    require_free("HEARSAY_PORT", config.host, config.port)
     connect(config).prepare()
     _require_a_key(config, catalog)
     if config.open_dashboard:
@@ -186,17 +186,6 @@ def address_of(config: Config) -> str:
     """Return the address that is listened on."""
     name = f"[{config.host}]" if ":" in config.host else config.host
     return f"http://{name}:{config.port}"
-
-
-def _require_free(host: str, port: int) -> None:
-    """Raise ConfigError if somebody listens: the server would share the port, and the traffic."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise ConfigError("HEARSAY_PORT", port, f"cannot be listened on: {error}") from None
 
 
 def _watch(config: Config, catalog: Catalog, stop: threading.Event) -> None:

@@ -26,13 +26,16 @@ _STEPS: Final = 8  # of a number of devices, between a power of two and the next
 # What no computation can check.  An answer adds who runs the relay and who works against devices.
 ASSUMED: Final = (
     "nobody who sees the reports knows in which batch, on which day, or from which version of the "
-    "application the device sent: each of these leaves fewer to hide among",
+    "application (by its write key, the key of its capsules or that of its tokens) the device "
+    "sent: each of these leaves fewer to hide among",
     "all reports of the device come through the relay, one a period, each alone in its upload",
     "it is about what reports of this metric in this window say: other metrics and windows add to "
     "it, and that a device reports is not hidden",
 )
 PLANNED: Final = (
     "somebody else runs the relay, mixes what it passes on, and does not work with the collector",
+    "no relayed report is forged, or of a device that works with the collector, beyond the part "
+    "that --colluding takes off",
     *ASSUMED,
 )
 

@@ -11,7 +11,6 @@ import json
 import logging
 import os
 import signal
-import socket
 import sys
 import time
 from collections.abc import Sequence
@@ -30,6 +29,7 @@ from granian.server.embed import Server
 from client_sdk.core.limits import RELAY_WAIT, RELAY_WAIT_CHILD
 
 from ..core.errors import CollectorError, ConfigError
+from ..core.listening import require_free
 from ..core.logs import configure, server_config
 from .batches import CARRY_S, Batches
 from .carrier import Carrier
@@ -101,16 +101,6 @@ def _front_of(settings: Settings) -> Front:
     return Front(batches, rates, networks, settings.origins)
 
 
-def _require_free(host: str, port: int) -> None:
-    """Raise ConfigError if somebody listens: the server would share the port, and the traffic."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise ConfigError("--port", port, f"cannot be listened on: {error}") from None
-
-
 def _most_connections() -> int:
     """Return how many connections there may be, after raising the limit of open files.
 
@@ -162,7 +152,7 @@ async def _serve(settings: Settings, front: Front) -> None:
 def run(settings: Settings) -> None:
     """Relay until stopped.  Raises ConfigError."""
     front = _front_of(settings)
-    _require_free(settings.host, settings.port)
+    require_free("--port", settings.host, settings.port)
     _log.info(
         "relay started: batches of %d networks, or each %g s", settings.batch, settings.within
     )
