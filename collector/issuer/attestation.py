@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 from client_sdk.core.wire import base64url
 
 from ..core.config import is_loopback
+from ..core.deadline import Deadline
 from ..core.errors import CollectorError, ConfigError
 
 MAX_IDENTITY: Final = 512  # characters
@@ -144,11 +145,14 @@ class HttpCallback:
             )
         else:
             connection = http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
-        with closing(connection):
+        with closing(connection), Deadline(self._timeout) as deadline:
             headers = {"Content-Type": "application/json", "Connection": "close"}
+            connection.connect()
+            deadline.watch(connection.sock)
             connection.request("POST", self._path, body, headers)
             response = connection.getresponse()
             text = response.read(_MOST_ANSWER + 1)
+            deadline.require()
         if len(text) > _MOST_ANSWER:
             raise AttestationError(f"callback: the answer is longer than {_MOST_ANSWER} bytes")
         return response.status, text

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from client_sdk.core.limits import MAX_ANSWER
 from client_sdk.core.oblivious import ANSWER_TYPE, PATH, REQUEST_TYPE
 
+from ..core.deadline import Deadline
 from ..core.errors import ConfigError
 from ..core.logs import Incidents
 
@@ -60,23 +61,22 @@ class Carrier:
         """
         answers: list[bytes | None] = []
         connection: http.client.HTTPConnection | None = None
-        try:
+        with Deadline(until - time.monotonic()) as deadline:
             for message in messages:
                 try:
                     left = until - time.monotonic()
                     if left <= 0:
                         raise TimeoutError
                     connection = connection or self._connect(left)
-                    answers.append(self._exchange(connection, message, until))
+                    answers.append(self._exchange(connection, message, deadline, until))
                 except Exception as error:  # noqa: BLE001  # whatever it is, devices are answered
                     self._tell(type(error).__name__)
                     answers.append(None)
                     if connection is not None:
                         connection.close()
                         connection = None
-        finally:
-            if connection is not None:
-                connection.close()
+        if connection is not None:
+            connection.close()
         return answers
 
     def _connect(self, timeout: float) -> http.client.HTTPConnection:
@@ -85,9 +85,17 @@ class Carrier:
         return http.client.HTTPConnection(self._host, self._port, timeout=timeout)
 
     def _exchange(
-        self, connection: http.client.HTTPConnection, message: bytes, until: float
+        self,
+        connection: http.client.HTTPConnection,
+        message: bytes,
+        deadline: Deadline,
+        until: float,
     ) -> bytes | None:
         """Return the answer to *message*.  Raises OSError, HTTPException: there is none."""
+        _patience(connection, until)
+        if connection.sock is None:
+            connection.connect()
+        deadline.watch(connection.sock)
         _patience(connection, until)
         connection.request("POST", self._path, message, {"Content-Type": REQUEST_TYPE})
         _patience(connection, until)
@@ -98,6 +106,7 @@ class Carrier:
                 if len(read) > MAX_ANSWER:
                     raise ValueError("too long")
                 _patience(connection, until)
+        deadline.require()
         if response.status != http.client.OK or response.headers.get_content_type() != ANSWER_TYPE:
             self._tell(f"status {response.status}")
             return None

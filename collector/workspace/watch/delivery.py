@@ -14,9 +14,8 @@ import json
 import smtplib
 import socket
 import ssl
-import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing
 from email.message import EmailMessage
 from email.utils import formatdate
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -28,6 +27,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ...core.config import is_loopback
+from ...core.deadline import Deadline
 from ...core.errors import CollectorError, ConfigError
 from ...rendering.letters import one_line
 from ...storage.records import FIRING, QUIET, WatchMessage
@@ -141,25 +141,14 @@ def _post(
     if channel.secret_file:
         headers[SIGNATURE] = signature(_secret(channel.secret_file).encode(), now, body)
     connection = _connection(parts.scheme, host, port, addresses[0])
-    # The timeout of a socket begins anew with each byte.
-    end = threading.Timer(answer_s, _cut, [connection.sock])
-    end.daemon = True
-    end.start()
-    try:
+    with closing(connection), Deadline(answer_s) as deadline:
+        deadline.watch(connection.sock)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         connection.request("POST", target, body, headers)
         with connection.getresponse() as response:
             response.read(MOST_ANSWER)
-    finally:
-        end.cancel()
-        connection.close()
     if not 200 <= response.status < 300:
         raise DeliveryError(f"channel={channel.name}: answered {response.status}")
-
-
-def _cut(plain: socket.socket) -> None:
-    with suppress(OSError, ValueError):  # it was closed meanwhile
-        plain.shutdown(socket.SHUT_RDWR)
 
 
 def _connection(scheme: str, host: str, port: int, address: str) -> HTTPConnection:

@@ -39,6 +39,7 @@ from tests.support.device.issuing import (
     running_issuer,
 )
 from tests.support.device.loopback import LoopbackServer, running
+from tests.support.sites.trickler import ENDLESS, Trickler
 
 WEEK: Final = week_of(day_of(NOON))
 KIND: Final = "application/private-token-request"
@@ -312,6 +313,15 @@ def test_a_service_that_is_away_or_silent_gives_no_answer() -> None:
 
     with running(LoopbackServer(Silent)) as server, pytest.raises(AttestationError):
         HttpCallback(f"http://127.0.0.1:{server.port}", timeout=0.2).identity("x")
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_a_service_whose_answer_never_ends_is_left(kind: str) -> None:
+    with running(Trickler(*ENDLESS[kind])) as server:
+        with pytest.raises(AttestationError):
+            HttpCallback(f"http://127.0.0.1:{server.port}", timeout=0.2).identity("x")
+
+        assert server.left.wait(5.0)
 
 
 def test_while_nobody_can_attest_a_device_is_told_to_come_again(

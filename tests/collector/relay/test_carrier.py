@@ -12,6 +12,7 @@ from collector.relay.carrier import Carrier
 from tests.support.device.loopback import LoopbackServer, running
 from tests.support.faults.proxy import read_message
 from tests.support.sites.relayed import OpaqueGateway
+from tests.support.sites.trickler import ENDLESS, Trickler
 
 SECONDS = 5.0  # until an answer must have come
 
@@ -69,6 +70,17 @@ def test_a_gateway_that_answers_too_late_costs_no_more_than_the_time_there_is() 
 
     assert answers == [None, None]
     assert len(gateway.came) <= 1
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_an_answer_that_never_ends_is_left_when_its_time_is_over(kind: str) -> None:
+    """The patience for a byte begins anew with each: eight such answers would hold a relay."""
+    with running(Trickler(*ENDLESS[kind])) as gateway:
+        carrier = Carrier(f"http://127.0.0.1:{gateway.port}")
+        answers = carrier.carry([b"a", b"b"], time.monotonic() + 0.2)
+
+        assert answers == [None, None]
+        assert gateway.left.wait(SECONDS)
 
 
 @pytest.mark.parametrize(
