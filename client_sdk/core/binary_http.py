@@ -1,8 +1,9 @@
 """Requests and responses as bytes: binary HTTP, as it stands inside a capsule.
 
 It is written with known length and may be padded with zeros to a size that tells nothing; it is
-read in both of its forms.  A reader is strict: names are lower case, values have no control
-characters, lengths end where the message does, and what is not padding must not stand behind it.
+read in both of its forms.  A reader is strict: fields and parts are few, names are lower case,
+values have no control characters, lengths end where the message does, and what is not padding must
+not stand behind it.
 
 Source: RFC 9292, sections 3.1 to 3.8; its integers are those of RFC 9000, section 16, and its
 fields are valid as RFC 9113, section 8.2.1, says.
@@ -16,6 +17,7 @@ Fields: TypeAlias = tuple[tuple[str, str], ...]
 
 MEDIA_TYPE: Final = "message/bhttp"
 MAX_FIELDS: Final = 64  # field lines of a section; ours has four
+MAX_PARTS: Final = 64  # of content whose length is not known; each costs time, ours comes whole
 _REQUEST, _RESPONSE = 0, 1  # framing indicators; two more say that the length is not known
 _UNKNOWN_LENGTH: Final = 2
 _NAME: Final = frozenset(b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz")
@@ -168,8 +170,10 @@ class _Reader:
             return b""
         if not unknown:
             return self._take(self.integer())
-        parts = []
+        parts: list[bytes] = []
         while length := self.integer():
+            if len(parts) >= MAX_PARTS:
+                raise ValueError(f"content: must be at most {MAX_PARTS} parts")
             parts.append(self._take(length))
         return b"".join(parts)
 

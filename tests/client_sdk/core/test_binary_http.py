@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from client_sdk.core.binary_http import (
     MAX_FIELDS,
+    MAX_PARTS,
     Fields,
     Request,
     Response,
@@ -121,3 +122,14 @@ def test_more_fields_than_anybody_sends_are_refused() -> None:
     assert decode_response(encode_response(Response(200, fields))).fields == fields
     with pytest.raises(ValueError, match="fields: must be at most"):
         decode_response(encode_response(Response(200, (*fields, ("a", "b")))))
+
+
+def test_more_parts_than_anybody_sends_are_refused() -> None:
+    """The collector reads on its event loop what anybody may send."""
+    head = encode_request(Request("POST", "https", "x", "/")).rstrip(b"\0")
+    unknown = b"\x02" + head[1:] + b"\0"
+
+    content = decode_request(unknown + b"\1a" * MAX_PARTS + b"\0\0").content
+    assert content == b"a" * MAX_PARTS
+    with pytest.raises(ValueError, match="content: must be at most"):
+        decode_request(unknown + b"\1a" * (MAX_PARTS + 1) + b"\0\0")
