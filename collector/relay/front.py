@@ -100,6 +100,7 @@ class Front:
         self._origins = frozenset(origins)
         self._body_s, self._report_s = body_s, report_s
         self._incidents = Incidents(time.monotonic)
+        self._told = False
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start the beats of the batches, and the reports to the operator."""
@@ -157,11 +158,18 @@ class Front:
         if forwarded and not self._behind:
             text = "a proxy stands before the relay: name it by --behind, or all devices are one"
             self._incidents.tell(_log, "proxy", text)
-        network = network_of(scope.client, forwarded, self._behind)
+        network = network_of(scope.client, forwarded, self._behind, self._tell_unreadable)
         if not self._rates.admit(network):
             self._batches.counts.refused += 1
             raise _RefusalError(HTTPStatus.TOO_MANY_REQUESTS)
         return network
+
+    def _tell_unreadable(self) -> None:
+        """Tell the operator, once, that devices behind a proxy are not told apart."""
+        if not self._told:
+            self._told = True
+            text = "a proxy of --behind names no address: all devices behind it count as one"
+            _log.warning("%s; let it end X-Forwarded-For with the address of its client", text)
 
     async def _read(self, scope: Any, protocol: Any) -> bytes:
         """Return the message.  Raises _RefusalError, ProtocolClosed."""

@@ -8,6 +8,7 @@ batch, and forgotten with what was counted.
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections import Counter
 from collections.abc import Callable
@@ -20,9 +21,10 @@ Network: TypeAlias = IPv4Network | IPv6Network
 PERIOD_S: Final = 60.0  # seconds for which a sender's messages are counted under one salt
 MOST_NETWORKS: Final = 65_536  # counted apart in that time: 10 MB; all further ones share a count
 UNKNOWN: Final = b""  # the network of an address that cannot be read
-_BITS: Final = {4: 24, 6: 56}  # of an address that are kept: what one household or office has
+_BITS: Final = {4: 24, 6: 48}  # of an address that are kept: no less than one site is given
 _MARK: Final = 8  # bytes; two of 65,536 networks share a mark with probability 1e-10
 _SALT: Final = 16  # bytes
+_WITH_PORT: Final = re.compile(r"(?:([0-9.]+)|\[([^][]*)\]):[0-9]{1,5}", re.ASCII)
 
 
 def new_salt() -> bytes:
@@ -35,24 +37,36 @@ def mark_of(network: bytes, salt: bytes) -> bytes:
     return blake2b(network, key=salt, digest_size=_MARK).digest()
 
 
-def network_of(client: str, forwarded: list[str], behind: tuple[Network, ...]) -> bytes:
+def network_of(
+    client: str,
+    forwarded: list[str],
+    behind: tuple[Network, ...],
+    tell: Callable[[], None] = lambda: None,
+) -> bytes:
     """Return the network that a request came from: the first bytes of the sender's address.
 
     Args: client: the other end of the socket, with its port.
           forwarded: the X-Forwarded-For headers, believed from proxies in *behind* only, and of
-          them the last entry, which the proxy has written itself.
+          them the last entry, which the proxy has written itself, with or without a port.
+          tell: called where a proxy names no address that can be read; its own counts then.
     """
     address = _address(client.rpartition(":")[0])
     if address is not None and any(address in network for network in behind):
-        address = _address(",".join(forwarded).rpartition(",")[2])
+        sender = _address(",".join(forwarded).rpartition(",")[2])
+        if sender is None:
+            tell()
+        address = sender or address
     if address is None:
         return UNKNOWN
     return bytes([address.version]) + address.packed[: _BITS[address.version] // 8]
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:
+    text = text.strip()
+    if match := _WITH_PORT.fullmatch(text):
+        text = match[1] or match[2]
     try:
-        address = ip_address(text.strip().strip("[]").partition("%")[0])
+        address = ip_address(text.strip("[]").partition("%")[0])
     except ValueError:
         return None
     return getattr(address, "ipv4_mapped", None) or address

@@ -22,13 +22,18 @@ class Clock:
     ("client", "forwarded", "network"),
     [
         ("203.0.113.77:5000", [], bytes([4, 203, 0, 113])),
-        ("[2001:db8:1:2233::5]:5000", [], bytes.fromhex("06 20010db8000122")),
+        ("[2001:db8:1:2233::5]:5000", [], bytes.fromhex("06 20010db80001")),
         ("[::ffff:203.0.113.77]:5000", [], bytes([4, 203, 0, 113])),
         ("203.0.113.77:5000", ["198.51.100.1"], bytes([4, 203, 0, 113])),
         ("10.0.0.1:5000", ["6.6.6.6, 198.51.100.1"], bytes([4, 198, 51, 100])),
         ("10.0.0.1:5000", ["6.6.6.6", "198.51.100.1"], bytes([4, 198, 51, 100])),
-        ("10.0.0.1:5000", ["6.6.6.6, nonsense"], UNKNOWN),
-        ("10.0.0.1:5000", [], UNKNOWN),
+        ("10.0.0.1:5000", ["6.6.6.6, 198.51.100.1:51234"], bytes([4, 198, 51, 100])),
+        ("10.0.0.1:5000", ["[2001:db8:1::1]:443"], bytes.fromhex("06 20010db80001")),
+        ("10.0.0.1:5000", ["[2001:db8:1::1]"], bytes.fromhex("06 20010db80001")),
+        ("10.0.0.1:5000", ["2001:db8:1::1"], bytes.fromhex("06 20010db80001")),
+        ("10.0.0.1:5000", ["6.6.6.6, nonsense"], bytes([4, 10, 0, 0])),
+        ("10.0.0.1:5000", ["6.6.6.6, 198.51.100.1:x"], bytes([4, 10, 0, 0])),
+        ("10.0.0.1:5000", [], bytes([4, 10, 0, 0])),
         ("", [], UNKNOWN),
     ],
 )
@@ -82,3 +87,11 @@ def test_more_networks_than_are_counted_share_one_count() -> None:
     assert admitted == [True] * 4 + [False] * 6
     assert rates.admit(bytes([6, 0]))
     assert len(rates._counts) == 3
+
+
+def test_one_site_of_ipv6_is_one_network() -> None:
+    """A site is given up to 65,536 subnets, which would fill a batch by themselves."""
+    subnets = {network_of(f"[2001:db8:1:{subnet:x}::1]:9", [], ()) for subnet in range(65_536)}
+
+    assert len(subnets) == 1
+    assert subnets != {network_of("[2001:db8:2::1]:9", [], ())}
