@@ -34,7 +34,7 @@ Shuffle: TypeAlias = Callable[[list["_Waiting"]], None]
 CONNECTIONS: Final = 8  # at once to the gateway; each carries its share of a batch
 CARRY_S: Final = 5.0  # seconds until a batch that has left must be answered
 MOST_WAITING: Final = 8_192  # messages here at once, waiting or on their way
-MOST_BYTES: Final = 64 * 1024 * 1024  # bytes of them
+MOST_BYTES: Final = 64 * 1024 * 1024  # bytes of them, and of those of which a part has come
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,18 +116,30 @@ class Batches:
         counts, self.counts = self.counts, Counts()
         return counts
 
+    def claim(self, size: int) -> bool:
+        """Return whether there is room for *size* more bytes, and count them until released."""
+        if not self._open or self._bytes + size > self._most_bytes:
+            self.counts.refused += 1
+            return False
+        self._bytes += size
+        return True
+
+    def release(self, size: int) -> None:
+        """Count *size* bytes no more that were claimed."""
+        self._bytes -= size
+
     async def pass_on(self, message: bytes, network: bytes) -> bytes | None:
         """Return the gateway's answer to *message*; None if there is none: it is to be sent again.
 
         Args: network: that it came from.
         """
-        fits = self._here < self._most_waiting and self._bytes + len(message) <= self._most_bytes
-        if not (self._open and fits):
+        if self._here >= self._most_waiting:
             self.counts.refused += 1
+            return None
+        if not self.claim(len(message)):
             return None
         waiting = _Waiting(message, self._loop.create_future())
         self._here += 1
-        self._bytes += len(message)
         try:
             self._gathering.append(waiting)
             self._marks.add(mark_of(network, self._salt))
@@ -136,7 +148,7 @@ class Batches:
             return await waiting.answer
         finally:
             self._here -= 1
-            self._bytes -= len(message)
+            self.release(len(message))
 
     def _on_beat(self) -> None:
         self._beat = self._loop.call_later(self._within, self._on_beat)

@@ -180,12 +180,16 @@ class Front:
         try:
             async with asyncio.timeout(self._body_s):
                 async for part in protocol:
-                    size += len(part)
-                    if size > MAX_MESSAGE:
+                    if size + len(part) > MAX_MESSAGE:
                         raise _RefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+                    if not self._batches.claim(len(part)):
+                        raise _RefusalError(HTTPStatus.SERVICE_UNAVAILABLE)
+                    size += len(part)
                     parts.append(part)
         except TimeoutError:
             raise _RefusalError(HTTPStatus.REQUEST_TIMEOUT) from None
+        finally:
+            self._batches.release(size)  # what is whole is counted again where it waits
         if not size:
             raise _RefusalError(HTTPStatus.BAD_REQUEST)
         return b"".join(parts)

@@ -60,3 +60,32 @@ def test_a_proxy_that_names_no_address_is_told_of_once_without_what_it_wrote(
     [warning] = caplog.messages
     assert "--behind" in warning
     assert "canary" not in warning
+
+
+def test_bytes_count_while_a_message_still_comes() -> None:
+    """Else as many slow senders as there are connections fill the memory."""
+    front, batches = front_of(most_bytes=1_000)
+
+    async def act() -> tuple[int, bool, int]:
+        loop = asyncio.get_running_loop()
+        front.__rsgi_init__(loop)
+        try:
+            slow = Protocol((b"x" * 900,), stalls=True)
+            task = loop.create_task(front.__rsgi__(request(slow._parts).scope, slow))
+            while batches.claim(900):  # until its part has come
+                batches.release(900)
+                await asyncio.sleep(0)
+            other = Protocol((b"y" * 200,))
+            await front.__rsgi__(request(other._parts).scope, other)
+            assert other.response is not None
+            task.cancel()
+            await asyncio.wait([task])
+            return other.response.status, batches.claim(1_000), batches.counts.refused
+        finally:
+            front.__rsgi_del__(loop)
+
+    status, fits, refused = asyncio.run(act())
+
+    assert status == 503
+    assert fits  # the sender that has gone gave its room back
+    assert refused == 2  # the other's, and the question of this test
