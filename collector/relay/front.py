@@ -1,9 +1,9 @@
-"""What devices meet: one request, one wait, and one answer of one size.
+"""What devices meet: one request, one wait, and one answer of one of few sizes.
 
 A POST of ``message/ohttp-req``, at whatever path, waits for its batch (RFC 9458: the client waits).
 Every answer is filled up to a multiple of ANSWER_SIZE bytes, head and all, by a header of zeros,
-which touches no message: its length on the wire tells neither whether the collector took the upload
-nor whether there was an answer at all.
+which touches no message: unless a sealed answer is long, its length on the wire tells neither
+whether the collector took the upload nor whether there was an answer at all.
 """
 
 from __future__ import annotations
