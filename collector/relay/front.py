@@ -100,7 +100,7 @@ class Front:
         self._origins = frozenset(origins)
         self._body_s, self._report_s = body_s, report_s
         self._incidents = Incidents(time.monotonic)
-        self._told = False
+        self._warned = False
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start the beats of the batches, and the reports to the operator."""
@@ -166,8 +166,8 @@ class Front:
 
     def _tell_unreadable(self) -> None:
         """Tell the operator, once, that devices behind a proxy are not told apart."""
-        if not self._told:
-            self._told = True
+        if not self._warned:
+            self._warned = True
             text = "a proxy of --behind names no address: all devices behind it count as one"
             _log.warning("%s; let it end X-Forwarded-For with the address of its client", text)
 
