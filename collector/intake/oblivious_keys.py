@@ -118,6 +118,11 @@ def _write(path: str, keys: Sequence[ObliviousKey]) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)
+        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+        try:
+            os.fsync(folder)  # or a power cut could bring the old keys back
+        finally:
+            os.close(folder)
     except OSError as error:
         raise ConfigError(SETTING, path, f"cannot be written: {error.strerror}") from error
 

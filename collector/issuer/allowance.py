@@ -4,6 +4,9 @@ A token is counted, on the disk, before it is given out: an issuer that is kille
 one less, never one more.  What is counted by is a keyed hash of the identity under a number drawn
 for that week, which is deleted with the week's counts; so the file of a later week cannot be
 joined to this one, and no identity stands in it.
+
+A clock may jump ahead and back.  A week whose counts were deleted gives nothing more, and counts
+are kept for some weeks after their own, so that a small jump costs nobody anything.
 """
 
 from __future__ import annotations
@@ -18,11 +21,13 @@ from ..core.errors import ConfigError, StorageUnavailableError
 
 _SALT_SIZE: Final = 32  # bytes
 _WHO_SIZE: Final = 16  # bytes; by chance no two of 10^9 identities share them
+KEPT: Final = 4  # weeks after its own for which a week's counts are kept
 _WAIT_S: Final = 5.0  # seconds for another process, which must not be there
 _SCHEMA: Final = (
     "CREATE TABLE IF NOT EXISTS weeks (week INTEGER PRIMARY KEY, salt BLOB NOT NULL)",
     "CREATE TABLE IF NOT EXISTS issued (week INTEGER NOT NULL, who BLOB NOT NULL,"
     " tokens INTEGER NOT NULL, PRIMARY KEY (week, who)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS forgotten (week INTEGER PRIMARY KEY)",  # the newest, if any
 )
 
 
@@ -43,6 +48,7 @@ class Allowance:
                 *_SCHEMA,
             ):
                 self._database.execute(statement)
+            self._forgotten = self._newest_forgotten()
             path.chmod(0o600)
         except (sqlite3.Error, OSError) as error:
             raise ConfigError("--state", path, f"cannot be used: {error}") from None
@@ -52,6 +58,8 @@ class Allowance:
 
         Raises: StorageUnavailableError: it could not be counted, so none may be given.
         """
+        if self._forgotten is not None and week <= self._forgotten:
+            return False  # what was had of it is not known any more
         try:
             who = hmac.digest(
                 self._salt(week), identity.encode("utf-8", "surrogatepass"), "sha256"
@@ -66,10 +74,22 @@ class Allowance:
             raise StorageUnavailableError(f"state: {error}") from None
 
     def forget_before(self, week: int) -> None:
-        """Delete what was counted in weeks before *week*.  Raises StorageUnavailableError."""
+        """Delete what was counted in weeks before *week*, which then give nothing more.
+
+        Raises: StorageUnavailableError.
+        """
         try:
-            for table in ("issued", "weeks"):
-                self._database.execute(f"DELETE FROM {table} WHERE week < ?", (week,))  # noqa: S608 - names from above
+            with self._database:  # all of it, or nothing
+                self._database.execute("BEGIN IMMEDIATE")
+                self._database.execute(
+                    "INSERT OR IGNORE INTO forgotten SELECT week FROM weeks WHERE week < ?", (week,)
+                )
+                self._database.execute(
+                    "DELETE FROM forgotten WHERE week < (SELECT max(week) FROM forgotten)"
+                )
+                for table in ("issued", "weeks"):
+                    self._database.execute(f"DELETE FROM {table} WHERE week < ?", (week,))  # noqa: S608 - names from above
+            self._forgotten = self._newest_forgotten()
         except sqlite3.Error as error:
             raise StorageUnavailableError(f"state: {error}") from None
         self._salts = {kept: salt for kept, salt in self._salts.items() if kept >= week}
@@ -77,6 +97,10 @@ class Allowance:
     def close(self) -> None:
         """Close the file."""
         self._database.close()
+
+    def _newest_forgotten(self) -> int | None:
+        (week,) = self._database.execute("SELECT max(week) FROM forgotten").fetchone()
+        return None if week is None else int(week)
 
     def _salt(self, week: int) -> bytes:
         if week not in self._salts:

@@ -50,6 +50,7 @@ _BITS: Final = 8 * MODULUS_SIZE
 AHEAD: Final = 1  # weeks before its own from which a key signs
 _NEAR: Final = 4  # weeks within which no two ids end alike: requests name a key by its last byte
 _NAME: Final = "FILE"
+_THERE: Final = "is there already; keys are never replaced"
 
 
 class SigningKey:
@@ -124,7 +125,10 @@ def make_keys(issuer: str, first: int, weeks: int, tokens: int) -> IssuerKeys:
 
 
 def write_keys(keys: IssuerKeys, secret: Path, public: Path) -> None:
-    """Write both files.  Raises ConfigError: one is there, or cannot be written."""
+    """Write both files.
+
+    Raises: ConfigError: one is there, or cannot be written; then there is no new file.
+    """
     weeks = sorted(keys.secrets)
     private = [
         base64url(
@@ -134,18 +138,25 @@ def write_keys(keys: IssuerKeys, secret: Path, public: Path) -> None:
     ]
     shown = [base64url(SigningKey(keys.secrets[week]).public) for week in weeks]
     plan = keys.plan.as_json()
+    for path in (secret, public):
+        if os.path.lexists(path):
+            raise ConfigError(_NAME, path, _THERE)
+    fresh: list[Path] = []
     for path, mode, parts in ((secret, _MODE, private), (public, 0o644, shown)):
         try:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        except FileExistsError:
-            raise ConfigError(_NAME, path, "is there already; keys are never replaced") from None
+            fresh.append(path)
+            with open(handle, "w", encoding="ascii") as file:
+                json.dump({"plan": plan, "keys": parts}, file)
+                file.write("\n")
+                file.flush()
+                os.fsync(file.fileno())
         except OSError as error:
-            raise ConfigError(_NAME, path, f"cannot be written: {error.strerror}") from None
-        with open(handle, "w", encoding="ascii") as file:
-            json.dump({"plan": plan, "keys": parts}, file)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
+            for own in fresh:  # nobody knows these keys yet
+                own.unlink(missing_ok=True)
+            there = isinstance(error, FileExistsError)
+            rule = _THERE if there else f"cannot be written: {error.strerror}"
+            raise ConfigError(_NAME, path, rule) from None
 
 
 def read_keys(path: Path) -> IssuerKeys:

@@ -33,7 +33,7 @@ from client_sdk.core.private_token import (
 from ..core.errors import StorageUnavailableError
 from ..core.listening import require_free
 from ..core.logs import Incidents, server_config
-from .allowance import Allowance
+from .allowance import KEPT, Allowance
 from .attestation import Attestation, AttestationError
 from .keys import IssuerKeys, SigningKey, directory, request_in
 
@@ -135,7 +135,8 @@ class IssuerApp:
         except TimeoutError:
             raise RefusalError(408, "the body did not arrive in time") from None
         self._renew()
-        request = request_in(body, self._signing)
+        signing = self._signing  # of this request: a week may end while it waits
+        request = request_in(body, signing)
         if request is None:
             raise RefusalError(422, "the request is of another kind, or names no key of this week")
         week, blinded = request
@@ -144,7 +145,7 @@ class IssuerApp:
             raise RefusalError(401, "Authorization: Bearer <attestation> is needed")
         if not await self._take(week, said.strip()):
             raise RefusalError(429, "all tokens of this week have been given")
-        signature = self._signing[week].sign(blinded)
+        signature = signing[week].sign(blinded)
         if signature is None:
             raise RefusalError(422, "the blinded message is none for this key")
         return Answer(200, RESPONSE_TYPE, signature)
@@ -164,7 +165,7 @@ class IssuerApp:
             self._waiting -= 1
 
     def _renew(self) -> None:
-        """Go on to the keys of this week, and forget what was counted in earlier ones."""
+        """Go on to the keys of this week, and forget what was counted long before."""
         week = week_of(day_of(self._clock()))
         if week == self._week:
             return
@@ -175,7 +176,7 @@ class IssuerApp:
             _log.warning("keys: this week has the last one; make new ones by hearsay issuer-keys")
         self._directory = directory(self._keys.plan, signing)
         self._week, self._signing = week, signing
-        self._counting.submit(self._allowance.forget_before, week)
+        self._counting.submit(self._allowance.forget_before, week - KEPT)
 
 
 def _problem(status: int, rule: str) -> Answer:

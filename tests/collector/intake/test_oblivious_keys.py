@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from datetime import date
 from pathlib import Path
 
@@ -29,6 +30,21 @@ def test_a_new_key_is_read_again_and_is_for_its_owner_only(path: str) -> None:
     assert read_keys(path) == written
     assert os.stat(path).st_mode & 0o777 == 0o600
     assert configuration_of(relay_key(written)) == written[0].configuration
+
+
+def test_a_new_key_outlives_a_power_cut(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder is synced after the file has its name."""
+    synced: list[tuple[bool, bool]] = []
+    sync = os.fsync
+
+    def watched(descriptor: int) -> None:
+        synced.append((stat.S_ISDIR(os.fstat(descriptor).st_mode), os.path.exists(path)))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    add_key(path, DAY)
+
+    assert synced == [(False, False), (True, True)]
 
 
 def test_the_key_before_stays_good_and_a_third_pushes_none_out(path: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -153,7 +154,9 @@ def test_concurrent_requests_get_no_more_than_the_plan_says(site: IssuerSite) ->
     assert sorted(statuses) == [200] * TOKENS + [429] * (12 - TOKENS)
 
 
-def test_a_restart_forgets_no_count_and_a_week_later_nothing_is_left(tmp_path: Path) -> None:
+def test_a_restart_forgets_no_count_and_what_is_forgotten_gives_nothing_more(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "state"
     for _ in range(2):
         with closing(Allowance(path, 2)) as allowance:
@@ -161,13 +164,51 @@ def test_a_restart_forgets_no_count_and_a_week_later_nothing_is_left(tmp_path: P
     with closing(Allowance(path, 2)) as allowance:
         other = allowance.take(WEEK, "another"), allowance.take(WEEK + 1, CANARY)
         allowance.forget_before(WEEK + 1)
-        again = allowance.take(WEEK, CANARY)
+        again = [allowance.take(week, CANARY) for week in (WEEK - 1, WEEK)]
+    with closing(Allowance(path, 2)) as allowance:
+        again += [allowance.take(WEEK, CANARY)]
+        later = [allowance.take(WEEK + 1, CANARY) for _ in range(2)]
+    with closing(sqlite3.connect(path)) as database:
+        weeks = {week for (week,) in database.execute("SELECT week FROM issued")}
 
     assert taken == [False, False]
     assert other == (True, True)
-    assert again  # under another salt: nothing of that week was left to compare with
+    assert again == [False, False, False]  # what was had of that week is not known any more
+    assert later == [True, False]
+    assert weeks == {WEEK + 1}
     assert path.stat().st_mode & 0o777 == 0o600
     assert not any(CANARY.encode() in file.read_bytes() for file in tmp_path.iterdir())
+
+
+def test_a_clock_that_jumps_ahead_and_back_brings_no_second_share(
+    site: IssuerSite, clock: FakeClock
+) -> None:
+    statuses = [ask(site, request_for(site))[0] for _ in range(TOKENS + 1)]
+
+    clock.advance(days=14)
+    assert ask(site, request_for(site, WEEK + 2))[0] == 200  # it has gone on to that week
+    clock.advance(days=-14)
+    statuses += [ask(site, request_for(site))[0] for _ in range(2)]
+
+    assert statuses == [200] * TOKENS + [429] * 3
+
+
+def test_a_token_that_was_counted_is_given_though_its_week_ends_meanwhile(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    class AtMidnight:
+        """Vouches for everybody, and takes until the next week, of which others ask by then."""
+
+        def identity(self, said: str) -> str:
+            clock.advance(days=7)
+            with closing(http.client.HTTPConnection("127.0.0.1", port)) as connection:
+                connection.request("GET", "/.well-known/private-token-issuer-directory")
+                connection.getresponse().read()
+            return said
+
+    with running_issuer(tmp_path, clock, AtMidnight()) as site:
+        port = int(site.url.rpartition(":")[2])
+        assert ask(site, request_for(site))[0] == 200
 
 
 _GIVING: Final = """
@@ -372,9 +413,23 @@ def test_the_files_of_keys_are_read_again_and_never_replaced(tmp_path: Path) -> 
     assert not any(text in public.read_text("ascii") for text in private)
     with pytest.raises(ConfigError, match="is there already"):
         write_keys(keys, secret, public)
+    assert read_keys(secret).plan == keys.plan
     secret.chmod(0o644)
     with pytest.raises(ConfigError, match="chmod 600"):
         read_keys(secret)
+
+
+def test_keys_are_written_to_both_files_or_to_none(tmp_path: Path) -> None:
+    keys, secret, public = keys_from(WEEK), tmp_path / "keys", tmp_path / "public"
+    public.write_text("of somebody else", "ascii")
+
+    for path in (public, tmp_path / "no-folder" / "public", secret):
+        with pytest.raises(ConfigError):
+            write_keys(keys, secret, path)
+        assert not secret.exists()
+
+    assert public.read_text("ascii") == "of somebody else"
+    write_keys(keys, secret, tmp_path / "another")  # a second try succeeds
 
 
 def test_a_damaged_file_of_keys_is_refused_and_shows_nothing(tmp_path: Path) -> None:
