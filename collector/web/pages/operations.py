@@ -35,6 +35,7 @@ def operations() -> ResponseReturnValue:
     return shown(
         "operations.html",
         snapshot=snapshot,
+        of_others=len(list(visible())) < len(list(services().catalog)),
         flow=sum(snapshot.shards, Counters()) if snapshot.store_is_up else None,
         drift=sum(shard.drift for shard in snapshot.shards),  # uploads not where the counts say
         findings=sorted(findings, key=lambda finding: -LEVELS.index(finding.level)),

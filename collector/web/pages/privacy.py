@@ -62,8 +62,10 @@ def people() -> ResponseReturnValue:
     """
     metrics = list(services().catalog)
     least = min((metric.min_reports for metric in metrics), default=0)
-    relay = services().config.relay
-    return shown("people.html", least=least, relay=relay, **_together(services().catalog))
+    config = services().config
+    costs = _together(services().catalog)
+    issuer = bool(config.issuer_keys)
+    return shown("people.html", least=least, relay=config.relay, issuer=issuer, **costs)
 
 
 @blueprint.get("/privacy/record.json")

@@ -53,6 +53,17 @@ def app(make_app: MakeApp, public: str) -> Flask:
     return make_app(issuer_keys=(public,))
 
 
+def test_the_people_are_told_of_the_issuer_where_there_is_one(
+    app: Flask, make_app: MakeApp
+) -> None:
+    texts = [one.test_client().get("/privacy/people").text for one in (app, make_app())]
+
+    assert "shows a licence, an account or the name of the machine" in texts[0]
+    assert "can together tell by the address which reports are yours" in texts[0]
+    assert "issuer" not in texts[1]
+    assert not [text for text in texts if "identifies you or your device is sent" in text]
+
+
 @pytest.fixture
 def strict(make_app: MakeApp, public: str) -> FlaskClient:
     return make_app(issuer_keys=(public,), require_token=True).test_client()

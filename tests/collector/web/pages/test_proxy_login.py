@@ -88,6 +88,17 @@ def test_a_right_in_one_app_asks_nothing_of_another(app: Flask) -> None:
     assert visit(app, "/compare?metric=other/page", both).status_code == 200
 
 
+def test_the_operator_of_an_app_is_told_that_counts_are_of_all_apps(tmp_path: Path) -> None:
+    groups = "team=other:operator,sre=operator"
+    app = app_of(tmp_path, HEARSAY_GROUPS=groups)
+
+    page, whole = (visit(app, "/operations", named(groups=group)) for group in ("team", "sre"))
+
+    assert (page.status_code, whole.status_code) == (200, 200)
+    assert "counts are of the whole collector, apps that you may not see included" in page.text
+    assert "of the whole collector" not in whole.text
+
+
 @pytest.mark.parametrize("peer", ["10.0.3.8", "127.0.0.1", "", "10.0.4.4", "unix:"])
 @pytest.mark.parametrize(
     "more",
