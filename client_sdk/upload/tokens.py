@@ -19,7 +19,13 @@ from collections.abc import Callable, Iterator
 from ..core import compact_json
 from ..core.dataclass import as_dict, dataclass, field
 from ..core.epoch import DAY, HOUR, day_of, epoch_start
-from ..core.errors import HearsayError, InvalidParameterError, TransportError
+from ..core.errors import (
+    EntropyError,
+    HearsayError,
+    InvalidParameterError,
+    StoreError,
+    TransportError,
+)
 from ..core.limits import MAX_REPORT_AGE
 from ..core.private_token import (
     DIRECTORY_PATH,
@@ -46,7 +52,7 @@ from ..core.wire import from_base64url
 from ..storage.schema import property_of, set_property
 from .blind_rsa import blind, finalize, is_permutation
 from .endpoint import checked_url
-from .transport import OK, Answer, RequestsTransport
+from .transport import OK, Answer, RequestsTransport, is_ours
 
 if TYPE_CHECKING:
     from sqlite3 import Cursor
@@ -61,7 +67,7 @@ REFUSED_FOR: Final = DAY  # seconds until one that said no is
 _TOO_MANY: Final = 429
 _NO: Final = (401, 403)
 _DIGEST_TEXT: Final = 43  # characters of a plan's digest
-_LAST, _DUE = "tokens_last", "tokens_due"
+_LAST, _DUE, _FAILED = "tokens_last", "tokens_due", "tokens_failed"
 _SCHEMA: Final = (
     "CREATE TABLE IF NOT EXISTS tokens (id BLOB PRIMARY KEY, week INTEGER NOT NULL,"
     " token BLOB NOT NULL, sealed INTEGER NOT NULL) WITHOUT ROWID"
@@ -192,27 +198,34 @@ class Purse:
             week = None if wait > 0 or not self._may_send() else self.due(tx, now)
             if week is None:
                 return False
+            if property_of(tx, _FAILED):  # else a device that sends seldom would only ask
+                set_property(tx, _FAILED, 0)
+                return False
             if scheduled and not schedule.claimed:
                 schedule.plan(tx, now)
-        error: HearsayError | None = None
+        error: Exception | None = None
         try:
             for upload_id, token in self._fetch(week, timeout):
                 with self._store.transaction() as tx:
                     if not self._may_send():
                         return True
                     _run(tx, "INSERT INTO tokens VALUES (?, ?, ?, 0)", upload_id, week, token)
-        except (TransportError, IssuerError, InvalidParameterError) as failure:
+        except (StoreError, EntropyError):
+            raise
+        except Exception as failure:  # noqa: BLE001 - such as of the application's attestation
             error = failure
         finally:
             self._transport.hang_up()
         self._settle(week, error)
         return True
 
-    def _settle(self, week: int, error: HearsayError | None) -> None:
+    def _settle(self, week: int, error: Exception | None) -> None:
         """Count what came of asking for tokens of *week*, and plan when they are asked for next."""
         now = self._clock()
         if isinstance(error, TransportError):
             self._stats.fail(error, reason=Reason.NETWORK)
+        elif error is not None and not isinstance(error, IssuerError | InvalidParameterError):
+            self._stats.fail(error, reason=Reason.INTERNAL)
         elif error is not None:
             self._stats.add(Reason.REFUSED)
             self._stats.warn("tokens", f"no one-time tokens: {error}")
@@ -233,7 +246,8 @@ class Purse:
     def _fetch(self, week: int, timeout: float) -> Iterator[tuple[bytes, bytes]]:
         """Yield tokens of *week*, each with the id of its upload, as long as the issuer gives some.
 
-        Raises: TransportError, IssuerError, InvalidParameterError, EntropyError.
+        Raises: TransportError, IssuerError, InvalidParameterError, EntropyError, and what the
+            application's attestation raises.
         """
         end = self._clock() + timeout
         plan, key = self._directory(week, timeout)
@@ -253,8 +267,8 @@ class Purse:
             if left <= 0:
                 raise TransportError("issuer: no time is left for more tokens")
             answer = self._transport.exchange(REQUEST_PATH, body, left, more)
-            if answer.status == _TOO_MANY:
-                return  # it has given all that it gives
+            if answer.status == _TOO_MANY and is_ours(answer):
+                return  # it has given all that it gives; any other is of a proxy's limit
             _require_ok(answer, RESPONSE_TYPE)
             signature = finalize(message, key.modulus, blinding.inverse, answer.body)
             if signature is None:
@@ -277,6 +291,7 @@ class Purse:
 
     def _postpone(self, tx: Transaction, now: float, error: Exception) -> None:
         """Ask again later: within some hours, and after a no within some days."""
+        set_property(tx, _FAILED, 1)
         refused = isinstance(error, IssuerError)
         wait = REFUSED_FOR if refused else HOUR
         set_property(tx, _DUE, now + wait + self._chance(REFUSED_FOR if refused else MAX_RETRY))
@@ -298,7 +313,7 @@ class Purse:
                     modulus = modulus_of(key)
                     if is_permutation(modulus, tuple(int.from_bytes(r, "big") for r in roots)):
                         return plan, _Key(key_id, modulus)
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise IssuerError("directory: is none") from None
         raise IssuerError(f"plan.week={week}: has no key that is proved to be good")
 

@@ -76,7 +76,7 @@ def outcome_of(answer: Answer) -> Outcome:
         return Outcome.ACCEPTED
     if status in _TRANSIENT or 500 <= status <= 599:
         return Outcome.TRANSIENT
-    return Outcome.PERMANENT if status in _PERMANENT and _is_ours(answer) else Outcome.INCAPABLE
+    return Outcome.PERMANENT if status in _PERMANENT and is_ours(answer) else Outcome.INCAPABLE
 
 
 def is_acknowledgement(body: bytes) -> bool:
@@ -100,7 +100,7 @@ def read_acknowledgement(body: bytes) -> tuple[int, bool]:
     return rejected, answer.get("duplicate") is True
 
 
-def _is_ours(answer: Answer) -> bool:
+def is_ours(answer: Answer) -> bool:
     """Whether the collector itself answered, and its document came whole."""
     if answer.content_type.partition(";")[0].strip().lower() != PROBLEM:
         return False

@@ -46,6 +46,8 @@ _CONNECTIONS: Final = 1_024
 _HEADERS_MS: Final = 5_000  # milliseconds in which the headers must have arrived
 _HEADERS_SIZE: Final = 16 * 1024  # bytes
 _PROBLEM: Final = "application/problem+json"
+_NO_KIND: Final = "about:blank"
+_ALL_GIVEN: Final = "urn:hearsay:problem:tokens-given"  # so a device knows it from a proxy's limit
 _HEADERS: Final = [("cache-control", "no-store"), ("x-content-type-options", "nosniff")]
 _log = logging.getLogger("hearsay.issuer")
 
@@ -61,9 +63,9 @@ class Answer(NamedTuple):
 class RefusalError(Exception):
     """Why a request gets no token."""
 
-    def __init__(self, status: int, rule: str) -> None:
-        """Answer with *status*, and say the *rule*."""
-        self.status, self.rule = status, rule
+    def __init__(self, status: int, rule: str, kind: str = _NO_KIND) -> None:
+        """Answer with *status*, and say the *rule*; *kind* is the problem's type."""
+        self.status, self.rule, self.kind = status, rule, kind
         super().__init__(rule)
 
 
@@ -96,7 +98,7 @@ class IssuerApp:
         except ProtocolClosed:
             return  # who asked has gone
         except RefusalError as error:
-            answer = _problem(error.status, error.rule)
+            answer = _problem(error.status, error.rule, error.kind)
         except (AttestationError, StorageUnavailableError) as error:
             self._incidents.tell(_log, "tokens", str(error))
             answer = _problem(503, "no token can be given now; ask again later")
@@ -144,7 +146,7 @@ class IssuerApp:
         if scheme.lower() != "bearer" or not said.strip():
             raise RefusalError(401, "Authorization: Bearer <attestation> is needed")
         if not await self._take(week, said.strip()):
-            raise RefusalError(429, "all tokens of this week have been given")
+            raise RefusalError(429, "all tokens of this week have been given", _ALL_GIVEN)
         signature = signing[week].sign(blinded)
         if signature is None:
             raise RefusalError(422, "the blinded message is none for this key")
@@ -179,8 +181,8 @@ class IssuerApp:
         self._counting.submit(self._allowance.forget_before, week - KEPT)
 
 
-def _problem(status: int, rule: str) -> Answer:
-    document: Mapping[str, object] = {"type": "about:blank", "status": status, "detail": rule}
+def _problem(status: int, rule: str, kind: str = _NO_KIND) -> Answer:
+    document: Mapping[str, object] = {"type": kind, "status": status, "detail": rule}
     return Answer(status, _PROBLEM, json.dumps(document).encode("ascii") + b"\n")
 
 

@@ -16,7 +16,7 @@
 
 import { type Bytes, concat, fromBase64url, fromNumber, toBase64url, toHex, toNumber, utf8 } from "../core/bytes.js";
 import { DAY, dayOf, epochOf, epochStart } from "../core/epoch.js";
-import { HearsayError, InvalidParameterError, TransportError } from "../core/errors.js";
+import { EntropyError, HearsayError, InvalidParameterError, StoreError, TransportError } from "../core/errors.js";
 import { sha256 } from "../core/hashing.js";
 import type { Randomness } from "../core/randomness.js";
 import type { Stats } from "../core/stats.js";
@@ -38,6 +38,7 @@ const REQUEST_PATH = "/token-request";
 const REQUEST_TYPE = "application/private-token-request";
 const RESPONSE_TYPE = "application/private-token-response";
 const HEADER = "Hearsay-Token";
+const ALL_GIVEN = '"urn:hearsay:problem:tokens-given"'; // the type of the issuer's own problem document
 const PLAN_DIGITS = 43; // of a digest
 const [OK, TOO_MANY, NO] = [200, 429, [401, 403]] as const;
 const HOUR = 3_600;
@@ -140,29 +141,29 @@ export class Purse {
       return due;
     });
     if (week === null) return false;
-    let failure: HearsayError | undefined;
+    let failure: unknown;
     try {
       for await (const token of this.#fetch(week, timeout)) {
         if (!(await update((current) => maySend() && tokensOf(current).held.push({ ...token, week })))) return true;
       }
     } catch (error) {
-      if (!(error instanceof TransportError || error instanceof IssuerError || error instanceof InvalidParameterError)) throw error;
-      failure = error;
+      if (error instanceof StoreError || error instanceof EntropyError) throw error;
+      failure = error; // such as of the application's attestation
     }
     if (failure instanceof TransportError) stats.fail(failure, 1, "network");
-    else if (failure) {
+    else if (failure instanceof IssuerError || failure instanceof InvalidParameterError) {
       stats.add("refused");
       stats.warn("tokens", `no one-time tokens: ${failure.message}`);
-    }
+    } else if (failure !== undefined) stats.fail(failure, 1, "internal");
     await update((current) => maySend() && this.#settle(tokensOf(current), week, failure));
     return true;
   }
 
   /** Plans when the issuer is asked next: for the week after, at any moment of the week before that one. */
-  #settle(tokens: Tokens, week: number, failure: HearsayError | undefined): void {
+  #settle(tokens: Tokens, week: number, failure: unknown): void {
     const now = this.parts.now();
     const current = weekOf(dayOf(now));
-    if (failure) {
+    if (failure !== undefined) {
       const refused = !(failure instanceof TransportError);
       tokens.due = now + (refused ? REFUSED_FOR : HOUR) + this.#chance(refused ? REFUSED_FOR : MAX_RETRY);
       return;
@@ -232,7 +233,7 @@ export class Purse {
     const request = { url: url.replace(/\/+$/, "") + path, headers: { Accept: kind, ...headers }, body };
     const answer = await exchange(request, Math.min(timeout, MAX_EXCHANGE));
     const { status } = answer;
-    if (body && status === TOO_MANY) return null;
+    if (body && status === TOO_MANY && answer.text().includes(ALL_GIVEN)) return null; // any other is of a proxy's limit
     if ((NO as readonly number[]).includes(status)) throw new IssuerError(`issuer: said no with status ${status}; check the attestation`);
     if (status !== OK || answer.header("content-type")?.split(";")[0]?.trim().toLowerCase() !== kind) {
       throw new TransportError(`issuer: answered with status ${status}`);

@@ -208,6 +208,22 @@ test("an issuer that is away, or has given all, costs nothing", async () => {
   await second.client.close();
 });
 
+test("a 429 of a proxy is no word of the issuer, and an attestation that throws stops no upload", async () => {
+  const limited = await device();
+  limited.issuer.refuse = ({ body }) => (body ? 429 : undefined);
+  limited.issuer.says = "<html>slow down</html>";
+  limited.client.record(DAILY, true);
+  await limited.client.flush();
+  assert.deepEqual(counted(limited.client), { recorded: 1, network: 1 });
+  await limited.client.close();
+
+  const { client } = await device(new Collector(), { required: false, attestation: () => Promise.reject(new Error("away")) });
+  client.record(DAILY, true);
+  for (let pass = 0; pass < 2; pass++) await client.flush();
+  assert.deepEqual(counted(client), { recorded: 1, internal: 1, uploaded: 1 });
+  await client.close();
+});
+
 test("a denial leaves no token", async () => {
   const made = await device();
   made.client.record(DAILY, true);

@@ -29,6 +29,8 @@ let made: SigningKey[] | undefined;
 export class FakeIssuer {
   readonly requests: Request[] = [];
   refuse: ((request: Request) => number | undefined) | undefined;
+  /** The body of a refusal; by default that of an issuer which has given all. */
+  says = '{"type": "urn:hearsay:problem:tokens-given", "status": 429}\n';
 
   private constructor(readonly keys: readonly SigningKey[], readonly first: number, readonly tokens: number) {}
 
@@ -63,7 +65,7 @@ export class FakeIssuer {
   #answer(request: Request): Awaited<ReturnType<Exchange>> {
     this.requests.push(request);
     const status = this.refuse?.(request);
-    if (status !== undefined) return responseOf(status, "application/problem+json", new Uint8Array(0));
+    if (status !== undefined) return responseOf(status, "application/problem+json", Uint8Array.from(Buffer.from(this.says)));
     if (!request.body) {
       return responseOf(200, "application/private-token-issuer-directory", Uint8Array.from(Buffer.from(JSON.stringify(this.directory()))));
     }

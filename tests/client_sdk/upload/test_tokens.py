@@ -18,7 +18,7 @@ from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.storage.schema import property_of
 from client_sdk.testing import answer_of
 from client_sdk.upload.tokens import Issuer
-from client_sdk.upload.transport import Answer
+from client_sdk.upload.transport import Answer, RequestsTransport
 from collector.issuer.keys import IssuerKeys, SigningKey, directory
 from tests.support.device.clock import NOON, FakeClock
 from tests.support.device.device import ENDPOINT, KEY, metric_text, registry_of
@@ -301,6 +301,77 @@ def test_an_issuer_that_has_given_all_is_not_asked_again(
     assert second.stats()["refused"] == second.stats()["network"] == 0
     first.close()
     second.close()
+
+
+@pytest.mark.parametrize("required", [False, True])
+@pytest.mark.parametrize("what", ["attestation", "directory", "away"])
+def test_what_goes_wrong_at_an_issuer_is_counted_and_stops_no_upload_that_needs_no_token(
+    what: str, required: bool, tmp_path: Path, clock: FakeClock
+) -> None:
+    """Nor does a device ask at each of its passes if these are seldom."""
+
+    def attestation() -> str:
+        raise RuntimeError("the service of the platform is away")
+
+    collector, shows = Collector(), b"[" * 60_000 if what == "directory" else None
+    with running_issuer(tmp_path, clock, shows=shows) as site:
+        said = attestation if what == "attestation" else "secret-x"
+        url = "http://127.0.0.1:9" if what == "away" else site.url
+        client = device(
+            clock, collector, Issuer(url, site.keys.plan.digest, said, required=required)
+        )
+        client.record("dark", True)
+        for _ in range(6):
+            client.flush()
+            client.flush()
+            clock.advance(days=0.5)
+        stats = client.stats()
+        client.close()
+
+    reason = {"attestation": "internal", "directory": "refused", "away": "network"}[what]
+    assert 1 <= stats[reason] <= 6
+    assert len(collector.sent) == (0 if required else 1)
+
+
+def test_a_device_that_sends_seldom_sends_between_two_questions(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    collector = Collector()
+    client = device(
+        clock, collector, Issuer("http://127.0.0.1:9", "p" * 43, "secret-x", required=False)
+    )
+    client.record("dark", True)
+
+    for _ in range(3):
+        client.flush()
+        clock.advance(days=0.5)
+
+    assert len(collector.sent) == 1
+    client.close()
+
+
+def test_only_the_issuer_itself_can_have_given_all(
+    site: IssuerSite, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proxy before it that limits requests has given nothing."""
+    collector, exchange = Collector(), RequestsTransport.exchange
+    limits = [Answer(429, 1.0, b"<html>slow down</html>", "text/html")]
+
+    def limited(self: RequestsTransport, path: str, *arguments: Any) -> Answer:
+        if path == "/token-request" and limits:
+            return limits.pop()
+        return exchange(self, path, *arguments)
+
+    monkeypatch.setattr(RequestsTransport, "exchange", limited)
+    client = device(clock, collector, site.issuer())
+    client.record("dark", True)
+    for _ in range(10):
+        client.flush()
+        clock.advance(seconds=3_600)
+
+    assert client.stats()["network"] == 1
+    assert len(collector.sent) == 1
+    client.close()
 
 
 def test_a_denial_leaves_no_token(site: IssuerSite, clock: FakeClock, tmp_path: Path) -> None:
