@@ -80,7 +80,7 @@ def test_the_switch_leads_from_app_to_app_by_mouse_and_by_keyboard(
         expect(here).to_have_attribute("aria-current", "true")
         switch.get_by_role("link", name="test", exact=True).focus()
         page.keyboard.press("Enter")
-        expect(page).to_have_url(f"{two_apps.url}/apps/test")
+        expect(page).to_have_url(f"{two_apps.url}/metric/test/page")
 
 
 def test_a_touch_on_a_phone_changes_the_app(browser: Browser, two_apps: Site) -> None:
