@@ -21,11 +21,13 @@ from collector.storage.redis import SEEN_DAYS
 GIB: Final = 1 << 30
 DAY_S: Final = 86_400
 SLOTS: Final = 16_384  # of a cluster
-BUCKET: Final = 8  # bytes: one pointer of a hash table
 COUNTER: Final = 8  # bytes
 HEADER: Final = 6  # bytes of a string, its end included
 BUSY: Final = 0.7  # share of a core that is planned for
-IDS_A_SET: Final = 1_000_000  # most ids of one shard and day: a set is deleted in one go
+IDS_A_SET: Final = 1_000_000  # ids of one shard and day, from which more shards are planned
+# As in hearsay.lua: the fewest buckets of a day, ids a bucket for which it is planned, and those
+# from which there are four times as many.
+FEWEST, PLANNED, FULL = 16, 288, 384
 SERVERS: Final = {
     "768 MB, as in `docker-compose.yml`": 768 << 20,
     "8 GiB": 8 << 30,
@@ -42,7 +44,9 @@ def _what(text: str) -> Any:
 class Costs:
     """What was measured, as the table in docs/evidence/scale.md names it."""
 
-    id: float = _what("bytes: an upload id in its set, beside the set's buckets")
+    id: float = _what(
+        "bytes: an upload id, its part of its bucket and of the server's table included"
+    )
     waiting: float = _what("bytes: an upload of three reports that waits to be folded")
     window: float = _what("bytes: the index of one metric and epoch, on one shard")
     tally: float = _what("bytes: a tally, beside its counters")
@@ -55,7 +59,7 @@ class Costs:
     store_in: float = _what("bytes into the store, an upload accepted and folded")
     store_out: float = _what("bytes out of it")
     log: float = _what("bytes of append-only file, an upload accepted and folded")
-    forget: float = _what("µs of the store: to delete an id")
+    forget: float = _what("ns of the store: to delete an id")
 
 
 @dataclass(frozen=True)
@@ -86,20 +90,22 @@ class Plan:
     rate: float  # uploads a second, mean
 
 
-def bucket_bytes(ids: int) -> int:
-    """Return the bytes of the hash tables of a set of *ids*.
+def wrong_repeats(ids: int, planned: int) -> float:
+    """Return how many of the *ids* of a shard and day are taken for repeats that they are not.
 
-    The table has a power of two of buckets.  The one before it stays until as many steps as it
-    has buckets were taken; an append takes two.
+    An id is, if one of those in the buckets where it is looked for has the same 64 bits.
+
+    Args: planned: ids for which the day began with buckets.
     """
-    size = 1 << max(2, (ids - 1).bit_length())
-    moving = size // 2 if ids < size * 3 // 4 else 0
-    return BUCKET * (size + moving)
-
-
-def id_bytes(costs: Costs, ids: int) -> float:
-    """Return the bytes of a set of *ids*."""
-    return costs.id * ids + bucket_bytes(ids)
+    total = float(max(FEWEST, ceil(planned / PLANNED)))
+    before = compared = 0.0  # ids of levels that are full, and ids in their buckets
+    expected = 0.0
+    while before < ids:
+        size = total if not before else 3 * total / 4
+        here = min(ids, FULL * total) - before
+        expected += here * (compared + here / size / 2)
+        before, compared, total = before + here, compared + here / size, 4 * total
+    return expected / 2**64
 
 
 def counter_bytes(counters: int) -> int:
@@ -132,7 +138,7 @@ def shards_for(uploads_a_day: float) -> int:
 def memory(costs: Costs, fleet: Fleet, shards: int) -> tuple[float, float, float]:
     """Return the bytes of ids, of tallies and of what waits, over all servers."""
     a_day = fleet.devices * fleet.uploads
-    ids = SEEN_DAYS * shards * id_bytes(costs, ceil(a_day / shards))
+    ids = SEEN_DAYS * a_day * costs.id
     windows = fleet.metrics * fleet.epochs
     tallies = len(LAST_DAYS) * fleet.segments
     kept = shards * tally_bytes(costs, windows, tallies, fleet.counters)
@@ -198,6 +204,7 @@ def _column(costs: Costs, fleet: Fleet) -> dict[str, str]:
         f"uploads a second, peak of {fleet.peak:.0f} ×": f"{peak:,.0f}",
         "`HEARSAY_SHARDS`": str(found.shards),
         f"ids of {SEEN_DAYS} days, GiB": f"{found.ids / GIB:,.1f}",
+        "uploads a year taken for repeats": f"{_wrong(found, DAY_S):.0e}",
         "tallies of 400 days, GiB": f"{found.tallies / GIB:,.1f}",
         "an hour without workers, GiB": f"{found.backlog / GIB:,.2f}",
         f"servers of {NODE_GIB} GiB `maxmemory`": str(found.primaries),
@@ -208,8 +215,14 @@ def _column(costs: Costs, fleet: Fleet) -> dict[str, str]:
         "workers, cores at the peak": f"{cores * costs.worker:.2f}",
         "from devices at the peak, MB/s": f"{peak * costs.wire_in / 1e6:,.1f}",
         "append-only file, GB a day": f"{a_day * costs.log / 1e9:,.1f}",
-        "deleting a day of ids of a shard, ms": f"{costs.forget * a_day / found.shards / 1e3:,.0f}",
+        "deleting a day of ids of a shard, ms": f"{costs.forget * a_day / found.shards / 1e6:,.1f}",
     }
+
+
+def _wrong(found: Plan, day: int) -> float:
+    """Return how many uploads of a year are taken for repeats, as each day is planned for."""
+    ids = ceil(found.rate * day / found.shards)
+    return 365 * found.shards * wrong_repeats(ids, ids)
 
 
 def servers_table(costs: Costs) -> Iterator[str]:

@@ -17,7 +17,6 @@ from typing import Final
 from benchmarks.lib import sites
 from benchmarks.lib.capacity import (
     Costs,
-    bucket_bytes,
     costs_table,
     counter_bytes,
     plan_table,
@@ -33,6 +32,7 @@ from collector.core.cells import Cell
 from collector.core.entry import AcceptedColumn, encode
 from collector.storage.connect import open_connection, open_storage
 from collector.storage.connection import parse_info
+from collector.storage.redis import SEEN_DAYS
 from collector.storage.values import SealedUpload
 
 SMALL, FACTOR = 15_000, 5  # uploads of the small store; how many times as many the larger has
@@ -45,6 +45,8 @@ GROUP: Final = 64  # uploads appended in a round trip
 ROUNDS, SECONDS, FOLDED = 8, 0.6, 1_024  # of each store; of a round; uploads folded in a round
 SETTLE: Final = 0.3  # seconds: for the store's own tables to shrink or its file to be counted
 BAR: Final = 0.15
+PAST: Final = (7, 14)  # days before today, by which a day is planned
+SAMPLE: Final = 16  # ids that are counted as one; as in hearsay.lua
 _SHAPES: Final = ((1, 16), (5, 16))  # tallies a window, and counters of each: to fit two costs
 _CHECKED: Final = (3, 101)
 
@@ -70,18 +72,21 @@ class Deployment:
         return dict(parse_info(self._connection.call("INFO", "ALL")))
 
     def memory(self) -> float:
-        """Return the bytes in use, without what its clients' connections take."""
+        """Return the bytes in use, without those of connections, slow log and file buffer."""
+        self.command("SLOWLOG", "RESET")  # on a busy machine it fills, with the commands themselves
         time.sleep(SETTLE)
         info = self.info()
-        return float(info["used_memory"]) - float(info["mem_clients_normal"])
+        passing = float(info["mem_clients_normal"]) + float(info["mem_aof_buffer"])
+        return float(info["used_memory"]) - passing
 
     def cpu(self) -> float:
         """Return the microseconds of processor that the store has had."""
         info = self.info()
         return 1e6 * (float(info["used_cpu_user"]) + float(info["used_cpu_sys"]))
 
-    def append(self, uploads: int) -> None:
-        """Append uploads of three reports."""
+    def append(self, uploads: int, day: int | None = None) -> int:
+        """Append uploads of three reports, sealed today, in whole groups; return how many."""
+        day = self.today if day is None else day
         epoch = epoch_of("1d", time.time())
         for _ in range(0, uploads, GROUP):
             segment = random.choice(SEGMENTS)
@@ -92,30 +97,51 @@ class Deployment:
                 for metric in self.metrics
             ]
             entry = encode(columns)
-            group = [SealedUpload(os.urandom(16), self.today, entry, REPORTS) for _ in range(GROUP)]
+            group = [SealedUpload(os.urandom(16), day, entry, REPORTS) for _ in range(GROUP)]
             self.storage.append_many(group)
+        return GROUP * len(range(0, uploads, GROUP))
 
     def fold(self) -> None:
         """Fold all that waits."""
         while self.worker.step():
             pass
 
-    def set_sizes(self) -> list[int]:
-        """Return the number of ids in the set of each shard."""
-        names = [f"hearsay:{{{shard}}}:seen:{self.today}" for shard in range(SHARDS)]
-        return [int(str(self.command("SCARD", name))) for name in names]
+    def plan_today(self, uploads: int) -> None:
+        """Let so many *uploads* be expected today, as after two weeks of them."""
+        for shard in range(SHARDS):
+            for days in PAST:
+                day = f"hearsay:{{{shard}}}:seen:{self.today - days}"
+                self.command("HSET", day, "samples", uploads // SHARDS // SAMPLE)
+
+    def remembered(self) -> int:
+        """Return how many ids of today there are; a bucket holds a mark beside them."""
+        ids = 0
+        for shard in range(SHARDS):
+            day = f"hearsay:{{{shard}}}:seen:{self.today}"
+            names = [name.decode() for name in self._connection.call("HKEYS", day)]
+            sizes = [("SCARD", f"{day}:{name}") for name in names if name.isdigit()]
+            ids += sum(map(int, self._connection.call_many(sizes))) - len(sizes)
+        return ids
+
+    def forget(self, day: int, shard: int) -> None:
+        """Delete the ids of a *day*, whether it is over or not."""
+        state, seen = (f"hearsay:{{{shard}}}:{name}" for name in ("state", f"seen:{day}"))
+        self.command("HSET", state, "floor", day + SEEN_DAYS)
+        while self.command("FCALL", "hearsay_forget_ids", 2, state, seen, day, SEEN_DAYS) == 2:
+            pass
+        self.command("HDEL", state, "floor", "forgotten")
 
 
 def fill(of: Deployment) -> dict[str, float]:
     """Append all uploads and fold them; return the bytes of an upload, by what they are for."""
-    of.append(50 * GROUP)  # every tally is there before the first look
+    of.plan_today(of.uploads)
+    of.append(50 * GROUP, of.today - 1)  # every tally is there before the first look
     of.fold()
-    sizes, empty, start = of.set_sizes(), of.memory(), of.info()
-    of.append(of.uploads)
+    empty, start = of.memory(), of.info()
+    added = of.append(of.uploads)
     waiting = of.memory()
     of.fold()
-    folded, end, grown = of.memory(), of.info(), of.set_sizes()
-    added = sum(grown) - sum(sizes)
+    folded, end = of.memory(), of.info()
     per = {
         name: (float(end[key]) - float(start[key])) / added
         for name, key in (
@@ -128,7 +154,6 @@ def fill(of: Deployment) -> dict[str, float]:
         **per,
         "waiting": (waiting - folded) / added,
         "ids": (folded - empty) / added,
-        "buckets": (sum(map(bucket_bytes, grown)) - sum(map(bucket_bytes, sizes))) / added,
     }
 
 
@@ -156,7 +181,7 @@ def _fold_one(of: Deployment, shard: int, increments: dict[Cell, list[tuple[int,
     of.storage.append(shard.to_bytes(8, "big") + os.urandom(8), day, b"filling", 1)
     [claimed] = of.storage.claim(shard, "filling", 1, 0)
     of.storage.fold(shard, [claimed.id], increments)
-    of.command("DEL", f"hearsay:{{{shard}}}:seen:{day}")
+    of.forget(day, shard)
 
 
 def times(of: Deployment, body: bytes) -> dict[str, float]:
@@ -179,12 +204,12 @@ def times(of: Deployment, body: bytes) -> dict[str, float]:
 
 
 def forget(of: Deployment) -> float:
-    """Return the microseconds to delete an id: all of today's, at once a shard."""
-    ids = sum(of.set_sizes())
+    """Return the nanoseconds to delete an id: all of today's, step by step."""
+    ids = of.remembered()
     of.command("CONFIG", "RESETSTAT")
     for shard in range(SHARDS):
-        of.command("DEL", f"hearsay:{{{shard}}}:seen:{of.today}")
-    return float(of.info()["cmdstat_del"].split("usec=")[1].split(",")[0]) / ids
+        of.forget(of.today, shard)
+    return 1e3 * float(of.info()["cmdstat_fcall"].split("usec=")[1].split(",")[0]) / ids
 
 
 def wire(port: int, body: bytes) -> tuple[int, int]:
@@ -207,7 +232,7 @@ def fit(of: Deployment, body: bytes, filled: dict[str, float]) -> dict[str, floa
     each = (five - one) / (_SHAPES[1][0] - _SHAPES[0][0])
     incoming, outgoing = wire(of.site.port, body)
     return {
-        "id": filled["ids"] - filled["buckets"],
+        "id": filled["ids"],
         "waiting": filled["waiting"],
         "window": one - each,
         "tally": each - counter_bytes(_SHAPES[0][1]),
@@ -223,10 +248,7 @@ def checks(
     """Yield what the model says of the larger store beside what was found there."""
     windows = FACTOR * WINDOWS
     rows = {
-        "id, its share of the buckets included, bytes": (
-            costs.id + filled["buckets"],
-            filled["ids"],
-        ),
+        "id, its share of its bucket included, bytes": (costs.id, filled["ids"]),
         "waiting upload, bytes": (costs.waiting, filled["waiting"]),
         f"{windows:,} windows of {_CHECKED[0]} tallies of {_CHECKED[1]} counters, KiB": (
             tally_bytes(costs, windows, *_CHECKED) / 1_024,

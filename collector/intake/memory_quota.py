@@ -37,7 +37,7 @@ from ..storage.redis import SEEN_DAYS
 from ..storage.values import COUNTER_SIZE, Health
 from .backpressure import ALARM_MEMORY
 
-BYTES_PER_ID: Final = 80  # of a set of 16-byte ids, as measured on Redis 7.0
+BYTES_PER_ID: Final = 12  # at most, its part of its bucket included, as measured on Redis 7.0
 SHARE: Final = 0.6  # of the memory limit: what the ids of one key may take in the long run
 BURST_DAYS: Final = 2  # days' worth of it that a key may send on one: twice its mean
 EXCHANGE_S: Final = 3.0  # seconds between two exchanges with other processes

@@ -54,7 +54,7 @@ _RULES: Final[Mapping[str, str]] = {
         " +fcall|hearsay_append_checked +fcall|hearsay_ready_checked +fcall|hearsay_version"
         # What the release before needs, until its library and its processes are replaced.
         " +fcall|hearsay_append_counted +fcall|hearsay_ready +ttl +expireat"
-        " +sismember +xadd +sadd +hvals +hincrby +hmget +hget +xlen +wait"
+        " +sismember +xadd +sadd +hvals +hincrby +hmget +hget +hexists +xlen +wait"
         " (+get +hget +hmget %R~{p}:shards %R~{p}:profile %R~{p}:generation)"
         " (+hgetall %R~{p}:credentials) (+hgetall %R~{p}:suspicions)"
         " (+hget +hgetall %R~{p}:watch)"
@@ -77,7 +77,7 @@ _RULES: Final[Mapping[str, str]] = {
         " (+type +hget +hmget +hgetall +hlen +hincrby +hset +hdel ~{p}:{*}:tally:*)"
         " (+xadd ~{p}:{*}:quarantine ~{p}:{*}:archive)"
         " (+hset +expireat ~{p}:activity:*)"
-        " (+fcall|hearsay_confirm_day +fcall|hearsay_forget_ids +hmget +hget +hset +unlink"
+        " (+fcall|hearsay_confirm_day +fcall|hearsay_forget_ids +hmget +hget +hexists +hset +unlink"
         " ~{p}:{*}:state ~{p}:{*}:seen:*)"
         " (+get +hget +hmget %R~{p}:shards %R~{p}:profile %R~{p}:generation)"
         " (+hget %R~{p}:{*}:pruned)"
@@ -87,6 +87,7 @@ _RULES: Final[Mapping[str, str]] = {
     ),
     QUERY: (
         "%R~{p}:{*}:tally:* %R~{p}:{*}:cells:* +smembers +mget +hgetall (+hmget %R~{p}:pruned)"
+        " (+hgetall %R~{p}:exclusions)"
     ),
     ARCHIVE: (
         "~{p}:{*}:archive +xlen +xrange +xrevrange +xtrim +scan"
@@ -94,10 +95,11 @@ _RULES: Final[Mapping[str, str]] = {
         " (+hmget %R~{p}:{*}:counters)"
         " (+mget +hgetall +exists %R~{p}:{*}:tally:*)"
         " (+smembers +sismember %R~{p}:{*}:cells:*)"
-        " (+hgetall %R~{p}:pruned)"
+        " (+hgetall %R~{p}:pruned %R~{p}:exclusions)"
     ),
     WATCH: (
         "%R~{p}:{*}:tally:* %R~{p}:{*}:cells:* +smembers +mget +hgetall (+hmget %R~{p}:pruned)"
+        " (+hgetall %R~{p}:exclusions)"
         " (+hget +hgetall +hset +hsetnx +hdel +fcall|hearsay_replace_checked ~{p}:watch)"
     ),
     COPY: "+psync +replconf",

@@ -21,7 +21,7 @@ from redis.exceptions import (
 )
 
 from ..core.errors import ConfigError, StorageUnavailableError
-from .connection import Command, Connection, translated
+from .connection import Command, Connection, is_elsewhere, translated
 
 SCHEMES: Final = {"redis-cluster": "redis", "rediss-cluster": "rediss"}
 # Seconds of rest before each further try.  Then a failover or a move is over, or the store is away.
@@ -173,6 +173,8 @@ def _slot_of(command: Command) -> int:
 def _is_passing(reply: Any) -> bool:
     """Return whether *reply* is an error that another try may not get."""
     if isinstance(reply, (AskError, TryAgainError, ClusterDownError)):  # a move is an ask for good
+        return True
+    if is_elsewhere(reply):
         return True
     return isinstance(reply, (RedisError, OSError)) and not isinstance(reply, ResponseError)
 

@@ -13,7 +13,7 @@ from .connect import open_connection
 from .connection import Connection, allowed
 from .inspection import counted
 from .keys import Keys
-from .preparation import GROUP, faults, library_of, may_replay, settings_of
+from .preparation import GROUP, faults, library_of, may_replay, most_packed, settings_of
 from .values import Counters
 
 _MICRO: Final = 1_000_000  # of a second
@@ -29,6 +29,7 @@ class Server:
     library: int | None  # version of the function library; 0 without one
     ahead: float | None  # seconds that its clock is before ours
     replays: bool | None = None  # whether a restart may replay the append-only file
+    packed: int | None = None  # most members of a set of integers that it packs
 
     @property
     def memory(self) -> int:
@@ -118,7 +119,8 @@ class Diagnosis:
         info, appendfsync = settings_of(node)
         library = allowed(lambda: library_of(node), None)
         replays = may_replay(node, self._keys)
-        return Server(info, appendfsync, library, self._ahead(node, info), replays)
+        packed = most_packed(node) if info else None
+        return Server(info, appendfsync, library, self._ahead(node, info), replays, packed)
 
     def _ahead(self, node: Connection, info: Mapping[str, str]) -> float | None:
         """Return how far the server's clock is ahead, from INFO where TIME is not allowed."""

@@ -121,6 +121,31 @@ class RedisDocuments:
         return ":".join((self._prefix, *parts))
 
 
+class RedisExclusions:
+    """Records of what operators have taken out of answers; questions read them as tallies."""
+
+    def __init__(self, connection: Connection, prefix: str) -> None:
+        """Use *connection* for the records under *prefix*.  Raises ConfigError."""
+        self._call, self._key = connection.call, Keys(prefix, 1).exclusions
+
+    @classmethod
+    def of(cls, config: Config) -> Self:
+        """Return those of *config*'s store.  Nothing is sent before their first use."""
+        return cls(open_connection(config.redis_url), config.prefix)
+
+    def put(self, name: str, record: bytes, read: bytes | None = None) -> bool:
+        """Store *record* in place of what was *read*, None for a new one; return if it is there.
+
+        Raises: StorageUnavailableError, StorageFullError.
+        """
+        if read is None:
+            is_ours = self._call("HSETNX", self._key, name, record)
+        else:
+            function = "FCALL", "hearsay_replace_checked", 1, self._key
+            is_ours = self._call(*function, name, read, record)
+        return bool(is_ours) or self._call("HGET", self._key, name) == record
+
+
 class MemoryDocuments:
     """The same protocol in memory: of an application that is given a store of its own."""
 

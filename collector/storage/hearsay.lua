@@ -3,7 +3,7 @@
 -- first write, because a script is not rolled back.  All keys of one call share one hash tag.
 -- Loaded again with REPLACE by every version: a step whose meaning changes gets another name.
 
-local VERSION = 4
+local VERSION = 5
 local GROUP = 'workers'
 -- Of the increments or ids in one command: how many (Lua can unpack some 8,000 values, an increment
 -- is four); and of increments, how far apart (in counters of 8 bytes: what is read to check them).
@@ -21,6 +21,13 @@ local DAY, MARGIN, STEP = 86400, 3600, 72000
 local SHARE, FILLED, WIDE = 8, 16384, 1024
 -- A count of uploads or reports is refused from here on; compared only, so doubles will do.
 local MOST_COUNTED = 2 ^ 62
+-- The ids of a day are sets of integers, 'buckets', which the server packs into 8 bytes a member as
+-- long as a set has 512 at most.  Of a day: the fewest buckets it begins with, the most it may have;
+-- ids a bucket for which it is planned, and from which there are four times as many buckets; how
+-- many ids are counted as one.  A bucket of 384 on average has more than 512 once in 10^9.
+local FEWEST, MOST_BUCKETS, PLANNED, FULL, SAMPLE = 16, 2 ^ 24, 288, 384, 16
+-- A member of every bucket: one without it is not there.
+local MARK = '0'
 
 -- Return an entry of a stream as { id, fields }, or nil.
 local function entry_of(stream, id) return redis.call('XRANGE', stream, id, id, 'COUNT', 1)[1] end
@@ -34,10 +41,16 @@ local function field(fields, name)
 end
 
 -- Return whether the counts of a shard can be added to: before the first write, as ever.
-local function countable(counters)
-  local values = redis.call('HVALS', counters)
-  for _, value in ipairs(values) do
-    local number = tonumber(value)
+-- state: the only one that will be; all if nil.
+local function countable(counters, state)
+  local values
+  if state then
+    values = redis.call('HMGET', counters, state .. '.uploads', state .. '.reports')
+  else
+    values = redis.call('HVALS', counters)
+  end
+  for i = 1, #values do
+    local number = tonumber(values[i] or 0)
     if not number or number >= MOST_COUNTED then return false end
   end
   return true
@@ -68,38 +81,148 @@ local function replaced()
   return redis.error_reply('HEARSAYREPLACED the shard is not of the generation that was named')
 end
 
--- keys: seen set, stream, counters.  args: upload id, entry, number of reports, Unix time from which
--- ids of that day may be forgotten, 1 if a repeat must be confirmed by replicas.
+-- Where an id is looked for: two numbers that only the shard's secret connects to it, so that nobody
+-- can aim at a bucket, or at the id of somebody else.  Returns the place, below 2^32, by which it
+-- has a bucket, and the member of it, 64 bits as the text of a signed integer.
+local function traces_of(secret, id)
+  local digest = redis.sha1hex(secret .. id)
+  local high, low = tonumber(digest:sub(9, 16), 16), tonumber(digest:sub(17, 24), 16)
+  local sign = ''
+  if high >= 2147483648 then
+    sign, high, low = '-', high - 2147483648, low + 1
+  end
+  -- high * 2^32 + low in millions and the rest, for Lua's numbers are exact up to 2^53 only.
+  low = high * 967296 + low
+  local rest = low % 1000000
+  local millions, member = high * 4294 + (low - rest) / 1000000, nil
+  if millions > 0 then
+    member = ('%s%d%06d'):format(sign, millions, rest)
+  else
+    member = sign .. rest
+  end
+  return tonumber(digest:sub(1, 8), 16), member
+end
+
+-- Return about how many ids there are of a day, 0 if that cannot be told, as of a plain set.
+local function ids_of(seen)
+  local counted = redis.pcall('HGET', seen, 'samples')
+  return type(counted) == 'string' and tonumber(counted) * SAMPLE or 0
+end
+
+-- Return with how many buckets a day begins: by the same day of the last two weeks, the lower of
+-- them, so that one flood makes no later day sparse; else by the two days before.
+local function planned(seen)
+  local prefix, day = string.match(seen, '^(.*:)(%-?%d+)$')
+  local function before(days) return ids_of(prefix .. (day - days)) end
+  local ids = math.min(before(7), before(14))
+  if ids == 0 then ids = math.max(before(1), before(2)) end
+  return math.min(math.max(math.ceil(ids / PLANNED), FEWEST), MOST_BUCKETS / 4)
+end
+
+-- Said of ids that this server does not have now, because their slot moves, or never again.
+local function elsewhere() return redis.error_reply('TRYAGAIN ids of the day are not here') end
+
+-- Return whether an error reads so, in part.
+local function says(reply, text) return string.find(tostring(reply.err), text, 1, true) end
+
+-- Look for an id in a day of buckets.  They are 'first' many, and with each level four times as many:
+-- a level that is full stays as it is, and ids go to the next.  Each bucket that there is, is a field
+-- of the day: without its mark it has not been moved here yet, or is lost, and so is what it knew.
+-- day: of the seen hash, first, levels and samples.
+-- Returns 1 for a repeat, or an error, or nil and what remember needs.  Writes nothing.
+local function look(seen, day, secret, id)
+  local place, member = traces_of(secret, id)
+  local first, levels = tonumber(day[1] or planned(seen)), tonumber(day[2] or 0)
+  local below, size, most = 0, first, levels > 0 and first * 4 ^ (levels - 1) or 0
+  local is_full = tonumber(day[3] or 0) * SAMPLE >= FULL * most and most <= MOST_BUCKETS / 4
+  local number, bucket, is_new
+  for _ = 1, is_full and levels + 1 or levels do
+    number = below + place % size
+    bucket = seen .. ':' .. number
+    local known = redis.pcall('SISMEMBER', bucket, member)
+    if known == 1 then return 1 end
+    if known ~= 0 then
+      return says(known, 'non local') and elsewhere() or known
+    end
+    is_new = redis.call('SISMEMBER', bucket, MARK) == 0
+    if is_new and redis.call('HGET', seen, number) then return elsewhere() end
+    below = below + size
+    size = 3 * below
+  end
+  return nil, {
+    bucket = bucket,
+    member = member,
+    number = is_new and number,
+    first = levels == 0 and first,
+    is_full = is_full,
+    is_sampled = place < 2 ^ 32 / SAMPLE,
+  }
+end
+
+-- Remember an id where look did not find it.
+local function remember(seen, spot)
+  if spot.first then redis.call('HINCRBY', seen, 'first', spot.first) end
+  if spot.is_full then redis.call('HINCRBY', seen, 'levels', 1) end
+  if spot.is_sampled then redis.call('HINCRBY', seen, 'samples', 1) end
+  if spot.number then
+    redis.call('HINCRBY', seen, spot.number, 1)
+    redis.call('SADD', spot.bucket, MARK)
+  end
+  redis.call('SADD', spot.bucket, spot.member)
+end
+
+local function forgotten_day()
+  return redis.error_reply('HEARSAYFORGOTTEN the day on which the id is forgotten is over')
+end
+
+-- keys: seen set or hash, stream, counters.  args: upload id, entry, number of reports, Unix time
+-- from which ids of that day may be forgotten, 1 if a repeat must be confirmed by replicas.
 -- forgotten: false, or the last epoch day whose ids are deleted; day: that of the upload, likewise.
-local function queue(keys, args, day, forgotten)
-  if redis.call('SISMEMBER', keys[1], args[1]) == 1 then
+-- secret: that of the shard, or false: then a day that begins is a plain set of ids, as one that
+-- was begun by the release before is, for good.
+local function queue(keys, args, day, forgotten, secret)
+  local days = secret and redis.pcall('HMGET', keys[1], 'first', 'levels', 'samples')
+  if days and days.err and not says(days, 'WRONGTYPE') then return days end
+  local known, spot
+  if days and not days.err then
+    known, spot = look(keys[1], days, secret, args[1])
+  else
+    known = redis.call('SISMEMBER', keys[1], args[1])
+  end
+  -- Whatever any clock says: where ids were deleted, a repeat cannot be told from a first sight.
+  local is_gone = forgotten and tonumber(day) <= tonumber(forgotten)
+  if type(known) == 'table' then return is_gone and forgotten_day() or known end
+  if known == 1 then
     -- WAIT confirms what its own connection wrote, and all before it: so the repeat must write.
     if args[5] == '1' then redis.call('HINCRBY', keys[3], 'accepted.uploads', 0) end
     return 0
   end
-  -- Whatever any clock says: where ids were deleted, a repeat cannot be told from a first sight.
-  local is_gone = forgotten and tonumber(day) <= tonumber(forgotten)
-  if is_gone or tonumber(args[4]) <= tonumber(redis.call('TIME')[1]) then
-    return redis.error_reply('HEARSAYFORGOTTEN the day on which the id is forgotten is over')
-  end
-  if not countable(keys[3]) then return uncountable() end
+  if is_gone or tonumber(args[4]) <= tonumber(redis.call('TIME')[1]) then return forgotten_day() end
+  if not countable(keys[3], 'accepted') then return uncountable() end
   -- An explicit id: the default one would keep the time of arrival at rest.
   redis.call('XADD', keys[2], '1-*', 'n', args[3], 'e', args[2])
   -- No time to live: ids must outlive a clock that is wrong.  Workers delete them, see forget_ids.
-  redis.call('SADD', keys[1], args[1])
+  if spot then
+    remember(keys[1], spot)
+  else
+    redis.call('SADD', keys[1], args[1])
+  end
   count(keys[3], 'accepted', '', args[3])
   return 1
 end
 
 -- As release 3 called it, for web processes that are not yet replaced.
-local function append(keys, args) return queue(keys, args, false, false) end
+local function append(keys, args)
+  local state = string.gsub(keys[3], 'counters$', 'state')
+  return queue(keys, args, false, false, redis.call('HGET', state, 'secret'))
+end
 
 -- keys and args of append; at their ends the state of the shard, then the generation and the day of
 -- sealing.
 local function append_checked(keys, args)
-  local state = redis.call('HMGET', keys[4], 'generation', 'forgotten')
+  local state = redis.call('HMGET', keys[4], 'generation', 'forgotten', 'secret')
   if state[1] ~= args[6] then return replaced() end
-  return queue(keys, args, args[7], state[2])
+  return queue(keys, args, args[7], state[2], state[3])
 end
 
 -- keys: state of the shard.  args: Unix time of a worker's own clock.  Moves the floor, the last day
@@ -123,13 +246,29 @@ local function confirm_day(keys, args)
   return floor
 end
 
--- keys: state of the shard, seen set.  args: the set's day, days after it from which no upload of it
--- is taken.  Deletes the set once the floor has come so far; returns whether there was one.
+-- keys: state of the shard, seen set or hash.  args: its day, days after it from which no upload of it
+-- is taken.  Deletes the day once the floor has come so far, so many buckets a call.
+-- Returns 0 if there is nothing to delete, 1 once all of it is, 2 if there is more.
 local function forget_ids(keys, args)
   local day, state = tonumber(args[1]), redis.call('HMGET', keys[1], 'floor', 'forgotten')
   if not state[1] or tonumber(state[1]) < day + tonumber(args[2]) then return 0 end
-  if redis.call('UNLINK', keys[2]) == 0 then return 0 end
+  local days = redis.pcall('HMGET', keys[2], 'first', 'levels', 'gone')
+  local has_buckets, names = not days.err and days[1], {}
+  if not has_buckets and redis.call('UNLINK', keys[2]) == 0 then return 0 end
   if not state[2] or tonumber(state[2]) < day then redis.call('HSET', keys[1], 'forgotten', day) end
+  if not has_buckets then return 1 end
+  -- From here on no upload of the day is taken, so it may be left in part until the next call.
+  local gone, most = tonumber(days[3] or 0), tonumber(days[1]) * 4 ^ (tonumber(days[2]) - 1)
+  local last = math.min(gone + CHUNK, most)
+  for number = gone, last - 1 do
+    names[#names + 1] = keys[2] .. ':' .. number
+  end
+  if type(redis.pcall('UNLINK', unpack(names))) == 'table' then return elsewhere() end
+  if last < most then
+    redis.call('HSET', keys[2], 'gone', last)
+    return 2
+  end
+  redis.call('UNLINK', keys[2])
   return 1
 end
 

@@ -19,12 +19,13 @@ from .connection import (
 )
 from .keys import Keys, cell_of, member_of
 from .tally_reader import read
-from .values import COUNTER_SIZE, Counters, ShardTally, StreamEntry, TallySize
+from .values import COUNTER_SIZE, Counters, LostIds, ShardTally, StreamEntry, TallySize
 
 _PAGE: Final = 8  # entries a round trip: of gateways, some hundred megabytes at most
 _SCAN_COUNT: Final = 500  # keys looked at a round trip
 _FIELD: Final = 64  # bytes of a counter in a hash, at most
 _TALLIES: Final = 64  # tallies a round trip
+_BUCKETS: Final = 1_000  # of ids, asked for at once
 _BATCH: Final = 100  # tallies that one step deletes: the server answers nobody else meanwhile
 
 
@@ -35,12 +36,12 @@ def counted(connection: Connection, keys: Keys) -> list[Counters]:
     return [parse_counters(reply) for reply in replies]
 
 
-def scan(connection: Connection, keys: Keys) -> Iterator[list[bytes]]:
-    """Yield the names of our keys on every server, page by page."""
+def scan(connection: Connection, pattern: str) -> Iterator[list[bytes]]:
+    """Yield the names of the keys that fit *pattern* on every server, page by page."""
     for node in connection.nodes():
         cursor: Part = 0
         while True:
-            cursor, names = node.call("SCAN", cursor, "MATCH", keys.pattern, "COUNT", _SCAN_COUNT)
+            cursor, names = node.call("SCAN", cursor, "MATCH", pattern, "COUNT", _SCAN_COUNT)
             yield names
             if int(cursor) == 0:
                 break
@@ -100,6 +101,13 @@ class RedisInspection(StoreView):
                 yield TallySize(shard, cell, reports, int(length) * (_FIELD if sparse else 1))
             yield from (TallySize(tally.shard, tally.cell, 0, 0) for tally in self._missing(names))
 
+    def lost_ids(self) -> Iterator[LostIds]:
+        """Scan for days of ids, and ask for each bucket that a day has."""
+        for names in scan(self._connection, self._keys.day_pattern):
+            for name in names:
+                if (place := self._keys.day_of(name.decode(errors="replace"))) is not None:
+                    yield from self._lost_ids(*place)
+
     def mark(self, metric: bytes, epoch: int) -> None:
         """Mark for the readers, then for the folds of each shard."""
         shards = map(self._keys.pruned, range(self.shards))
@@ -136,8 +144,23 @@ class RedisInspection(StoreView):
         arguments += [reports, *map(member_of, missing)]
         return bool(self._call("FCALL", "hearsay_lose", len(keys), *keys, *arguments))
 
+    def _lost_ids(self, shard: int, day: int) -> Iterator[LostIds]:
+        seen = self._keys.seen(shard, day)
+        if self._call("TYPE", seen) != b"hash":  # a set, which the release before has begun
+            return
+        numbers = [name for name in self._call("HGETALL", seen)[::2] if name.isdigit()]
+        names = [f"{seen}:{number.decode()}" for number in numbers]
+        asks = [
+            ("EXISTS", *names[first : first + _BUCKETS]) for first in range(0, len(names), _BUCKETS)
+        ]
+        lacking = len(names) - sum(map(int, self._call_many(asks)))
+        # A worker that deletes the day says so before: it is over, and nothing is looked for there.
+        gone, first = self._call("HMGET", seen, "gone", "first")
+        if lacking and first is not None and gone is None:
+            yield LostIds(shard, day, lacking, len(names))
+
     def _names(self) -> Iterator[list[str]]:
-        for names in scan(self._connection, self._keys):
+        for names in scan(self._connection, self._keys.tally_pattern):
             yield [name.decode(errors="replace") for name in names]
 
     def _walk(self, shard: int, stream: str) -> Iterator[StreamEntry]:

@@ -12,6 +12,7 @@ _PREFIX = re.compile(
     r"[A-Za-z0-9_.-]{1,64}"
 )  # nothing that ends a prefix, tags a slot or matches in SCAN
 _INDEX = re.compile(r":\{(\d+)\}:cells:([0-9a-f]+):(-?\d+)")
+_DAY = re.compile(r":\{(\d+)\}:seen:(\d+)")
 _TALLY = re.compile(r":\{(\d+)\}:tally:([0-9a-f]+):(-?\d+):(\d+:.*)", re.DOTALL)
 
 
@@ -59,9 +60,24 @@ class Keys:
         return f"{self.prefix}:pruned"
 
     @property
+    def exclusions(self) -> str:
+        """The hash of what operators have taken out of answers, by id: what queries read."""
+        return f"{self.prefix}:exclusions"
+
+    @property
     def pattern(self) -> str:
         """The SCAN pattern of everything that is ours."""
         return f"{self.prefix}:*"
+
+    @property
+    def tally_pattern(self) -> str:
+        """The SCAN pattern of tallies and their index sets; buckets of ids are many more."""
+        return f"{self.prefix}:{{*}}:[tc]*"
+
+    @property
+    def day_pattern(self) -> str:
+        """The SCAN pattern of days of ids, from 1997 to 2243; their buckets have longer names."""
+        return f"{self.prefix}:{{*}}:seen:?????"
 
     def stream(self, shard: int) -> str:
         """Entries appended but not folded."""
@@ -76,7 +92,11 @@ class Keys:
         return f"{self.prefix}:{{{shard}}}:state"
 
     def seen(self, shard: int, sealed_day: int) -> str:
-        """The set of upload ids sealed on one day."""
+        """What is known of the upload ids sealed on one day.
+
+        A hash, beside which each bucket of ids is a set under this name, a colon and its number;
+        or a set of ids, where the release before began the day.
+        """
         return f"{self.prefix}:{{{shard}}}:seen:{sealed_day}"
 
     def counters(self, shard: int) -> str:
@@ -122,6 +142,11 @@ class Keys:
             return None
         shard, metric, epoch = match.groups()
         return int(shard), bytes.fromhex(metric), int(epoch)
+
+    def day_of(self, key: str) -> tuple[int, int] | None:
+        """Return shard and day of a day of ids, None of any other key."""
+        match = _DAY.fullmatch(key.removeprefix(self.prefix))
+        return (int(match[1]), int(match[2])) if match else None
 
 
 def member_of(cell: Cell) -> str:

@@ -15,6 +15,7 @@ and the web processes have been started again.
 
 from __future__ import annotations
 
+import logging
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -32,7 +33,8 @@ from .keys import Keys
 _SIZE: Final = 8  # bytes of chance
 _READS: Final = 10  # until nobody writes meanwhile; a store is given its generation in two steps
 _ID, _WHOLE, _RESTORED = "id", "whole", "restored"  # fields of the store's hash
-_FIELD: Final = "generation"  # of the hash of each shard
+_FIELD, _OF_IDS = "generation", "secret"  # of the hash of each shard, as in hearsay.lua
+_SECRET: Final = 16  # bytes of chance
 OLDEST_REDIS: Final = (7, 0)  # functions, and stream ids of the form ms-*
 OLDEST_VALKEY: Final = (7, 2)  # its first release
 UNKNOWN: Final = "?"  # a setting that the server does not tell
@@ -54,9 +56,14 @@ _REPLAYED: Final = (  # what our functions write, "{stream}" being one of their 
     "SREM {stream} x",
 )
 GROUP: Final = "workers"  # as in hearsay.lua
-LIBRARY_VERSION: Final = 4  # as in hearsay.lua
+# What a bucket of ids needs, and the servers' default: else an id takes some 60 bytes, not 10.
+_PACKING, PACKED = "set-max-intset-entries", 512
+LIBRARY_VERSION: Final = 5  # as in hearsay.lua
 _ID_DAYS: Final = 20  # days; ids were kept for 16
 _SYNCED: Final = (STRICT, HA)  # profiles that need every write on disk
+
+
+_log = logging.getLogger("hearsay.storage")
 
 
 class Generation(NamedTuple):
@@ -225,6 +232,10 @@ def prepare(connection: Connection, keys: Keys, profile: str, renew: bool = Fals
         raise UnsafeStoreError(list(dict.fromkeys(reasons)))
     for node in nodes:
         _load_library(node)
+        packed = most_packed(node)
+        if packed is not None and packed < PACKED:
+            rule = f"should be at least {PACKED}, or upload ids take six times the memory"
+            _log.warning("%s=%d: %s", _PACKING, packed, rule)
     if all(appendfsync for _, appendfsync in settings):  # for those who may not read it themselves
         with suppress(StorageFullError):  # a worker must start then too: folding makes room
             connection.call("SET", keys.checked_profile, profile)
@@ -233,6 +244,7 @@ def prepare(connection: Connection, keys: Keys, profile: str, renew: bool = Fals
         _create_group(connection, keys.stream(shard))
     _keep_ids(connection, keys)
     establish(connection, keys, renew)
+    _give_secrets(connection, keys)
 
 
 def _checked(
@@ -271,6 +283,12 @@ def settings_of(node: Connection) -> tuple[dict[str, str], str | None]:
     return info, reply[1].decode() if reply else None
 
 
+def most_packed(node: Connection) -> int | None:
+    """Return how many members a set of integers may have that *node* packs; None if not told."""
+    reply = allowed(lambda: node.call("CONFIG", "GET", _PACKING), None)
+    return int(reply[1]) if reply else None
+
+
 def _load_library(connection: Connection) -> None:
     """Load our library, unless the server has it or a later one: a late start must not undo it."""
     loaded = library_of(connection)
@@ -291,6 +309,17 @@ def _keep_ids(connection: Connection, keys: Keys) -> None:
         days = range(today - 2 * _ID_DAYS, today + _ID_DAYS)
         places = [keys.seen(shard, day) for shard in range(keys.shards) for day in days]
         connection.call_many([("PERSIST", place) for place in places])
+
+
+def _give_secrets(connection: Connection, keys: Keys) -> None:
+    """Give each shard the secret by which it finds its ids, unless it has one.
+
+    Days that begin without one are kept in the form that the release before has.
+    """
+    with suppress(RefusedByStoreError, StorageFullError):  # a worker must start; init gives it
+        for state in map(keys.state, range(keys.shards)):
+            if not connection.call("HEXISTS", state, _OF_IDS):
+                connection.call("HSETNX", state, _OF_IDS, secrets.token_hex(_SECRET))
 
 
 def library_of(node: Connection) -> int:

@@ -18,6 +18,7 @@ from .values import (
     Health,
     Increments,
     Index,
+    LostIds,
     SealedUpload,
     ShardTally,
     StreamEntry,
@@ -51,6 +52,9 @@ class TallyStore(Protocol):
 
     def pruned(self, metrics: Sequence[bytes]) -> Mapping[bytes, int]:
         """Return of those of *metrics* that were pruned the epoch before which they are."""
+
+    def exclusions(self) -> Mapping[str, bytes]:
+        """Return the records of what operators have taken out of answers, by id."""
 
 
 class Gauge(Protocol):
@@ -205,8 +209,21 @@ class ArchiveQueue(Protocol):
     def change_contents(self) -> None:
         """Say that tallies change by hand: before and after it, so that no old answer is kept."""
 
+    def exclusions(self) -> Mapping[str, bytes]:
+        """Return the record of each exclusion, by its id."""
+
     def archiving(self) -> list[ArchiveProgress]:
         """Return how far the archive of each shard has got."""
+
+
+class ExclusionRecords(Protocol):
+    """Where exclusions are written.
+
+    Raises: StorageUnavailableError, StorageFullError.
+    """
+
+    def put(self, name: str, record: bytes, read: bytes | None = None) -> bool:
+        """Store *record* in place of what was *read*, None for a new one; return if it is there."""
 
 
 class Inspection(Protocol):
@@ -244,6 +261,9 @@ class Inspection(Protocol):
 
     def sizes(self) -> Iterator[TallySize]:
         """Yield what every tally of every shard takes, and every missing one, at least once."""
+
+    def lost_ids(self) -> Iterator[LostIds]:
+        """Yield each day of a shard of whose upload ids a part is gone."""
 
     def mark(self, metric: bytes, epoch: int) -> None:
         """Say that the epochs of *metric* before *epoch* are pruned.  A mark never moves back.

@@ -32,6 +32,7 @@ _LOOK_BACK: Final = 64  # days before, whose ids a process looks for when it beg
 # Milliseconds for which an entry that is handed back seems to have been held: longer than anybody
 # waits for what another holds.
 _LONG_HELD: Final = 86_400_000
+_GONE, _PART_GONE = 1, 2  # what a step says that deletes ids of a day; as in hearsay.lua
 _AT_START: Final = "always"  # appendfsync is not in INFO, and was checked before the first upload
 _TIME: Final = "server_time_usec"  # of INFO
 _MICRO: Final = 1_000_000  # of a second
@@ -118,11 +119,15 @@ class RedisStorage(TallyReader):
             return 0
         last = floor - SEEN_DAYS
         first = max(self._forgotten.get(shard, 0), last - _LOOK_BACK)
-        commands: list[Command] = [
+        left: list[Command] = [
             ("FCALL", "hearsay_forget_ids", 2, state, self._keys.seen(shard, day), day, SEEN_DAYS)
             for day in range(first + 1, last + 1)
         ]
-        deleted = sum(map(int, self._call_many(commands)))
+        deleted = 0
+        while left:  # a step deletes a part of a day only: the server answers nobody else meanwhile
+            replies = list(map(int, self._call_many(left)))
+            deleted += replies.count(_GONE)
+            left = [step for step, reply in zip(left, replies, strict=True) if reply == _PART_GONE]
         self._forgotten[shard] = last
         return deleted
 
@@ -201,7 +206,7 @@ class RedisStorage(TallyReader):
 
     def destroy(self) -> None:
         """Delete every key under the prefix."""
-        for names in scan(self._connection, self._keys):
+        for names in scan(self._connection, self._keys.pattern):
             self._call_many([("UNLINK", key) for key in names])
 
     def _append_command(

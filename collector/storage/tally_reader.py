@@ -52,6 +52,7 @@ class TallyReader(StoreView):
             if not shard:
                 here = {}
             head = self._keys.tallies(shard, metric, epoch).encode()
+            keys, owners = places[shard]
             for member in members:
                 cell = here.get(member)
                 if cell is None:
@@ -61,8 +62,8 @@ class TallyReader(StoreView):
                         continue
                     cell = here[member] = Cell(metric, epoch, like.segment, like.lateness)
                     cells[cell] = cell
-                places[shard].keys.append(head + member)
-                places[shard].cells.append(cell)
+                keys.append(head + member)
+                owners.append(cell)
         return Index(tuple(cells), sum(len(place.keys) for place in places), places)
 
     def vectors(self, index: Index, width: int) -> Iterator[tuple[Cell, bytes]]:

@@ -140,6 +140,16 @@ class ShardTally:
 
 
 @dataclass(frozen=True, slots=True)
+class LostIds:
+    """Buckets of upload ids that a shard had of a day and has no more."""
+
+    shard: int
+    day: int  # epoch day of sealing
+    lost: int
+    buckets: int  # that there were
+
+
+@dataclass(frozen=True, slots=True)
 class TallySize:
     """A tally of one shard, without its counters."""
 

@@ -51,6 +51,10 @@ def fsck(inspection: Inspection, metrics: Mapping[bytes, Metric]) -> Iterator[Fi
     for pending, aside in walked:
         yield from pending.findings()
         yield from aside.findings(readable=False)
+    for ids in inspection.lost_ids():
+        what = f"{ids.lost} of {ids.buckets} buckets of upload ids are gone"
+        step = "what would be looked for there is answered 503 until the day is forgotten"
+        yield Finding(f"shard={ids.shard} day={ids.day}", f"{what}; {step}")
     tallied = [0] * len(before)
     gone: dict[int, list[Cell]] = {}
     yield from _tallies(inspection.tallies(), metrics, inspection.marks(), tallied, gone)

@@ -59,6 +59,7 @@ CHECKS: Final = (
     Check(servers.library, on_page=True),
     Check(servers.shards),
     Check(servers.memory, on_page=True),
+    Check(servers.packing),
     Check(servers.log, on_page=True),
     Check(servers.capacity, on_page=True),
     Check(servers.clock, on_page=True),

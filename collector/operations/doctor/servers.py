@@ -16,7 +16,7 @@ from ...core.config import HA, VOLATILE, Config
 from ...intake.backpressure import ALARM_MEMORY, SHED_MEMORY
 from ...intake.memory_quota import BYTES_PER_ID
 from ...intake.tokens import days_kept
-from ...storage.preparation import LIBRARY_VERSION
+from ...storage.preparation import LIBRARY_VERSION, PACKED
 from ...storage.preparation import faults as unsafe
 from .findings import FAULT, GOOD, INIT, NOTE, WARNING, Finding, State
 
@@ -114,6 +114,16 @@ def log(config: Config, state: State) -> Iterator[Finding]:
     why = "the server takes no writes, or its file grows without end"
     step = "look at the server's disk and log"
     yield Finding(FAULT, "log", "the append-only file could not be written", why, step)
+
+
+def packing(config: Config, state: State) -> Iterator[Finding]:
+    """Look whether the servers pack sets of integers as large as buckets of ids are."""
+    for most in {server.packed for server in state.servers if server.packed is not None}:
+        if most < PACKED:
+            what = f"set-max-intset-entries is {most}"
+            why = f"upload ids take six times the memory, as sets of up to {PACKED} hold them"
+            step = f"set it to {PACKED} in the server's configuration file"
+            yield Finding(WARNING, "memory", what, why, step)
 
 
 def capacity(config: Config, state: State) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields, replace
+from importlib.resources import files
 from math import ceil
 from pathlib import Path
 
@@ -11,14 +12,16 @@ import pytest
 from redis.crc import key_slot
 
 from benchmarks.lib.capacity import (
+    FEWEST,
     FLEETS,
+    FULL,
     GIB,
     IDS_A_SET,
+    PLANNED,
     SERVERS,
     SLOTS,
     Costs,
     Fleet,
-    bucket_bytes,
     costs_table,
     counter_bytes,
     fullest_share,
@@ -28,8 +31,9 @@ from benchmarks.lib.capacity import (
     plan_table,
     servers_table,
     shards_for,
+    wrong_repeats,
 )
-from benchmarks.speed.scale import BAR
+from benchmarks.speed.scale import BAR, SAMPLE
 from collector.core.config import MAX_SHARDS
 from collector.intake.backpressure import ALARM_MEMORY
 from collector.intake.memory_quota import BYTES_PER_ID
@@ -85,7 +89,7 @@ def test_the_example_of_the_page_is_the_plan_of_the_model() -> None:
 
     found = plan(costs, fleet)
 
-    assert f"**{found.shards} shards on {found.primaries} servers**" in PAGE
+    assert (found.primaries, f"**{found.shards} shards on one server**" in PAGE) == (1, True)
     assert f"`HEARSAY_SHARDS={found.shards}`" in PAGE
     (backlog,) = map(int, re.findall(r"`HEARSAY_MAX_BACKLOG=(\d+)`", PAGE))
     assert backlog > fleet.devices * fleet.uploads / 24 * fleet.outage_h
@@ -93,19 +97,54 @@ def test_the_example_of_the_page_is_the_plan_of_the_model() -> None:
     assert rate > found.rate * fleet.peak / 2
 
 
-def test_the_table_of_a_set_takes_8_to_24_bytes_an_id() -> None:
-    """It is full at a power of two, and beside its predecessor just above one."""
-    assert bucket_bytes(4_096) == 8 * 4_096
-    assert bucket_bytes(4_097) == 8 * (8_192 + 4_096)
-    assert bucket_bytes(6_144) == 8 * 8_192
-    assert all(8 * n <= bucket_bytes(n) <= 24 * n for n in range(4, 9_000))
-
-
 def test_the_doctor_reckons_with_an_id_as_it_was_measured() -> None:
-    """Its constant lies between an id with the fullest and one with the emptiest table."""
+    """Its constant has room for a day that has just outgrown its plan, and for no more."""
     entry = costs_of_page().id
 
-    assert entry + 8 <= BYTES_PER_ID <= entry + 24
+    assert entry + 1 <= BYTES_PER_ID <= entry + 3
+
+
+def test_the_model_reckons_with_buckets_as_the_library_has_them() -> None:
+    library = files("collector.storage").joinpath("hearsay.lua").read_text(encoding="utf-8")
+    names = "FEWEST, MOST_BUCKETS, PLANNED, FULL, SAMPLE = "
+
+    assert f"local {names}{FEWEST}, 2 ^ 24, {PLANNED}, {FULL}, {SAMPLE}\n" in library
+
+
+def compared(ids: int, planned: int) -> int:
+    """Return twice the numbers with which the ids of a day are compared, if they spread evenly."""
+    sizes = [max(FEWEST, ceil(planned / PLANNED))]
+    filled = [0]
+    total = 0
+    for number in range(ids):
+        if number >= FULL * sum(sizes):
+            sizes.append(3 * sum(sizes))
+            filled.append(0)
+        total += sum(2 * n // size for n, size in zip(filled, sizes, strict=True))
+        filled[-1] += 1
+    return total
+
+
+@pytest.mark.parametrize(("ids", "planned"), [(5_000, 5_000), (30_000, 0), (30_000, 12_000)])
+def test_wrong_repeats_are_those_of_a_count_id_by_id(ids: int, planned: int) -> None:
+    """Counted in halves, as numbers of a bucket are whole."""
+    expected = compared(ids, planned) / 2 / 2**64
+
+    assert wrong_repeats(ids, planned) == pytest.approx(expected, rel=0.02)
+
+
+def test_fewer_than_one_in_a_million_years_is_taken_for_a_repeat() -> None:
+    """Of 100 million devices a day, whether days are as planned or twice as large."""
+    fleet, shards = FLEETS[1], 128
+    ids = ceil(fleet.devices / shards)
+
+    planned, doubled = (365 * shards * wrong_repeats(ids, ids // n) for n in (1, 2))
+    first = shards * wrong_repeats(ids, 0)
+
+    assert f"{planned:.1e}" == "2.8e-07"
+    assert f"{doubled:.1e}" == "5.3e-07"
+    assert f"{first:.0e}" == "8e-09"
+    assert planned < doubled < 1e-6
 
 
 def test_a_shard_is_where_its_keys_are() -> None:

@@ -31,6 +31,7 @@ from collector.storage.access import (
 from collector.storage.archive_queue import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.diagnosis import Diagnosis
+from collector.storage.documents import RedisExclusions
 from collector.storage.inspection import RedisInspection
 from collector.storage.preparation import LIBRARY_VERSION
 from collector.storage.records import (
@@ -279,6 +280,7 @@ def test_an_archive_is_written_by_two_users_and_restored_by_the_first_alone(
     assert [fold.entries for fold in queue.waiting(0, queue.last(0))] == [(b"entry",)]
     queue.forget(0, queue.last(0))
     assert [one.archived for one in queue.archiving()] == [1, 0]
+    assert queue.exclusions() == {}
     assert [one.cell for one in RedisInspection(connection, users.keys).tallies()] == [CELL]
     if user == INIT:
         assert queue.restore(1, CELL, [(0, 2)], "token")
@@ -402,3 +404,19 @@ def test_the_init_user_may_ask_all_that_the_doctor_looks_at(users: Users) -> Non
         (False, True) for _ in shards
     ]
     assert RedisActivity(connection, users.keys.prefix).records(DAY) == []
+
+
+def test_exclusions_are_written_by_an_operator_and_read_by_who_answers(users: Users) -> None:
+    """Nobody who takes uploads, folds or answers takes anything out of answers."""
+    users.storage(INIT).prepare()
+    prefix, exclusions = users.keys.prefix, {"a": b"2"}
+    operator = RedisExclusions(users.connection(INIT), prefix)
+
+    assert operator.put("a", b"1")
+    assert operator.put("a", b"2", read=b"1")
+
+    assert users.storage(QUERY).exclusions() == users.storage(WATCH).exclusions() == exclusions
+    for user in (QUERY, WATCH, INGEST, WORKER):
+        with pytest.raises(RefusedByStoreError, match="NOPERM"):
+            RedisExclusions(users.connection(user), prefix).put("b", b"1")
+    assert users.storage(INIT).exclusions() == exclusions

@@ -8,8 +8,15 @@ from collector.core.errors import RefusedByStoreError
 from collector.demo.embedded import EmbeddedStore
 from collector.storage.access import INGEST, QUERY, USERS, WORKER
 from collector.storage.connection import Connection, Part
-from collector.storage.documents import KEPT, DocumentStore, MemoryDocuments, RedisDocuments
+from collector.storage.documents import (
+    KEPT,
+    DocumentStore,
+    MemoryDocuments,
+    RedisDocuments,
+    RedisExclusions,
+)
 from collector.storage.keys import Keys
+from collector.storage.redis import RedisStorage
 from tests.support.store.servers import EVERY_STORE, MEMORY, fake_connection, needs_real
 from tests.support.store.users import Users
 
@@ -153,3 +160,18 @@ def test_who_serves_pages_keeps_documents_and_no_other_process_reads_them(
         assert set(USERS) >= {INGEST, WORKER, QUERY}
     finally:
         users.close()
+
+
+def test_an_exclusion_is_read_with_the_tallies_and_replaced_by_who_read_it(
+    store: RedisStorage, server: Connection, keys: Keys
+) -> None:
+    records = RedisExclusions(server, keys.prefix)
+
+    assert records.put("a", b"1")
+    assert records.put("a", b"1")  # a command may be repeated
+    assert not records.put("a", b"2")
+    assert records.put("a", b"2", read=b"1")
+    assert not records.put("a", b"3", read=b"1")
+    assert store.exclusions() == {"a": b"2"}
+    store.destroy()
+    assert store.exclusions() == {}

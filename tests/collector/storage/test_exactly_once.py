@@ -15,6 +15,7 @@ from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Count, Counters, Increments, SealedUpload
 from tests.support.store.fold_model import FoldModel, rewinding
+from tests.support.store.ids import remembered
 from tests.support.store.memory_storage import MemoryStorage
 from tests.support.store.servers import (
     EVERY_STORE,
@@ -277,7 +278,8 @@ def test_counts_that_cannot_be_added_to_refuse_a_step_before_its_first_write(
         server.call("SET", keys.counters(0), "1")
     else:
         value = "many" if damage == "not a number" else (1 << 63) - 1
-        server.call("HSET", keys.counters(0), "folded.uploads", value)
+        for state in ("accepted", "folded"):
+            server.call("HSET", keys.counters(0), f"{state}.uploads", value)
     before = server.call("XRANGE", keys.stream(0), "-", "+")
 
     with pytest.raises(RefusedByStoreError):
@@ -288,6 +290,6 @@ def test_counts_that_cannot_be_added_to_refuse_a_step_before_its_first_write(
         store.quarantine(0, first, "why")
 
     assert server.call("XRANGE", keys.stream(0), "-", "+") == before
-    assert server.call("SCARD", keys.seen(0, DAY)) == len(UPLOADS)
+    assert remembered(server, keys, 0, DAY) == len(UPLOADS)
     assert server.call("EXISTS", keys.tally(0, CELL)) == 0
     assert server.call("EXISTS", keys.quarantine(0)) == 0

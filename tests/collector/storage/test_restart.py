@@ -20,6 +20,7 @@ from collector.storage.diagnosis import Diagnosis
 from collector.storage.keys import Keys
 from collector.storage.records import RedisCredentials
 from collector.storage.redis import RedisStorage
+from collector.storage.values import SealedUpload
 from tests.support.sites.guarded_site import GuardedSite, guarded_store
 from tests.support.store.cluster import Node, running
 from tests.support.store.servers import needs_real
@@ -63,6 +64,22 @@ def test_a_restart_with_these_users_finds_every_tally_and_every_pending_upload(
 ) -> None:
     """The server replays its append-only file as the default user: off, and with every right."""
     assert found_after_a_restart(tmp_path) == (2, 1, 3)
+
+
+def test_a_restart_knows_the_ids_of_every_upload(tmp_path: Path) -> None:
+    """And the secret by which they are found; with the rights of the web process's user alone."""
+    uploads = [SealedUpload(bytes([number]) * 16, FIRST_DAY, b"e", 1) for number in range(200)]
+    with guarded_store(tmp_path) as site:
+        storage_of(site, INIT, VOLATILE).prepare()
+        assert all(storage_of(site, INGEST).append_many(uploads))
+
+    with guarded_store(tmp_path) as site:
+        again = storage_of(site, INGEST).append_many(uploads)
+        form = Connection.open(site.address(INIT)).call(
+            "TYPE", Keys("hearsay", 1).seen(0, FIRST_DAY)
+        )
+
+    assert (any(again), form) == (False, b"hash")
 
 
 def test_nobody_logs_in_as_the_default_user(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ from tests.support.store.memory_storage import MemoryStorage
 
 THEME = registry().metric("theme")
 COLUMN = Column(THEME.digest, (TODAY + 3) // 7, b"\1")
-LIMIT = 1 << 14  # bytes
+LIMIT = 1 << 11  # bytes
 QUIET = "quiet-key-for-tests-0123456789"
 
 

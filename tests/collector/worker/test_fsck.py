@@ -25,6 +25,7 @@ from collector.worker.fsck import accept_missing, fsck
 from collector.worker.quarantine import drop, listed, name_of, retry
 from collector.worker.worker import Worker
 from tests.support.crowds.uploads import registry, registry_text
+from tests.support.store.ids import buckets
 from tests.support.store.servers import needs_real, own_keys
 from tests.support.store.stored import DAY, NOBODY_LEFT_IT, pack, quarantined, tallies
 
@@ -89,7 +90,17 @@ def put_wrong(store: RedisStorage, entry: bytes, reports: int) -> None:
     put(store, 0, entry, reports)
 
 
+def delete_bucket(server: Connection, keys: Keys) -> None:
+    """Delete a bucket of ids of shard 0, as nobody does."""
+    [number, *_] = buckets(server, keys, 0, DAY)
+    server.call("DEL", f"{keys.seen(0, DAY)}:{number}")
+
+
 DAMAGES: dict[str, tuple[Damage, str]] = {
+    "a bucket of ids is deleted": (
+        lambda store, server, keys: delete_bucket(server, keys),
+        "buckets of upload ids are gone",
+    ),
     "an entry is deleted": (
         lambda store, server, keys: server.call(
             "XDEL", keys.stream(0), first_id(server, keys.stream(0))

@@ -118,19 +118,30 @@ def holder_of(nodes: Sequence[Node], slot: int) -> Node:
     raise AssertionError(slot)
 
 
-def move_slot(nodes: Sequence[Node], slot: int, source: Node, target: Node) -> int:
-    """Move *slot*, key by key as redis-cli does, and return the number of keys."""
+def begin_move(slot: int, source: Node, target: Node) -> bytes:
+    """Declare that *slot* moves, and return the id of its *target*."""
     source_id, target_id = (node.connection.call("CLUSTER", "MYID") for node in (source, target))
     target.connection.call("CLUSTER", "SETSLOT", slot, "IMPORTING", source_id)
     source.connection.call("CLUSTER", "SETSLOT", slot, "MIGRATING", target_id)
+    return bytes(target_id)
+
+
+def move_slot(nodes: Sequence[Node], slot: int, source: Node, target: Node, *how: str) -> int:
+    """Move *slot*, key by key as redis-cli does, and return the number of keys."""
+    target_id = begin_move(slot, source, target)
     moved = 0
     while keys := source.connection.call("CLUSTER", "GETKEYSINSLOT", slot, 1):
-        source.connection.call("MIGRATE", "127.0.0.1", target.port, keys[0], 0, 5_000)
+        move_key(keys[0], source, target, *how)
         moved += 1
         time.sleep(0.002)  # so that commands find the slot half moved
     for node in (target, source, *nodes):
         node.connection.call("CLUSTER", "SETSLOT", slot, "NODE", target_id)
     return moved
+
+
+def move_key(key: bytes | str, source: Node, target: Node, *how: str) -> None:
+    """Move one key of a slot that is on its way."""
+    source.connection.call("MIGRATE", "127.0.0.1", target.port, key, 0, 5_000, *how)
 
 
 def _is_whole(node: Node) -> bool:

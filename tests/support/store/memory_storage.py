@@ -56,6 +56,7 @@ class MemoryStorage:
         self.tallied: dict[Cell, dict[int, int]] = defaultdict(lambda: defaultdict(int))
         self.aside: dict[str, str] = {}
         self.marks: dict[bytes, int] = {}  # of each metric, the epoch before which all is pruned
+        self.excluded: dict[str, bytes] = {}  # records of exclusions, by id
         self._seen: set[tuple[int, bytes]] = set()
         self._reports: dict[str, int] = {}  # of every entry there was
         self._deliveries: dict[str, _Delivery] = {}  # of entries, the oldest first
@@ -163,6 +164,10 @@ class MemoryStorage:
     def pruned(self, metrics: Sequence[bytes]) -> dict[bytes, int]:
         self.ping()
         return {metric: self.marks[metric] for metric in metrics if metric in self.marks}
+
+    def exclusions(self) -> dict[str, bytes]:
+        self.ping()
+        return dict(self.excluded)
 
     def quarantine(self, shard: int, entry_id: str, reason: str) -> bool:
         self.ping()

@@ -173,7 +173,8 @@ def test_keys_in_the_settings_of_those_that_serve_are_keys(config: Config) -> No
             NOTE,
             "registry",
         ),
-        (server(maxmemory=str(10_000_000), used_memory="1"), WARNING, "capacity"),
+        (server(maxmemory=str(1_500_000), used_memory="1"), WARNING, "capacity"),
+        (replace(STATE, servers=[replace(SERVER, packed=128)]), WARNING, "memory"),
     ],
 )
 def test_an_illness_is_named_and_no_other(
@@ -184,7 +185,7 @@ def test_an_illness_is_named_and_no_other(
 
 def test_ids_that_are_kept_by_the_week_are_counted_as_such(config: Config) -> None:
     """Where issuers' keys are set the store keeps an id up to six days longer."""
-    full = server(maxmemory=str(20_000_000), used_memory="1")
+    full = server(maxmemory=str(3_000_000), used_memory="1")
     with_keys = replace(config, issuer_keys=("issuer.public",))
 
     assert ill(config, full) == []
