@@ -267,6 +267,8 @@ def size_of(domain: Domain) -> int:
         Fraction: _NUMERATOR + _DENOMINATOR,
         tuple: _COORDINATE * domain.size,
     }
+    if domain.encodes not in sizes:  # a record: an item of each part but its label
+        return _COORDINATE * (len(domain.parts) - 1)
     return sizes[domain.encodes]
 
 
@@ -298,9 +300,9 @@ def load(domain: Domain, data: bytes) -> Encoded:
         }
     if domain.encodes is bytes:
         return data[1 : 1 + data[0]]
-    if domain.encodes is tuple:
+    if issubclass(domain.encodes, tuple):
         parts = _pieces(data, _COORDINATE)
-        return tuple(int.from_bytes(part, "big", signed=True) for part in parts)
+        return domain.encodes(int.from_bytes(part, "big", signed=True) for part in parts)
     if domain.encodes is not Fraction:
         bits = int.from_bytes(data, "big")
         if domain.encodes is int:

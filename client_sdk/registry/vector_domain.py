@@ -1,4 +1,8 @@
-"""Vectors: one number for each of several names, reported together, of which the mean is told."""
+"""Vectors: numbers that are reported together, of which the mean is told; and tastes.
+
+A taste is a set of liked items of a public list.  It is reported as a vector: which items are
+liked, and which two are liked together.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,12 @@ from fractions import Fraction
 from math import isqrt
 
 from ..core.dataclass import dataclass
+from ..core.epoch import ONCE
 from ..core.errors import InvalidValueError
 from ..core.typing import TYPE_CHECKING, Any, ClassVar, Final
 from ..mechanisms import MAX_VECTOR, UNIT
 from . import fields
-from .domains import listed
+from .domains import ItemDomain, listed
 from .fields import Problems
 from .kinds import Domain, Encoded
 from .number_domains import exact
@@ -20,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 NORMS: Final = ("l2", "max")  # the first unless another is declared
+MAX_TASTE: Final = 90  # items; their moment has 4,095 numbers, and one more item too many
 _FARTHEST: Final = UNIT << 64  # of a number: beyond, the direction of a vector hardly changes
 
 
@@ -37,7 +43,7 @@ class VectorDomain(Domain):
     unit: str
 
     types: ClassVar[tuple[str, ...]] = ("vector",)
-    table_keys = frozenset({"length", "values", "norm", "bound", "unit"})
+    table_keys = frozenset({"length", "values", "norm", "bound", "unit", "learning"})
     encodes = tuple
     ordered = False
     aggregates: ClassVar[tuple[str, ...]] = ("last",)
@@ -51,6 +57,10 @@ class VectorDomain(Domain):
     @classmethod
     def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
         """Read how many numbers there are or how they are called, their bound and their unit."""
+        if "learning" in entry:
+            from .gradient_domain import GradientDomain  # few registries learn
+
+            return GradientDomain.read(place, entry, problems)  # type: ignore[return-value]  # as such
         before, length = len(problems.lines), entry.get("length")
         labels: tuple[str, ...] = ()
         if "values" in entry:
@@ -143,6 +153,8 @@ class VectorDomain(Domain):
         cls, canonical: Mapping[str, Any], parameters: Mapping[str, int]
     ) -> Mapping[str, Any]:
         """Return the bound as a fraction."""
+        if "learning" in canonical:
+            return canonical
         return {**canonical, "bound": fields.fraction_of(canonical.get("bound"))}
 
     def as_json(self) -> dict[str, object]:
@@ -162,6 +174,109 @@ class VectorDomain(Domain):
     def remark(self) -> str:
         """What the type in Python leaves open."""
         return f"{self.form[0].upper()}{self.form[1:]}; what is beyond counts as the bound. "
+
+
+class TasteDomain(ItemDomain):
+    """Sets of liked items.  A value counts as its moment, a vector of Euclidean length 1.
+
+    With x the set as K zeros and ones, and y = x/|x|, the moment has the entries of the matrix
+    y yᵀ: first those of the diagonal, in the order of the items, then those above it, row by row,
+    times √2, so that the length of the vector is that of the matrix, |y|^2 = 1.  Whoever likes
+    nothing is the vector of zeros, which is a value as any other.
+
+    Of m liked items each has 1/m on the diagonal: the likes of a device count as one together.
+    Answers tell of these; of the other entries ``learn`` makes factors.
+    """
+
+    types: ClassVar[tuple[str, ...]] = ("taste",)
+    encodes = tuple
+    ordered = False
+    aggregates: ClassVar[tuple[str, ...]] = ("last",)
+    verb = "vector"
+    hundredth = "% of the range"
+    error_of = "of an item's part of all likes, root mean square over all numbers of a report"
+    unit = "% of likes"
+    python_type = "Items[{label}]"
+    told_of = "likes of {item}"
+
+    @classmethod
+    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+        """Read the labels, which are few, and that a device is asked once."""
+        labels = fields.labels(f"{place}.values", entry.get("values"), problems)
+        if len(labels) > MAX_TASTE:
+            rule = f"must be at most {MAX_TASTE}: a report of K items has K(K+1)/2 numbers, and"
+            problems.add(f"{place}.values", f"{rule} drawing one of more than {MAX_VECTOR} is slow")
+            return None
+        if entry.get("every", ONCE) != ONCE:
+            rule = f"must be {ONCE} for a taste: each report of a device tells more of all it likes"
+            problems.add(f"{place}.every", rule)
+            return None
+        return cls(labels) if labels else None
+
+    @property
+    def size(self) -> int:
+        """Number of entries of a moment."""
+        return len(self.labels) * (len(self.labels) + 1) // 2
+
+    @property
+    def extent(self) -> float:
+        """The length of the range of an entry, as of a vector: from -100 to 100 % of likes."""
+        return 200.0
+
+    @property
+    def least(self) -> float:
+        """The lower end of that range."""
+        return -100.0
+
+    @property
+    def parameters(self) -> Mapping[str, int]:
+        """That the Euclidean length is bounded."""
+        return {"cube": 0}
+
+    def encode(self, value: object, metric: str) -> tuple[int, ...]:
+        """Return the moment of a list, tuple, set or frozenset of labels, in parts, rounded down.
+
+        Raises: InvalidValueError: another type, what is no label, or more entries than items.
+        """
+        count = len(self.labels)
+        if not isinstance(value, list | tuple | set | frozenset) or len(value) > count:
+            rule = f"takes a list or set of at most {count}, its registered values"
+            raise InvalidValueError(metric, rule)
+        liked = {self.index_of(label, metric) for label in value}
+        if not liked:
+            return (0,) * self.size
+        alone, together = UNIT // len(liked), isqrt(2 * UNIT * UNIT) // len(liked)
+        pairs = [
+            together if first in liked and second in liked else 0
+            for first in range(count)
+            for second in range(first + 1, count)
+        ]
+        return (*(alone if item in liked else 0 for item in range(count)), *pairs)
+
+    def index_of(self, label: object, what: str) -> int:
+        """Return the item index of *label*.  Raises InvalidValueError, which says of *what*."""
+        item = self._find(label)
+        if item is None:
+            raise InvalidValueError(what, f"takes {len(self.labels)} registered values only")
+        return item
+
+    def as_given(self, encoded: Encoded) -> list[str]:
+        """Return the liked items in order."""
+        assert isinstance(encoded, tuple)  # noqa: S101 - what encode returns
+        return [label for label, part in zip(self.labels, encoded, strict=False) if part]
+
+    def in_words(self, encoded: Encoded) -> str:
+        """Return the liked items in order, or "none"."""
+        return ", ".join(self.as_given(encoded)) or "none"
+
+    @property
+    def form(self) -> str:
+        """What an answer is, in words that follow "The answer is"."""
+        return f"those that are liked of: {listed(self.labels)}"
+
+    def size_in_words(self) -> str:
+        """Return how many items there are, and how many numbers that makes."""
+        return f"{len(self.labels):,} items, {self.size:,} numbers"
 
 
 def _numbered(length: int) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from tests.support.device.registries import (
     CATEGORY,
     KEY_VALUE,
     NUMBER,
+    RECORD,
     SET,
     VECTOR,
     file_with,
@@ -125,6 +126,7 @@ def test_what_is_common_among_too_many_items_is_kept() -> None:
         (SET, [["a", "c"], []]),
         (NUMBER, [3, 0.1]),
         (KEY_VALUE, [{"video": 10, "chess": -10}, {}, {"music": 30}]),
+        (RECORD, [{"plan": "pro", "age": 41, "label": "left"}]),
         (VECTOR, [[0.5, -0.25, 0], [-9, 9, 1e300]]),
     ],
 )

@@ -1,0 +1,213 @@
+"""Tastes in a registry: what is declared, what a set becomes, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from functools import partial
+from itertools import chain, combinations
+from math import sqrt
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from client_sdk.core.errors import InvalidValueError, RegistryError
+from client_sdk.core.randomness import Randomness
+from client_sdk.core.stats import Reason
+from client_sdk.mechanisms import UNIT, Vector
+from client_sdk.mechanisms.exact import exp_floor
+from client_sdk.mechanisms.numbers.codebook import Codebook
+from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
+from client_sdk.registry.vector_domain import MAX_TASTE
+from client_sdk.testing import MemoryClient, MemoryTransport
+from collector.planning.compilation import compiled
+from tests.support.device.registries import TASTE, file_with
+from tests.support.enumeration.enumeration import distribution
+from tests.support.enumeration.seeded import SeededRandomness
+
+CANARY: Final = "secret-73917391"
+NO_TASTES: Final[list[Any]] = [
+    *(None, 1, "news", b"news", {"news": True}, iter(["news"]), range(2)),
+    *(["news", CANARY], [CANARY], ["news", 7], [["news"]], [None], [b"news"], [("news",)]),
+    *(["news"] * 4, [CANARY] * 1_000_000, {str(i) for i in range(1_000_000)}),
+]
+FROZEN: Final = Path(__file__).parents[2] / "data" / "taste.json"
+
+
+def metric(**changes: str | None) -> Metric:
+    return Registry.from_text(file_with(TASTE, **changes)).metric("m")
+
+
+def of_items(count: int) -> Metric:
+    return metric(values=json.dumps([f"item {place}" for place in range(count)]))
+
+
+def subsets(count: int) -> list[list[str]]:
+    items = [f"item {place}" for place in range(count)]
+    return [list(s) for s in chain(*(combinations(items, size) for size in range(count + 1)))]
+
+
+def test_a_set_becomes_the_moment_of_its_scaled_likes() -> None:
+    half = UNIT / 2 / UNIT
+
+    assert metric().encode(["chess"]) == (0, UNIT, 0, 0, 0, 0)
+    likes = [part / UNIT for part in metric().encode(("news", "chess"))]  # type: ignore[union-attr]
+    assert likes == pytest.approx([half, half, 0, half * sqrt(2), 0, 0], abs=1 / UNIT)
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_every_moment_is_that_of_the_definition_and_of_length_1(count: int) -> None:
+    """Rounded down, so that the mechanism takes every one of them."""
+    of = of_items(count)
+    for likes in subsets(count):
+        held = [int(f"item {place}" in likes) for place in range(count)]
+        scale = max(sum(held), 1)
+        diagonal = [Fraction(x, scale) for x in held]
+        above = [held[i] * held[j] / scale for i in range(count) for j in range(i + 1, count)]
+
+        encoded: Any = of.encode(likes)
+
+        exact = [*map(float, diagonal), *(x * sqrt(2) for x in above)]
+        assert [part / UNIT for part in encoded] == pytest.approx(exact, abs=1 / UNIT)
+        length = sqrt(sum(part * part for part in encoded)) / UNIT
+        assert length <= 1
+        assert length == pytest.approx(float(bool(likes)), abs=count**2 / UNIT)
+        of.mechanism.randomize(encoded, SeededRandomness(b"taken"))
+        assert of.domain.as_given(encoded) == likes
+
+
+def test_one_report_of_a_taste_is_of_the_codebook() -> None:
+    for count in (2, 17, MAX_TASTE):
+        of = of_items(count)
+        assert (of.mechanism_name, of.mechanism.payload_size) == ("codebook", 4)
+        assert of.domain.size == of.mechanism.domain_size == count * (count + 1) // 2
+
+
+@pytest.mark.parametrize("value", NO_TASTES, ids=range(len(NO_TASTES)))
+def test_what_is_no_taste_is_refused_and_not_shown(value: Any) -> None:
+    with pytest.raises(InvalidValueError) as caught:
+        metric().encode(value)
+
+    assert CANARY not in f"{caught.value} {vars(caught.value)}"
+
+
+def test_a_like_counts_once_however_often_it_is_named() -> None:
+    assert metric().encode(["news", "news"]) == metric().encode({"news"})
+
+
+def test_a_device_that_is_asked_twice_answers_once() -> None:
+    registry = Registry.from_text(file_with(TASTE))
+    transport = MemoryTransport()
+    with MemoryClient(registry, transport=transport) as client:
+        for likes in (["news"], ["chess"], [], ["no such item"], 7):
+            client.record("m", likes)
+        counts = client.stats()
+        client.flush()
+
+    assert counts[Reason.RECORDED] == 1
+    assert counts[Reason.INVALID_VALUE] == 2
+    (body,) = transport.uploads
+    (column,) = json.loads(body)["columns"]
+    assert len(column["payloads"]) == 6  # of 4 bytes
+
+
+def test_whoever_likes_nothing_makes_a_report_as_any_other() -> None:
+    with MemoryClient(Registry.from_text(file_with(TASTE))) as client:
+        client.record("m", [])
+
+        assert client.stats()[Reason.RECORDED] == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"every": '"7d"'}, "every: must be once for a taste: each report"),
+        ({"values": None}, "values: must be a list of at least 2"),
+        ({"values": '["a"]'}, "values: must be a list of at least 2"),
+        (
+            {"values": json.dumps([str(place) for place in range(MAX_TASTE + 1)])},
+            r"values: must be at most 90: a report of K items has K\(K\+1\)/2 numbers",
+        ),
+        ({"length": "3"}, "length: is not a known key"),
+        ({"other": '"rest"'}, "other: is not a known key"),
+        ({"longitudinal": '"permanent"'}, "longitudinal: must be fresh for a taste"),
+        ({"aggregate": '"last"'}, "aggregate: needs an epoch that ends"),
+        ({"mechanism": '"grr"'}, "does not fit this type; fitting: auto, codebook"),
+    ],
+)
+def test_a_table_that_breaks_a_rule_is_refused_by_it(
+    changes: dict[str, str | None], rule: str
+) -> None:
+    with pytest.raises(RegistryError, match=rf"metrics\.m\b.*{rule}"):
+        metric(**changes)
+
+
+def test_a_compiled_registry_gives_the_same_metric() -> None:
+    registry = Registry.from_text(file_with(TASTE))
+
+    (of,) = Registry.from_text(compiled(registry))
+
+    assert (of.meaning, of.domain) == (registry.metric("m").meaning, registry.metric("m").domain)
+    assert of.mechanism == registry.metric("m").mechanism
+
+
+def worst_of(kind: type[Codebook], count: int, epsilon: str, size: int) -> Fraction:
+    """Return the largest ratio of the chances of a report under two tastes of so many items."""
+    domain: Any = of_items(count).domain
+    mechanism = kind(epsilon, domain.size, words=4, subset_size=size, seeds=2)
+    values = [domain.encode(likes, "m") for likes in subsets(count)]
+    laws = [distribution(partial(mechanism.randomize, value)) for value in values]
+    payloads = {payload for law in laws for payload in law.pmf}
+    chances = [[law.pmf.get(payload, Fraction(0)) for law in laws] for payload in payloads]
+    return max(max(of_one) / min(of_one) for of_one in chances)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("epsilon", ["0.5", "2", "8"])
+@pytest.mark.parametrize("count", [2, 3])
+def test_no_report_is_likelier_by_more_than_epsilon_whatever_is_liked(
+    count: int, epsilon: str, size: int
+) -> None:
+    """Enumerated, for every pair of tastes: the slack is 0."""
+    assert worst_of(Codebook, count, epsilon, size) <= exp_floor(Fraction(epsilon))
+
+
+class _Peeking(Codebook):
+    """One word less is near for who likes the first item."""
+
+    def randomize(self, value: Vector, randomness: Randomness) -> bytes:
+        first = randomness.uniform(self.seeds) * self.words
+        near = self.subset_size - (value[0] > 0)
+        ranked = self.ranked(first, value)
+        taken = ranked[:near] if randomness.bernoulli(self.truth) else ranked[near:]
+        return (first + taken[randomness.uniform(len(taken))]).to_bytes(self.payload_size, "big")
+
+
+def test_a_number_of_near_words_that_depends_on_the_likes_would_be_caught() -> None:
+    assert worst_of(_Peeking, 2, "2", 2) > exp_floor(Fraction(2))
+
+
+def frozen(likes: list[str], seed: bytes) -> dict[str, object]:
+    of = metric(epsilon='"2"')
+    encoded: Any = of.encode(likes)
+    payload = of.mechanism.randomize(encoded, SeededRandomness(seed))
+    return {
+        "likes": likes,
+        "encoded": list(encoded),
+        "seed": seed.hex(),
+        "payload": payload.hex(),
+    }
+
+
+def test_what_devices_make_of_a_taste_never_changes() -> None:
+    """The file is frozen: an SDK in another language must give the same bytes."""
+    document = json.loads(FROZEN.read_text("utf-8"))
+
+    assert document["values"] == list(metric().domain.labels)
+    for case in document["cases"]:
+        assert frozen(case["likes"], bytes.fromhex(case["seed"])) == case
+    for likes in document["refused"]:
+        with pytest.raises(InvalidValueError):
+            metric().encode(likes)
