@@ -1,6 +1,7 @@
-"""Run examples/answers.ipynb; as a program, keep what its cells show, of a demo that runs.
+"""Run a notebook of the examples; as a program, keep what its cells show.
 
-``HEARSAY_URL=… HEARSAY_READ_TOKEN=… python -m tests.support.notebook``, with what the demo prints.
+``HEARSAY_URL=… HEARSAY_READ_TOKEN=… python -m tests.support.notebook answers``, with what a demo
+that runs prints, and ``python -m tests.support.notebook learn``, which needs nothing.
 """
 
 from __future__ import annotations
@@ -8,12 +9,13 @@ from __future__ import annotations
 import ast
 import io
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, Final
 
-NOTEBOOK: Final = Path(__file__).parents[2] / "examples" / "answers.ipynb"
+EXAMPLES: Final = Path(__file__).parents[2] / "examples"
 
 
 def code_cells(notebook: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -21,9 +23,14 @@ def code_cells(notebook: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
-def shown(notebook: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str, Any]]:
-    """Yield each cell with what it prints and what its last expression is worth, in order."""
-    names: dict[str, Any] = {}
+def shown(
+    notebook: Mapping[str, Any], names: dict[str, Any] | None = None
+) -> Iterator[tuple[dict[str, Any], str, Any]]:
+    """Yield each cell with what it prints and what its last expression is worth, in order.
+
+    Args: names: takes what the cells define.
+    """
+    names = {} if names is None else names
     for cell in code_cells(notebook):
         *before, last = ast.parse("".join(cell["source"])).body
         value = None
@@ -51,15 +58,16 @@ def outputs_of(number: int, printed: str, value: Any) -> list[dict[str, Any]]:
     return outputs
 
 
-def main() -> None:
-    """Put what every cell shows into the notebook."""
-    notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+def main(name: str) -> None:
+    """Put what every cell shows into the notebook called *name*."""
+    path = EXAMPLES / f"{name}.ipynb"
+    notebook = json.loads(path.read_text(encoding="utf-8"))
     for number, (cell, printed, value) in enumerate(shown(notebook), 1):
         cell["execution_count"] = number
         cell["outputs"] = outputs_of(number, printed, value)
     text = json.dumps(notebook, indent=1, ensure_ascii=False)
-    NOTEBOOK.write_text(f"{text}\n", encoding="utf-8")
+    path.write_text(f"{text}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

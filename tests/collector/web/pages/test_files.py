@@ -47,6 +47,25 @@ def test_every_file_that_a_page_offers_can_be_saved(visit: Visit, path: str, cou
         assert response.headers["Content-Disposition"].endswith(f'.{kind}"')
 
 
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/metric/location", "location-answer"),
+        (f"/ask?q={MAP}", "location-map"),
+        ("/compare?metric=category&by=platform&range=7d", "category-difference"),
+    ],
+)
+def test_a_file_is_called_by_its_metric_and_what_it_shows(
+    visit: Visit, path: str, name: str
+) -> None:
+    """Law: the picture that a browser makes of a drawing is called as the drawing is."""
+    page = Page(visit(path).text)
+    drawing = next(a for a in page.values("href", "a") if kind_of(a) == "svg")
+
+    assert visit(drawing).headers["Content-Disposition"] == f'attachment; filename="{name}.svg"'
+    assert name in page.values("data-name")
+
+
 def test_the_cells_of_a_map_are_polygons_in_degrees(visit: Visit) -> None:
     """Of RFC 7946: longitude first, closed rings against the clock, and the box of all of them."""
     collection = json.loads(visit("/ask.geojson", {"q": MAP}).text)

@@ -1,0 +1,129 @@
+"""``hearsay learn rounds``: public models, one after the other, each a step by devices' reports."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .learn import learn
+from .root import explained
+
+if TYPE_CHECKING:
+    from client_sdk.registry.metric import Metric
+
+    from ..learning.publishing import Folder
+    from ..learning.rounds import Pass, Reports
+
+_FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+
+
+@learn.group("rounds")
+def rounds() -> None:
+    """Learn a logistic or linear model in rounds, one report a device."""
+
+
+@rounds.command()
+@click.argument("path", type=click.Path(dir_okay=False, path_type=Path))
+@explained
+def key(path: Path) -> None:
+    """Make a secret key in the file PATH, a new one, and print its public key, which devices heed.
+
+    The line that is printed belongs in the table learning of the metric.
+    """
+    from .retirement import new_key
+
+    click.echo(f'key = "{new_key(path)}"')
+
+
+@rounds.command()
+@click.argument("name", metavar="METRIC")
+@_FOLDER
+@explained
+def status(name: str, folder: Path) -> None:
+    """Print how far the pass of METRIC in FOLDER is, and which reports are in no step."""
+    state = _folder(folder, _metric(name)).begun()
+    _, reports = _read(name)
+    _say(state, reports)
+
+
+@rounds.command()
+@click.argument("name", metavar="METRIC")
+@_FOLDER
+@click.option(
+    "--sign", required=True, type=click.Path(dir_okay=False, path_type=Path),
+    help="File of the secret key.",
+)  # fmt: skip
+@explained
+def step(name: str, folder: Path, sign: Path) -> None:
+    """Take the next step of METRIC and publish its model in FOLDER, or begin with the first."""
+    from ..learning.publishing import STATE
+    from .retirement import seed_of
+
+    seed = seed_of(sign)
+    metric, reports = _read(name)
+    begins = not (folder / STATE).exists()
+    state = _folder(folder, metric).step(reports, seed)
+    if begins:
+        click.echo(f"a new pass begins in {folder}")
+    _say(state, reports)
+
+
+@rounds.command()
+@click.argument("name", metavar="METRIC")
+@_FOLDER
+@click.argument("path", metavar="CSV", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--label", required=True, help="Column of what is to be predicted.")
+@explained
+def evaluate(name: str, folder: Path, path: Path, label: str) -> None:
+    """Print how well the model of METRIC in FOLDER predicts the rows of a test set, CSV."""
+    from ..learning.evaluation import evaluate, lines_of
+    from ..learning.publishing import CURRENT
+
+    click.echo("\n".join(lines_of(evaluate(_metric(name), folder / CURRENT, path, label))))
+
+
+def _metric(name: str) -> Metric:
+    from ..core.catalog import Catalog
+    from ..core.config import Config
+
+    return Catalog.from_files(Config.from_env().registry_paths).metric(name)
+
+
+def _folder(path: Path, metric: Metric) -> Folder:
+    from ..learning.publishing import Folder
+
+    return Folder(path, metric)
+
+
+def _read(name: str) -> tuple[Metric, dict[int, Reports]]:
+    """Return the metric called *name*, and its reports by round, from the store of the settings."""
+    from ..core.catalog import Catalog
+    from ..core.config import Config
+    from ..learning.publishing import reports_by_round
+    from ..storage.connect import connect_reader
+
+    config = Config.from_env()
+    catalog = Catalog.from_files(config.registry_paths)
+    reports = reports_by_round(name, catalog, connect_reader(config), time.time())
+    return catalog.metric(name), reports
+
+
+def _say(state: Pass, reports: dict[int, Reports]) -> None:
+    """Print where a pass is; every report of the store is in a step, waits, or is left out."""
+    from ..learning.rounds import interval_lines, needed, waiting
+
+    least, ready = needed(state.metric), waiting(state, reports)
+    total = sum(part.n for part in reports.values())
+    steps = "1 step" if len(state.steps) == 1 else f"{len(state.steps)} steps"
+    click.echo(f"{state.metric.name}: {steps} of {state.used} reports")
+    if state.is_over:
+        click.echo("every round had its step; current.json is the model, with 95 % intervals:")
+        click.echo("\n".join(interval_lines(state)))
+    else:
+        click.echo(f"round {state.number}: {ready} of at least {least} reports")
+    if left := total - state.used - ready:
+        noun = "report" if left == 1 else "reports"
+        click.echo(f"in no step: {left} {noun} that named another round than the current one")
