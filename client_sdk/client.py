@@ -29,6 +29,7 @@ from .storage.trusted_clock import Uptimes
 from .upload.transport import ACCEPTED, Answer, Transport, transport_to
 
 if TYPE_CHECKING:
+    from .learning.model import ModelSource
     from .recording.history import History, ReportedValue
     from .upload.tokens import Issuer
     from .upload.uploader import Delivery
@@ -292,6 +293,20 @@ class Client:
         from .privacy.wording import explain
 
         return explain(self._engine.registry.metric(name), self._engine.caps)
+
+    def recommend(
+        self, name: str, factors: ModelSource, count: int = 5, *, likes: object
+    ) -> list[str]:
+        """Return at most *count* items for who *likes* these, by factors of the metric *name*.
+
+        Computed here from the values that the application gives; nothing is recorded, kept or sent.
+
+        Args:   factors: the file that ``hearsay learn factors`` wrote, its bytes, or its model.
+        Raises: UnknownMetricError, InvalidParameterError, InvalidValueError.
+        """
+        from .learning.factors import recommend
+
+        return recommend(self._engine.registry.metric(name), factors, count, likes)
 
     def notice(self, *, ascii: bool = False) -> str:
         """Return a text to ask the user for consent with.

@@ -24,6 +24,8 @@ from client_sdk.mechanisms import (
     ItemMechanism,
     KeyValueMechanism,
     Mechanism,
+    Record,
+    RecordMechanism,
     SetMechanism,
     VectorMechanism,
     load,
@@ -44,7 +46,13 @@ DEVICES: Final = 300  # a run
 RUNS: Final = 400
 NUMBER_RUNS: Final = 1_500  # a run gives one squared error then, instead of ITEMS
 VECTOR_WORDS: Final = 16  # of a seed; the formulas are the same with more
-COUNTED: Final = (ItemMechanism, SetMechanism, KeyValueMechanism, PEM)  # they count, not add up
+COUNTED: Final = (
+    ItemMechanism,
+    SetMechanism,
+    RecordMechanism,
+    KeyValueMechanism,
+    PEM,
+)  # they count, not add up
 STRING_BYTES: Final = 6
 STRING_ROWS: Final = 4  # so that 300 devices are several a row and level
 
@@ -55,6 +63,11 @@ class Row(NamedTuple):
     name: str
     ratio: float
     error: float
+
+
+# Collisions do not grow in proportion to n, nor what a finite codebook adds; samples differ
+# in size from run to run.
+UNEVEN: Final = (Sketch, SampledItem, Hierarchy, PEM, RecordMechanism, VectorMechanism)
 
 
 def measure(name: str) -> Row:
@@ -72,9 +85,7 @@ def measure(name: str) -> Row:
         squares.append(float(((totals - truth(mechanism, values)) ** 2).sum()))
         stated.append(float(variances.sum()))
     scale = float(np.mean(stated))
-    # Collisions do not grow in proportion to n, nor what a finite codebook adds; samples differ
-    # in size from run to run.
-    if not isinstance(mechanism, Sketch | SampledItem | Hierarchy | PEM | VectorMechanism):
+    if not isinstance(mechanism, UNEVEN):
         scale = float(mechanism.debias(together, runs * DEVICES, np).variances.sum()) / runs
     spread = float(np.std(squares, ddof=1)) / math.sqrt(runs)
     return Row(name, float(np.mean(squares)) / scale, spread / scale)
@@ -104,6 +115,8 @@ def made(name: str) -> Mechanism[Any]:
         return kind(EPSILON, ITEMS, **few)
     if issubclass(kind, PEM):
         return kind(EPSILON, STRING_BYTES, rows=STRING_ROWS)
+    if issubclass(kind, RecordMechanism):
+        return kind(EPSILON, ITEMS, starts=1 | 1 << ITEMS // 2)
     if "pad" in kind.parameter_names():
         own["pad"] = HELD
     if issubclass(kind, KeyValueMechanism):
@@ -119,6 +132,8 @@ def value_of(mechanism: Mechanism[Any], place: int) -> Any:
         return text_of(place)
     if isinstance(mechanism, VectorMechanism):  # all alike: what is stated holds their spread, too
         return (UNIT // 2, *(0,) * (ITEMS - 1))
+    if isinstance(mechanism, RecordMechanism):
+        return Record(first + place % (ITEMS // 2) for first in (0, ITEMS // 2))
     held = [(place + i) % ITEMS for i in range(HELD)]
     if isinstance(mechanism, SetMechanism):
         return frozenset(held)

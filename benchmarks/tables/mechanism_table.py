@@ -17,6 +17,7 @@ from typing import Final
 from benchmarks.lib import page
 from client_sdk.mechanisms import (
     KeyValueMechanism,
+    RecordMechanism,
     SetMechanism,
     TextMechanism,
     VectorMechanism,
@@ -31,6 +32,7 @@ FAMILIES: Final[dict[Family, str]] = {
     SetMechanism: "sets",
     KeyValueMechanism: "key-values",
     TextMechanism: "strings",
+    RecordMechanism: "records",
     VectorMechanism: "vectors",
     False: "numbers",
 }
@@ -39,6 +41,7 @@ UNITS: Final[dict[Family, str]] = {
     SetMechanism: "items of sets",
     KeyValueMechanism: "keys, one held",
     TextMechanism: "bytes",
+    RecordMechanism: "items of one attribute",
     VectorMechanism: "coordinates",
     False: "grid points",
 }
@@ -47,6 +50,7 @@ SIZES: Final[dict[Family, tuple[int, ...]]] = {  # items; grid points
     SetMechanism: (16,),
     KeyValueMechanism: (16,),
     TextMechanism: (16,),
+    RecordMechanism: (16,),
     VectorMechanism: (16,),
     False: (101,),
 }

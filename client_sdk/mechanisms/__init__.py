@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from .key_value import KeyValueMechanism as KeyValueMechanism
     from .key_value import Pairs as Pairs
     from .mixture import Mixture as Mixture
+    from .records import MAX_ATTRIBUTES as MAX_ATTRIBUTES
+    from .records import MAX_CELLS as MAX_CELLS
+    from .records import Record as Record
+    from .records import RecordMechanism as RecordMechanism
+    from .records import starts_of as starts_of
     from .supports import Channel as Channel
     from .supports import SupportReports as SupportReports
     from .vectors import MAX_VECTOR as MAX_VECTOR
@@ -69,6 +74,13 @@ _HOMES: Final = {  # the public names, loaded when first used: most need a few o
         "Pairs",
     ),
     "mixture": ("Mixture",),
+    "records": (
+        "MAX_ATTRIBUTES",
+        "MAX_CELLS",
+        "Record",
+        "RecordMechanism",
+        "starts_of",
+    ),
     "supports": (
         "Channel",
         "SupportReports",

@@ -7,7 +7,7 @@ does no I/O.  However fast values come, they take no more room than their metric
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from threading import RLock, get_ident
 
 from ..core.dataclass import dataclass
@@ -38,6 +38,7 @@ class Pending:
     device: bytes = b""  # a gateway's key of one of its devices
     days: Days | None = None  # that an aggregated value is about, by the trusted clock
     count: int = 1  # calls of record
+    label: Mapping[str, str] | None = None  # what the report says in the clear, by dimension
 
 
 Settled: TypeAlias = tuple[Pending, Reason]  # and why there is no other of its slot
@@ -76,7 +77,11 @@ class Slot:
     def check(self, value: object) -> object:
         """Return *value* as ``fold`` takes it.  Raises InvalidValueError."""
         if self._numbers is None:
-            return self._encode(value, self.metric.name)
+            encoded = self._encode(value, self.metric.name)
+            if not self.metric.domain.labelled:
+                return encoded
+            # together, as both are of one value
+            return encoded, self.metric.domain.label_of(value, self.metric.name)
         # the same test as that of the domain, but cheap for what numbers are: it is encoded later
         if (type(value) is int or type(value) is float) and -PLAIN < value < PLAIN:
             return value
@@ -92,7 +97,10 @@ class Slot:
 
     def pending(self, state: Any, now: float, count: int = 1) -> Pending:
         """Return *state*, which is of *count* values, as what becomes a report."""
-        return Pending(self.metric, state, self.epoch, now, count=count)
+        label = None
+        if self.metric.domain.labelled:
+            state, label = state
+        return Pending(self.metric, state, self.epoch, now, count=count, label=label)
 
 
 class _Sum:

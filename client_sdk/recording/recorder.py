@@ -347,7 +347,7 @@ class Recorder:
         if not self._may_leave(ReportView(metric.name, pending.epoch, payload)):
             return {Reason.DROPPED: 1}
         report = Report(metric.digest, pending.epoch, payload)
-        dropped = self.outbox.put(tx, report, day_of(pending.now), metric.segments)
+        dropped = self.outbox.put(tx, report, day_of(pending.now), metric.segments, pending.label)
         return {Reason.RECORDED: 1, Reason.OUTBOX_FULL: dropped}
 
     def _repeat(self, tx: Transaction, pending: Pending, policy: Longitudinal, day: int) -> bytes:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from ..core.dataclass import field_names
 from ..core.errors import HearsayError, InvalidParameterError, RegistryError
 from ..core.typing import Any, Final
-from ..mechanisms import UNIT, Constant, Mixture
+from ..mechanisms import UNIT, Constant, Mixture, Record
 from .compiled import Entry, load_parameters
 from .fields import Problems, fraction_of
 from .kinds import Domain, Encoded, kind_of
@@ -83,8 +83,8 @@ def load_encoded(domain: Domain, value: Any) -> Encoded:
         return bytes.fromhex(value)
     if domain.encodes is frozenset:
         return frozenset(map(int, value))
-    if domain.encodes is tuple:
-        return tuple(map(int, value))
+    if issubclass(domain.encodes, tuple):
+        return domain.encodes(map(int, value))
     if domain.encodes is Mapping:
         return {int(key): _fraction(number) for key, number in value}
     return _fraction(value)
@@ -217,6 +217,11 @@ def _fits(domain: Domain, encoded: Encoded) -> bool:
         return 0 <= encoded < domain.size
     if isinstance(encoded, frozenset):
         return all(0 <= item < domain.size for item in encoded)
+    if isinstance(encoded, Record):
+        ends: Any = domain
+        spans = zip(ends.firsts, encoded, ends.firsts[1:], strict=False)
+        fitting = [first <= item < end for first, item, end in spans]
+        return len(encoded) == len(fitting) == len(ends.attributes) and all(fitting)
     if isinstance(encoded, tuple):
         inside = all(-UNIT <= part <= UNIT for part in encoded)
         short = sum(part * part for part in encoded) <= UNIT * UNIT

@@ -24,6 +24,7 @@ RegistryFile: TypeAlias = "PathOrStr | Traversable"  # a file, or a resource of 
 IGNORE, SEGMENT = "ignore", "segment"  # what becomes of machines that run the application
 DIMENSION: Final = "automation"  # that SEGMENT adds to every metric; the device fills it
 PEOPLE, AUTOMATED = "people", "automated"  # its values
+ROUND: Final = "round"  # that a metric with ``learning`` has; each report says its own
 
 KEY_SIZE: Final = 32  # bytes of a public key
 _BEGIN: Final = 1 << 10  # letters within which a compiled registry begins

@@ -51,7 +51,7 @@ class ItemDomain(Domain):
     def _index(self) -> Mapping[str, int]:
         return {label: i for i, label in enumerate(self.labels)}
 
-    def encode(self, value: object, metric: str) -> int | frozenset[int]:
+    def encode(self, value: object, metric: str) -> int | frozenset[int] | tuple[int, ...]:
         """Return the item index of *value*.
 
         Raises: InvalidValueError: not in the domain; the error does not show the value.

@@ -35,7 +35,8 @@ class Domain(ABC):
     types: ClassVar[tuple[str, ...]] = ()  # names in registries; also of types that differ in name
     table_keys: ClassVar[frozenset[str]] = frozenset()  # of a metric that only this type has
 
-    encodes: ClassVar[type] = int  # or frozenset, Fraction, Mapping, bytes, tuple: see Encoded
+    labelled: ClassVar[bool] = False  # a value says in which part of a dimension its report belongs
+    encodes: ClassVar[type] = int  # or frozenset, Fraction, Mapping, bytes, tuple, Record: Encoded
     boolean: ClassVar[bool] = False  # a value is True or False
     several: ClassVar[bool] = False  # a value is a set of items
     ordered: ClassVar[bool] = True  # a range of items means something
@@ -92,6 +93,18 @@ class Domain(ABC):
 
         Raises: InvalidValueError: not in the domain; the error does not show the value.
         """
+
+    def label_of(self, value: object, metric: str) -> Mapping[str, str]:
+        """Return what a report of *value* says in the clear, by dimension: of most types nothing.
+
+        Raises: InvalidValueError, as ``encode``.
+        """
+        return {}
+
+    @property
+    def segment(self) -> Mapping[str, tuple[str, ...]]:
+        """The dimensions of ``label_of`` with their vocabularies."""
+        return {}
 
     @abstractmethod
     def as_given(self, encoded: Encoded) -> object:
@@ -163,6 +176,11 @@ class Domain(ABC):
         return {}
 
     @property
+    def numeric_parts(self) -> frozenset[str]:
+        """The names of ``parts`` whose answers are numbers in a value."""
+        return frozenset()
+
+    @property
     def compared(self) -> tuple[str, ...]:
         """What several items say together: steps that were reached, or later periods."""
         return ()
@@ -199,6 +217,7 @@ def kinds() -> Mapping[str, type[Domain]]:
         grid_domain,
         joint_domains,
         number_domains,
+        record_domain,
         vector_domain,
     )
 

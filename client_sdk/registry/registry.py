@@ -6,11 +6,11 @@ Unknown keys are errors, and all problems are reported at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from fractions import Fraction
 
-from ..core.epoch import EVERY
+from ..core.epoch import EVERY, ONCE
 from ..core.errors import HearsayError, RegistryError
 from ..core.limits import DEFAULT_MIN_REPORTS, MIN_REPORTS_FLOOR
 from ..core.typing import Any, Final, NamedTuple
@@ -91,6 +91,10 @@ def parse(text: str) -> tuple[App, dict[str, tuple[str, ...]], list[Metric], int
         for name, entry in entries.items()
     ]
     good = [metric for metric in metrics if metric is not None]
+    for dimension, values in _longest(metric.domain.segment for metric in good).items():
+        if dimension in segments:
+            problems.add(f"segments.{dimension}", "is what a metric with learning declares")
+        own = {**own, dimension: values}
     if len({metric.digest for metric in good}) != len(good):
         problems.add("metrics", "two metrics share a digest; rename one")
     if problems.lines:
@@ -143,6 +147,9 @@ def _metric(
         problems.add(f"{place}.mechanism", 'must be "auto" or the name of a mechanism')
     parameters = _parameters(f"{place}.parameters", entry.get("parameters", {}), problems)
     otherwise = _aggregation(place, entry, every, domain, problems)
+    if domain is not None and domain.labelled and every != ONCE:
+        rule = f"must be {ONCE} beside learning: a device takes part in one round for ever"
+        problems.add(f"{place}.every", rule)
     need = _need(f"{place}.need", entry, domain, problems)
     shape = _shape(place, entry, domain, problems)
     asks_quantiles = QUANTILES in _asks(f"{place}.ask", entry.get("ask", [MEAN]), problems)
@@ -186,7 +193,7 @@ def _metric(
         mechanism=mechanism,
         every=str(every),
         longitudinal=str(longitudinal),
-        segments=dict(sorted({**dimensions, **own}.items())),
+        segments=dict(sorted({**dimensions, **own, **domain.segment}.items())),
         expected_devices=expected,
         min_reports=least,
         owner=owner,
@@ -203,6 +210,15 @@ def _metric(
         app=app.name,
         separate=app.separate,
     )
+
+
+def _longest(parts: Iterable[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
+    """Return of each dimension the longest vocabulary, which begins with all others."""
+    whole: dict[str, tuple[str, ...]] = {}
+    for part in parts:
+        for name, values in part.items():
+            whole[name] = max(whole.get(name, ()), values, key=len)
+    return whole
 
 
 def _app(entry: object, problems: Problems) -> App:

@@ -26,6 +26,8 @@ from ..mechanisms import (
     MeanMechanism,
     Mechanism,
     Mixture,
+    Record,
+    RecordMechanism,
     SetMechanism,
     TextMechanism,
     VectorMechanism,
@@ -53,6 +55,7 @@ FAMILIES: Final[dict[type, Family]] = {  # by what is randomized: see Domain.enc
     Mapping: KeyValueMechanism,
     bytes: TextMechanism,
     tuple: VectorMechanism,
+    Record: RecordMechanism,
 }
 
 LONGITUDINAL: Final = (Fresh.name, Permanent.name, TwoLayer.name)

@@ -30,14 +30,28 @@ class Outbox:
         self._texts: dict[tuple[str, ...], str] = {}  # by dimensions
         self._unmeasured = 0  # reports since the outbox was last measured
 
-    def put(self, tx: Transaction, report: Report, day: int, dimensions: Collection[str]) -> int:
+    def put(
+        self,
+        tx: Transaction,
+        report: Report,
+        day: int,
+        dimensions: Collection[str],
+        label: Mapping[str, str] | None = None,
+    ) -> int:
         """Append *report*; return how many of the oldest were dropped to make room.
 
         Args: day: epoch day of recording.  dimensions: of the segment, that its metric keeps apart.
+              label: values of the report's own, in place of the device's.
         """
         tx.execute(
             "INSERT INTO reports (digest, epoch, payload, segment, day) VALUES (?, ?, ?, ?, ?)",
-            (report.metric, report.epoch, report.payload, self._text(tuple(dimensions)), day),
+            (
+                report.metric,
+                report.epoch,
+                report.payload,
+                self._text(tuple(dimensions), label),
+                day,
+            ),
         )
         self._unmeasured += 1
         if self._unmeasured <= self._bounds.slack:
@@ -63,8 +77,12 @@ class Outbox:
         tx.execute("DELETE FROM reports WHERE number <= ?", (last,))
         return dropped
 
-    def _text(self, dimensions: tuple[str, ...]) -> str:
+    def _text(self, dimensions: tuple[str, ...], label: Mapping[str, str] | None) -> str:
         """Return the segment as far as it has *dimensions*, in canonical form."""
+        if label:
+            known = {**self._segment, **label}
+            own = {name: known[name] for name in sorted(set(dimensions) & known.keys())}
+            return compact_json.dumps(own)
         text = self._texts.get(dimensions)
         if text is None:
             names = sorted(set(dimensions) & self._segment.keys())

@@ -67,6 +67,9 @@ REFUSED_FOR: Final = DAY  # seconds until one that said no is
 _TOO_MANY: Final = 429
 _NO: Final = (401, 403)
 _DIGEST_TEXT: Final = 43  # characters of a plan's digest
+_NONE_LEFT: Final = (
+    "no one-time tokens of this week are left for this identity: another installation has them"
+)
 _LAST, _DUE, _FAILED = "tokens_last", "tokens_due", "tokens_failed"
 _SCHEMA: Final = (
     "CREATE TABLE IF NOT EXISTS tokens (id BLOB PRIMARY KEY, week INTEGER NOT NULL,"
@@ -204,8 +207,10 @@ class Purse:
             if scheduled and not schedule.claimed:
                 schedule.plan(tx, now)
         error: Exception | None = None
+        got = 0
         try:
             for upload_id, token in self._fetch(week, timeout):
+                got += 1
                 with self._store.transaction() as tx:
                     if not self._may_send():
                         return True
@@ -216,6 +221,9 @@ class Purse:
             error = failure
         finally:
             self._transport.hang_up()
+        if error is None and not got:
+            self._stats.add(Reason.REFUSED)
+            self._stats.warn("tokens", _NONE_LEFT)
         self._settle(week, error)
         return True
 

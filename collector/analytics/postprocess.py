@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..core.errors import QueryError
+from .monotone import isotonic, weights_of
 from .rows import RAW, Row
 
 FALSE_KEEPS: Final = 0.05  # at most the chance that any item which nobody holds is kept
@@ -32,7 +33,6 @@ OF_PARTS: Final = (RAW, NORM_SUB, BASE_CUT, SIMPLEX_L2, SIMPLEX_L1)  # shares of
 OF_SEVERAL: Final = (RAW, BASE_CUT)  # shares of items of which a device may hold many
 OF_CURVES: Final = (RAW, ISOTONIC)  # parts of the population up to rising thresholds
 _TO_WHOLE: Final = (NORM_SUB, SIMPLEX_L2, SIMPLEX_L1)
-_LEAST_ERROR: Final = 1e-6  # of the largest standard error: a number known for sure weighs so much
 
 
 def simplex_l2(values: Any, total: float = 1.0) -> Any:
@@ -57,31 +57,6 @@ def simplex_l2(values: Any, total: float = 1.0) -> Any:
     shifts = (np.cumsum(ordered) - total) / np.arange(1, ordered.size + 1)
     above = np.flatnonzero(ordered > shifts)
     return np.maximum(point - shifts[above[-1]], 0.0)
-
-
-def isotonic(values: Any, weights: Any = None, low: float = 0.0, high: float = 1.0) -> Any:
-    """Return the sequence nearest to *values* that never falls and stays from *low* to *high*.
-
-    Nearest is in squares times *weights*, which are all 1 if left out; an inverse variance each
-    gives the most likely sequence under normal errors.
-
-    Args:   values: finite, shape (k,).  weights: positive and finite, shape (k,).
-    Source: Ayer, Brunk, Ewing, Reid, Silverman, Annals of Mathematical Statistics 1955: pool
-            adjacent violators; that cutting off at bounds afterwards gives the nearest bounded one
-            is in Robertson, Wright, Dykstra, *Order Restricted Statistical Inference*, 1988.
-    """
-    sequence = np.asarray(values, dtype=np.float64)
-    trust = np.ones(sequence.size) if weights is None else np.asarray(weights, dtype=np.float64)
-    pools: list[tuple[float, float, int]] = []  # mean, weight, entries
-    for pool in zip(sequence.tolist(), trust.tolist(), [1] * sequence.size, strict=True):
-        mean, weight, size = pool
-        while pools and pools[-1][0] >= mean:
-            other, heavy, many = pools.pop()
-            weight, size = weight + heavy, size + many
-            mean += (other - mean) * (heavy / weight)
-        pools.append((mean, weight, size))
-    means, _, sizes = zip(*pools, strict=True) if pools else ((), (), ())
-    return np.clip(np.repeat(np.array(means), np.array(sizes, dtype=np.int64)), low, high)
 
 
 def simplex_l1(counts: Any, n: int) -> Any:
@@ -143,7 +118,8 @@ def apply(name: str, shares: Any, std_errors: Any, n: int) -> Any:
     if name == BASE_CUT:
         return base_cut(raw, std_errors)
     if name == ISOTONIC:
-        return isotonic(raw, _weights(std_errors))
+        errors = np.asarray(std_errors, dtype=np.float64).tolist()
+        return np.array(isotonic(raw.tolist(), weights_of(errors)))
     return simplex_l1(raw * n, n) / n if name == SIMPLEX_L1 else simplex_l2(raw)
 
 
@@ -168,12 +144,3 @@ def processed(rows: Sequence[Row], name: str, *, whole: bool = True) -> tuple[Ro
         replace(row, value=value, raw=row.value, postprocess=name)
         for row, value in zip(rows, numbers, strict=False)  # without what is left of 1
     )
-
-
-def _weights(std_errors: Any) -> Any:
-    """Return the inverse variances, or None for equal weights where nothing is known of them."""
-    errors = np.asarray(std_errors, dtype=np.float64)
-    largest = float(errors.max(initial=0.0))
-    if not largest:
-        return None
-    return (largest / np.maximum(errors, _LEAST_ERROR * largest)) ** 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,12 +18,14 @@ ITEM: Final = "item"  # the dimension that names an item, a quantile, a bucket, 
 MEASURE: Final = "measure"  # the dimension of what a row tells of an item, if several things
 REACHED: Final = "reached"  # such a measure that is a share of all devices
 ACTIVE: Final = "active"  # another
+LEFT_OUT: Final = "left_out"  # the fact of an answer that says what operators have taken out
 TIME: Final = "time"  # the dimension of stretches of time
 RELATIVE: Final = "relative"  # the unit of a difference as a part of what it is compared with
 LOWER_END: Final = "at the lower end"  # notes of numbers that the range of a metric cuts off
 UPPER_END: Final = "at the upper end"
 TOO_FEW: Final = "not enough reports"  # how reasons begin where that is why there is no number
 RAW: Final = "raw"  # unbiased, as debiased
+_DATE: Final = len("2026-11-16")  # the label of a day, and of what begins on it
 LEAST_P: Final = 0.001  # noise is not known well enough for less
 GOOD, FAIR, POOR, INSUFFICIENT = "good", "fair", "poor", "insufficient"
 _GOOD_RELATIVE_ERROR: Final = 0.05  # half-width over value
@@ -50,6 +52,7 @@ class Row:
     unit: str = SHARE
     postprocess: str = RAW
     raw: float | None = None  # the unbiased number, where postprocess changed it
+    shrunken: float | None = None  # a likelier share of what was picked for its size, beside
     simultaneous: bool = False  # all intervals of the answer hold at once with 1 - alpha
     is_open: bool = False  # the window is still running
     influence: float | None = None  # how far 1 % of fake devices could move it, in ``unit``
@@ -153,10 +156,21 @@ def quality_of(estimate: Estimate) -> str:
     return FAIR if relative <= _FAIR_RELATIVE_ERROR else POOR
 
 
-def flat(row: Row) -> dict[str, Any]:
-    """Return *row* as one flat record: a column a dimension, then those of the number."""
+def flat(row: Row, others: Collection[str] = ()) -> dict[str, Any]:
+    """Return *row* as one flat record: a column a dimension, then those of the number.
+
+    Args: others: columns that stand beside these.
+    """
     columns = {name: value for name, value in vars(row).items() if name != "dimensions"}
-    return {**row.dimensions, **columns}
+    return {**{column_of(k, others): v for k, v in row.dimensions.items()}, **columns}
+
+
+def column_of(dimension: str, others: Collection[str] = ()) -> str:
+    """Return the name of the column of a *dimension*, which no column of numbers or *others* has.
+
+    Segments and parts of a pair may be called "n"; no name of theirs holds a full stop.
+    """
+    return f"dimension.{dimension}" if dimension in _DEFAULTS or dimension in others else dimension
 
 
 def with_item(dimensions: Mapping[str, str], item: str) -> dict[str, str]:
@@ -167,6 +181,16 @@ def with_item(dimensions: Mapping[str, str], item: str) -> dict[str, str]:
 def units_of(rows: Sequence[Row]) -> tuple[str, ...]:
     """Return the units of *rows*, in order: numbers of different units share no scale."""
     return tuple(dict.fromkeys(row.unit for row in rows))
+
+
+def moment(label: str, stretch: str) -> str:
+    """Return the stretch of time that begins at *label*, in words: "the week of 2026-11-16".
+
+    Args: stretch: how long it is, as metrics say how often they are reported.
+    """
+    if len(label) != _DATE:
+        return label
+    return {"7d": f"the week of {label}", "28d": f"the four weeks from {label}"}.get(stretch, label)
 
 
 def chance(p_value: float) -> str:

@@ -115,7 +115,8 @@ class Shares:
         """Return the share of the members of group *whole* that are in *part*, which it holds.
 
         None where whether anybody is in *whole* is not sure.  By Fieller's interval; value and
-        interval are cut off at 0 and 1.
+        interval are cut off at 0 and 1.  Of a value that was beyond an end at least half the width
+        of the interval is left, which could else be a point there, as if it were known for sure.
 
         Args:    part, whole: booleans, shape (items,).
         Derived: with the share u of the whole and o of the part, o - (B/C) u does not depend on
@@ -132,9 +133,14 @@ class Shares:
         turn = shared / of_whole
         law = max(of_part - shared * turn, 0.0), of_whole
         limits = ratio_limits(over - turn * under, under, *law, alpha)
-        value = min(max(over / under, 0.0), 1.0)
+        beyond = over / under
+        value = min(max(beyond, 0.0), 1.0)
         error = np.sqrt(law[0] + law[1] * (value - turn) ** 2) / under
-        low, high = (min(max(float(limit + turn), 0.0), 1.0) for limit in limits)
+        low, high = (float(limit + turn) for limit in limits)
+        half = (high - low) / 2
+        low = min(low, value - half) if beyond > 1 else low
+        high = max(high, value + half) if beyond < 0 else high
+        low, high = (min(max(end, 0.0), 1.0) for end in (low, high))
         if self.drawn:  # as many fewer devices as are in the whole
             z, fewer = normal_quantile(alpha), sqrt(min(under, 1.0))
             low = max(value - np.hypot(value - low, z * self._draw(low) / fewer), 0.0)
@@ -203,10 +209,13 @@ def joined(part: Slice, alpha: float) -> Mapping[str, GroupShare]:
 
 
 def unsure(part: Slice) -> str | None:
-    """Return why parts of the first period of a slice cannot be compared; None if they can."""
+    """Return why a slice has no number to compare, however many reports it has; None if it has.
+
+    Of a retention, parts of the first period are compared.
+    """
     domain = part.metric.domain
     if not isinstance(domain, RetentionDomain):
-        return None
+        return part.mixture
     first = members_of(domain)[:1].astype(np.float64)
     shares = Shares.of_slice(part)
     (value,), (variance,) = first @ shares.values, shares.variances(first)

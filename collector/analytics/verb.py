@@ -64,6 +64,20 @@ class Slice:
     refusal: str | None = None
     reports: Mapping[int, int] = field(default_factory=dict)  # by epoch; empty: not known
     origins: Mapping[Origin, int] = field(default_factory=dict)  # reports of a known source
+    left_out: int = 0  # reports that exclusions have taken out, not among the n
+    along: int = 0  # of these, those of other keys that went with the one excluded
+    # of a metric whose reports say what they are about, such as gradients their round: all that the
+    # n reports say; NOT_SAID where one says nothing
+    about: frozenset[str] = frozenset()
+
+    @property
+    def mixture(self) -> str | None:
+        """Why the mean of the reports is about nothing; None if they are all about the same."""
+        if len(self.about) < 2 and NOT_SAID not in self.about:
+            return None
+        names = " and ".join(self.metric.domain.segment)
+        few = f"{len(self.about):,} values" if len(self.about) > 1 else "no value"
+        return f"reports of {few} of {names} have no mean together; break down by {names}"
 
 
 @dataclass(frozen=True)
@@ -90,6 +104,9 @@ def merged(parts: Sequence[Slice], dimensions: Mapping[str, str]) -> Slice:
         refusal=None,
         reports=_added(part.reports for part in parts),
         origins=_added(part.origins for part in parts),
+        left_out=sum(part.left_out for part in parts),
+        along=sum(part.along for part in parts),
+        about=frozenset().union(*(part.about for part in parts)),
     )
 
 

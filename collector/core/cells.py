@@ -6,9 +6,11 @@ where the device did not say.  Dimensions are named in it because they are not p
 registry may add or drop one, and what was stored keeps its meaning.
 
 A source is what the collector knows of how a report came, and is no person: the facts RELAYED and
-ATTESTED.  Where there is a fact, the segment's text names it under a key that no dimension can
-have.  So every store, archive and release that keeps segments apart keeps sources apart, and a
-reader that does not know them adds them up.  Without a fact the text is that of the segment alone.
+ATTESTED, and the key under which it was sent, by its public name.  Where there is a fact, the
+segment's text names it under a key that no dimension can have.  So every store, archive and release
+that keeps segments apart keeps sources apart, and a reader that does not know them adds them up.
+Without a fact the text is that of the segment alone: of what came before keys were kept apart, none
+is known, and it cannot be parted later.
 
 Lateness is how long after the end of its epoch a report is folded, in a few closed classes.  Class
 c ends on a day that is known beforehand; from then on nothing is added to it.  Version v of a
@@ -41,8 +43,11 @@ UNKNOWN: Final[Source] = frozenset()
 RELAYED: Final = "relayed"  # came through a relay, and was the only report of its upload
 ATTESTED: Final = "attested"  # came with a valid one-time token
 FACTS: Final = (RELAYED, ATTESTED)
+KEY: Final = "key:"  # what the name of the key follows in a source
+MOST_KEYS: Final = 64  # keys of one app that are kept apart; a tally is kept of each
+OTHER_KEYS: Final = "other"  # in place of a name: all keys beyond these
 SOURCE: Final = "@source"  # in a segment's text, and in filters; no dimension has an "@"
-_TEXTS_KEPT: Final = 4_096  # segments and sources that are taken apart; some 500 bytes each
+_TEXTS_KEPT: Final = 16_384  # segments and sources that are taken apart; some 500 bytes each
 
 
 class Cell(NamedTuple):
@@ -81,6 +86,24 @@ def split_source(text: str) -> tuple[Source, str]:
     source = frozenset(values.pop(SOURCE))
     rest = json.dumps(values, separators=(",", ":"), ensure_ascii=True) if values else ""
     return source, rest
+
+
+def key_source(name: str) -> Source:
+    """Return the source of what comes under the key *name*."""
+    return frozenset({f"{KEY}{name}"})
+
+
+def key_in(source: Source) -> str | None:
+    """Return the name of the key in a *source*; None if it is not known."""
+    return next((fact.removeprefix(KEY) for fact in source if fact.startswith(KEY)), None)
+
+
+@lru_cache(maxsize=_TEXTS_KEPT)
+def values_in(text: str) -> Mapping[str, str | None]:
+    """Return the value of each dimension that a stored segment *text* names."""
+    values: dict[str, str | None] = json.loads(text) if text else {}
+    values.pop(SOURCE, None)
+    return values
 
 
 def matches(text: str, selection: Mapping[str, str]) -> bool:

@@ -182,7 +182,10 @@ def pair_type(metric: Metric) -> Iterator[str]:
         yield f"\n\nclass {alias(metric)}(TypedDict):\n"
         yield f'    """A value of ``{metric.name}``."""\n\n'
         for name, labels in metric.domain.parts.items():
-            yield from _literal_of(f"    {name}: ", labels, "    ")
+            if name in metric.domain.numeric_parts:
+                yield f"    {name}: float\n"
+            else:
+                yield from _literal_of(f"    {name}: ", labels, "    ")
 
 
 def _literal_of(start: str, labels: tuple[str, ...], margin: str) -> Iterator[str]:

@@ -25,10 +25,10 @@ PACKAGE: Final = "hearsay-telemetry"
 MISSING: Final = frozenset(
     {
         *("cms", "codebook", "dbitflip", "discrete_gaussian", "hcms", "loloha", "rappor"),
-        "sampled_number",
+        *("sampled_attribute", "sampled_number"),
     }
 )
-MISSING_TYPES: Final = frozenset({"vector"})
+MISSING_TYPES: Final = frozenset({"record", "taste", "vector"})
 IN_EVERY_DEVICE: Final = frozenset({"boolean", "category"})  # types that need no import
 _WIDTH: Final = 100 - len("   * ")  # columns of a comment
 # What the SDK takes in TypeScript where it takes these types in Python.

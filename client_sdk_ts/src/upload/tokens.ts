@@ -142,8 +142,10 @@ export class Purse {
     });
     if (week === null) return false;
     let failure: unknown;
+    let got = 0;
     try {
       for await (const token of this.#fetch(week, timeout)) {
+        got++;
         if (!(await update((current) => maySend() && tokensOf(current).held.push({ ...token, week })))) return true;
       }
     } catch (error) {
@@ -155,6 +157,10 @@ export class Purse {
       stats.add("refused");
       stats.warn("tokens", `no one-time tokens: ${failure.message}`);
     } else if (failure !== undefined) stats.fail(failure, 1, "internal");
+    else if (got === 0) {
+      stats.add("refused");
+      stats.warn("tokens", "no one-time tokens of this week are left for this identity: another installation has them");
+    }
     await update((current) => maySend() && this.#settle(tokensOf(current), week, failure));
     return true;
   }

@@ -206,6 +206,13 @@ test("an issuer that is away, or has given all, costs nothing", async () => {
   for (let pass = 0; pass < 3; pass++) await second.client.flush();
   assert.deepEqual([counted(second.client), second.issuer.asked], [{ recorded: 1, uploaded: 1 }, 2]);
   await second.client.close();
+
+  const third = await device();
+  third.issuer.refuse = ({ body }) => (body ? 429 : undefined);
+  third.client.record(DAILY, true);
+  for (let pass = 0; pass < 3; pass++) await third.client.flush();
+  assert.deepEqual([counted(third.client), third.issuer.asked], [{ recorded: 1, refused: 1 }, 1]);
+  await third.client.close();
 });
 
 test("a 429 of a proxy is no word of the issuer, and an attestation that throws stops no upload", async () => {

@@ -31,9 +31,11 @@ from msgspec import Meta, Struct
 from client_sdk.registry.domains import listed
 from client_sdk.registry.joint_domains import PairDomain
 from client_sdk.registry.metric import Metric
+from client_sdk.registry.record_domain import ANSWER, ATTRIBUTE, LABEL
 
 from ...core.errors import QueryError
 from ...estimation.estimate import Estimate, normal_quantile, shares
+from ..records import by_attribute, is_of_records
 from ..rows import ALL, MEASURE, SHARE, Findings, Row, empty_row
 from ..sums import UNSURE, Shares
 from ..verb import Slice, Verb, VerbQuery, refused_rows, rows_of, widened
@@ -179,6 +181,9 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     With ``of`` there is a row for each value of this answer with each of the other: which part of
     those with the first have the second, and which part of all.
 
+    Of records there is a table for each attribute, of its values by label, from the reports about
+    it.  ``of`` is "label", or one attribute, whose table is then the only one.
+
     Raises: QueryError: one metric that is no pair, a name that is a dimension, too, or
         ``options.of``.
     """
@@ -190,30 +195,39 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         return _apart(slices, metrics, query)
     if not metrics:
         return Findings(())
-    domain = metrics[0].domain
-    if not isinstance(domain, PairDomain):
+    domain, records = metrics[0].domain, is_of_records(metrics[0])
+    if not (isinstance(domain, PairDomain) or records):
         raise QueryError(
             f"metrics: {metrics[0].name} is one answer; name two that have reports; {DECLARE}"
         )
-    if of is not None and of not in domain.names:
-        raise QueryError(f"options.of: must be one of: {listed(domain.names)}")
+    if of is not None and of not in domain.parts:
+        raise QueryError(f"options.of: must be one of: {listed(tuple(domain.parts))}")
+    said = [f"shares are of the devices with each answer to {of}, not of all"] if of else []
+    if records:
+        said.append("n is of the reports about the attribute, which each device drew by chance")
+        for part in slices:
+            _require_free(part, (ATTRIBUTE,))
+        tables = [table for part in slices for table in by_attribute(part)]
+        if of not in (None, LABEL):
+            tables = [table for table in tables if table.dimensions[ATTRIBUTE] == of]
+            of = ANSWER
+        slices = tables
+    domains = [pair for part in slices if isinstance(pair := part.metric.domain, PairDomain)]
+    sizes = [len(_conditions(pair, of)) if of else len(_names(pair)) for pair in domains]
+    level = query.alpha / (max(sum(sizes), 1) if query.options.simultaneous else 1)
     rows: list[Row] = []
     facts: list[dict[str, Any]] = []
-    size = len(_conditions(domain, of)) if of else len(_names(domain))
-    level = query.alpha / (size * len(slices) if query.options.simultaneous else 1)
-    for part in slices:
-        _require_free(part, domain.names)
-        table = _within if of else _table
-        rows += table(part, domain, level, query)
+    for part, pair in zip(slices, domains, strict=True):
+        _require_free(part, pair.names)
+        rows += _within(part, pair, level, query, of) if of else _table(part, pair, level, query)
         if part.refusal is None:
             facts.append(
                 {
                     "dimensions": dict(part.dimensions),
-                    **_association_facts(part, domain, query.alpha),
+                    **_association_facts(part, pair, query.alpha),
                 }
             )
-    said = (f"shares are of the devices with each answer to {of}, not of all",) if of else ()
-    return Findings(tuple(rows), said, {"association": facts})
+    return Findings(tuple(rows), tuple(said), {"association": facts})
 
 
 def _table(part: Slice, domain: PairDomain, level: float, query: VerbQuery) -> list[Row]:
@@ -259,10 +273,12 @@ def _conditions(domain: PairDomain, of: str) -> list[Condition]:
     ]
 
 
-def _within(part: Slice, domain: PairDomain, level: float, query: VerbQuery) -> Iterator[Row]:
+def _within(
+    part: Slice, domain: PairDomain, level: float, query: VerbQuery, of: str
+) -> Iterator[Row]:
     """Yield the rows of the parts, by Fieller's interval, or the reason why there is none."""
     at_once = query.options.simultaneous
-    conditions = _conditions(domain, query.options.of)
+    conditions = _conditions(domain, of)
     if part.refusal is not None:
         names = [condition.names for condition in conditions]
         yield from refused_rows(part, names, query.alpha, simultaneous=at_once)
@@ -337,8 +353,8 @@ def _key(part: Slice) -> tuple[tuple[str, str], ...]:
 
 
 def refusal(metric: Metric) -> str | None:
-    """Answer pairs, and two metrics of items."""
-    if metric.domain.encodes is int:
+    """Answer pairs, records, and two metrics of items."""
+    if metric.domain.encodes is int or is_of_records(metric):
         return None
     return f"has no single items to cross; {DECLARE}"
 

@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from client_sdk.core.randomness import ByteRandomness
+from client_sdk.mechanisms.composite.sampled_attribute import SampledAttribute
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.hadamard import Hadamard
 from client_sdk.mechanisms.items.olh import OLH
@@ -72,7 +73,7 @@ class Bug(NamedTuple):
 
 
 class SourceBug(NamedTuple):
-    """A bug of the device: *old* becomes *new* in *file*, and *law* is the test that fails."""
+    """A bug of the source: *old* becomes *new* in *file*, and *law* is the test that fails."""
 
     bug: str
     law: str
@@ -131,6 +132,16 @@ BANK: Final = (
         PRIVACY,
         *of(mutants.OwnSubset, Codebook, "1", 2, **{**FEW, "seeds": 8}),
     ),
+    Bug(
+        "an attribute chosen by the record",
+        PRIVACY,
+        *of(mutants.ChosenAttribute, SampledAttribute, "1", 5, starts=5),
+    ),
+    Bug(
+        "noise drawn again for a retry",
+        PRIVACY,
+        *of(mutants.RedrawnNoise, SampledAttribute, "1", 5, starts=5),
+    ),
     Bug("near words 2^-128 too often", PRIVACY, *of(mutants.NearTooOften, Codebook, "1", 2, **FEW)),
 )
 
@@ -179,6 +190,38 @@ SOURCE_BANK: Final = (
         "client_sdk/upload/sealing.py",
         "SealedUpload(*row)",
         """SealedUpload(row[0], row[1].replace(b'"id":"', b'"id":"A'), row[2])""",
+    ),
+    SourceBug(
+        "a gradient scaled by its own length",
+        "tests/client_sdk/learning/test_rounds.py"
+        "::test_a_gradient_is_that_of_the_loss_at_the_public_model",
+        "client_sdk/learning/rounds.py",
+        "error = domain.prediction(row, theta) - target",
+        "error = 1.0 if domain.prediction(row, theta) > target else -1.0",
+    ),
+    SourceBug(
+        "a round charged as an epoch of its own",
+        "tests/client_sdk/learning/test_rounds.py::test_a_device_takes_part_in_one_round_for_ever",
+        "client_sdk/recording/recorder.py",
+        """                epoch=pending.epoch,
+                nano=metric.mechanism.spent_nano,""",
+        """                epoch=pending.epoch + int((pending.label or {}).get("round", 0)),
+                nano=metric.mechanism.spent_nano,""",
+    ),
+    SourceBug(
+        "a report sent under the round of the device",
+        "tests/client_sdk/learning/test_rounds.py"
+        "::test_a_report_names_the_round_of_its_model_and_nothing_else",
+        "client_sdk/recording/recorder.py",
+        "metric.segments, pending.label)",
+        "metric.segments)",
+    ),
+    SourceBug(
+        "a late report added to the current round",
+        "tests/collector/learning/test_rounds.py::test_reports_of_another_round_are_in_no_step",
+        "collector/learning/rounds.py",
+        "least, mine = needed(self.metric), reports.get(self.number)",
+        "least, mine = needed(self.metric), reports.get(max(self.number - 1, 1))",
     ),
 )
 

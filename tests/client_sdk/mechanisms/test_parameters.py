@@ -25,6 +25,8 @@ from client_sdk.mechanisms import (
     KeyValueMechanism,
     MeanMechanism,
     Mechanism,
+    Record,
+    RecordMechanism,
     SetMechanism,
     TextMechanism,
     VectorMechanism,
@@ -129,6 +131,11 @@ def wrong_values_of(mechanism: Mechanism[Any]) -> list[Any]:
     if isinstance(mechanism, TextMechanism):
         texts = [*("", "a"), bytearray(b"a"), b"a" * (size + 1), [b"a"], (), frozenset()]
         return [v for v in wrong_values(size, frequency=True) if type(v) is not bytes] + texts
+    if isinstance(mechanism, RecordMechanism):
+        firsts: list[Any] = [attribute.first for attribute in mechanism.attributes]
+        others: list[Any] = [tuple(firsts), firsts, Record(firsts[1:]), Record((*firsts, 0))]
+        items: list[Any] = wrong_values(size, frequency=True)
+        return [*items, 0, *others, *(Record((item, *firsts[1:])) for item in items)]
     if isinstance(mechanism, VectorMechanism):
         rest = (0,) * (size - 1)
         numbers = [*wrong_values(2, frequency=True), UNIT + 1, -UNIT - 1, 10**400]

@@ -134,14 +134,18 @@ def test_quotients_of_fractions_are_exact_and_no_fault() -> None:
     assert faults_on_path({"planted.py": text}, {ROOT}) == {}
 
 
-def test_a_fault_planted_in_the_sibling_of_a_mechanism_is_found() -> None:
-    files = sources("padding_sampling")
-    sound = files["oue.py"]
+@pytest.mark.parametrize(
+    ("name", "sibling"),
+    [("padding_sampling", "oue.py"), ("sampled_attribute", "subset_selection.py")],
+)
+def test_a_fault_planted_in_the_sibling_of_a_mechanism_is_found(name: str, sibling: str) -> None:
+    files = sources(name)
+    sound = files[sibling]
     body = sound.replace(
         "        self.require_item(value)\n", "        self.require_item(value / 3)\n"
     )
 
-    found = faults_on_path({**files, "oue.py": body}, {ROOT})
+    found = faults_on_path({**files, sibling: body}, {ROOT})
 
     assert body != sound
-    assert found == {"oue.py:randomize": ["quotient value / 3"]}
+    assert found == {f"{sibling}:randomize": ["quotient value / 3"]}

@@ -12,6 +12,7 @@ import pytest
 from client_sdk.mechanisms import (
     FrequencyOracle,
     KeyValueMechanism,
+    RecordMechanism,
     SetMechanism,
     TextMechanism,
     VectorMechanism,
@@ -70,6 +71,13 @@ def test_the_probabilities_are_those_of_the_textbook(small: Any) -> None:
     elif isinstance(small.mechanism, KeyValueMechanism):
         for key, probability in small.mechanism.channel._asdict().items():
             assert abs(probability - Fraction(numbers[key])) < GRID_STEP
+    elif isinstance(small.mechanism, RecordMechanism):
+        truths = small.mechanism.constant_values()["truths"]
+        assert isinstance(truths, tuple)
+        for truth, (_, selection) in zip(truths, small.mechanism.attributes, strict=True):
+            size = selection.parameters["subset_size"]
+            held, others = size * Fraction(numbers["odds"]), selection.domain_size - size
+            assert abs(truth - held / (held + others)) < GRID_STEP
     elif isinstance(small.mechanism, VectorMechanism):
         constants = small.mechanism.constant_values()
         assert constants

@@ -29,6 +29,7 @@ from tests.support.device.registries import (
     LOCATION,
     NUMBER,
     PAIR,
+    RECORD,
     SET,
     STRING,
     TWO_LAYER,
@@ -223,6 +224,7 @@ KINDS = {
     "key_value": KEY_VALUE,
     "string": STRING,
     "vector": VECTOR,
+    "record": RECORD,
 }
 VALUES = {
     "category": "pro",
@@ -231,6 +233,7 @@ VALUES = {
     "key_value": {"a": 3, "b": 10},
     "string": "word",
     "vector": [0.5, 0, -0.25],
+    "record": {"plan": "pro", "age": 41, "label": "left"},
 }
 
 

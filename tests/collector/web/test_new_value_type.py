@@ -40,9 +40,11 @@ from tests.support.device.registries import (
     LOCATION,
     NUMBER,
     PAIR,
+    RECORD,
     RETENTION,
     SET,
     STRING,
+    TASTE,
     VECTOR,
     file_with,
 )
@@ -292,10 +294,25 @@ FORMS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             ]
         },
     ),
+    "record": (
+        RECORD,
+        {
+            "attributes": [
+                {"name": "plan", "values": ["free", "pro", "team"]},
+                {
+                    "name": "age",
+                    "values": ["below 30", "30 to 50.5", "50.5 or more"],
+                    "edges": [30.0, 50.5],
+                },
+            ],
+            "label": ["stayed", "left"],
+        },
+    ),
     "vector": (
         VECTOR,
         {"length": 3, "values": ["1", "2", "3"], "norm": "l2", "bound": 1.0, "unit": "points"},
     ),
+    "taste": (TASTE, {"values": ["news", "chess", "sport"]}),
     "funnel": (FUNNEL, {"values": ["visit", "cart", "paid"]}),
     "retention": (RETENTION, {"periods": ["week 0", "week 1", "week 2", "week 3"]}),
 }
@@ -310,7 +327,7 @@ def test_a_domain_is_told_by_the_keys_of_its_registry(kind: str) -> None:
     told = json.loads(json.dumps(metric.domain.as_json()))
 
     assert told == form
-    absent = {"shape", "ask", "other"}  # two tell nothing of values, the last is rare
+    absent = {"shape", "ask", "other", "learning"}  # two tell nothing of values, others are rare
     assert set(told) == kinds()[kind].table_keys - absent or kind == "boolean"
 
 

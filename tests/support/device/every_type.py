@@ -37,6 +37,10 @@ FORMS: Final = {
         'type = "key_value"\nvalues = ["a", "b"]\nmin = 0\nmax = 8\nunit = "hours"\nmost = 2'
     ),
     "string": 'type = "string"\nlength = 4',
+    "record": (
+        'type = "record"\nlabel = ["stayed", "left"]\n'
+        'attributes = { plan = ["free", "pro"], age = { edges = [30, 50] } }'
+    ),
     "vector": 'type = "vector"\nvalues = ["speed", "size"]\nunit = "x"\nsegments = ["platform"]',
 }
 VALUES: Final[dict[str, tuple[Any, ...]]] = {
@@ -51,6 +55,11 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "location": ((0.5, 40.5), (2.5, 42.5)),
     "key_value": ({"a": 2.0}, {"a": 3.0, "b": 5.0}),
     "string": ("oops", "oops", "ouch"),
+    "record": (
+        {"plan": "free", "age": 23, "label": "left"},
+        {"plan": "free", "age": 41, "label": "stayed"},
+        {"plan": "pro", "age": 65.5, "label": "stayed"},
+    ),
     "vector": ((0.5, -0.25), (0.75, 0)),
 }
 NAMES: Final = tuple(FORMS)

@@ -11,7 +11,8 @@ from functools import cached_property
 from typing import Any
 
 from client_sdk.core.randomness import ByteRandomness, Randomness
-from client_sdk.mechanisms import Channel, Vector
+from client_sdk.mechanisms import Channel, Record, Vector
+from client_sdk.mechanisms.composite.sampled_attribute import SampledAttribute
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.hadamard import Hadamard
 from client_sdk.mechanisms.items.olh import OLH
@@ -274,3 +275,24 @@ class NearTooOften(Codebook):
         words = ranked[: self.subset_size] if near else ranked[self.subset_size :]
         word = words[randomness.uniform(len(words))]
         return (first + word).to_bytes(self.payload_size, "big")
+
+
+class ChosenAttribute(SampledAttribute):
+    """The attribute of the later value of two, chosen after a look at the record."""
+
+    def randomize(self, value: Record, randomness: Randomness) -> bytes:
+        both = [randomness.uniform(len(self.attributes)) for _ in range(2)]
+        place = max(both, key=lambda place: value[place] - self.attributes[place].first)
+        first, mechanism = self.attributes[place]
+        rank = int.from_bytes(mechanism.randomize(value[place] - first, randomness), "big")
+        return (self.offsets[place] + rank).to_bytes(self.payload_size, "big")
+
+
+class RedrawnNoise(SampledAttribute):
+    """A report that does not support the record is drawn again, once, as if it had been lost."""
+
+    def randomize(self, value: Record, randomness: Randomness) -> bytes:
+        payload = super().randomize(value, randomness)
+        if set(value).intersection(self.supports(payload)):
+            return payload
+        return super().randomize(value, randomness)

@@ -34,11 +34,14 @@ from client_sdk.mechanisms import (
     ItemMechanism,
     KeyValueMechanism,
     Mechanism,
+    Record,
+    RecordMechanism,
     SetMechanism,
     TextMechanism,
     VectorMechanism,
     load,
 )
+from client_sdk.mechanisms.records import Attribute
 from tests.support.enumeration.enumeration import Law, distribution
 from tests.support.enumeration.formula import CONTEXT, evaluate
 from tests.support.enumeration.runs import RunPath, one_pass_law
@@ -92,7 +95,7 @@ class Small(NamedTuple):
         """All items or all sets; of a range both ends and some points on and off the grid.
 
         Of pairs every set of keys, each at either end or between.  Of vectors the middle, ends and
-        places between.  Of strings the empty one, some
+        places between.  Of records all.  Of strings the empty one, some
         with a common beginning, and one as long as they may be.
         """
         size = self.mechanism.domain_size
@@ -102,6 +105,8 @@ class Small(NamedTuple):
             return [
                 frozenset(s) for held in range(size + 1) for s in combinations(range(size), held)
             ]
+        if isinstance(self.mechanism, RecordMechanism):
+            return list(map(Record, product(*map(items_of, self.mechanism.attributes))))
         if isinstance(self.mechanism, KeyValueMechanism):
             top = Fraction(self.mechanism.top)
             positions = [Fraction(0), top, top / 3]
@@ -119,6 +124,11 @@ class Small(NamedTuple):
         if isinstance(self.mechanism, TextMechanism):
             return [text[:size] for text in (b"", b"a", b"b", b"ab", b"abc\xff"[-size:])]
         return [Fraction(0), Fraction(1, 3), Fraction(size - 1, 2), Fraction(size - 1)]
+
+
+def items_of(attribute: Attribute) -> range:
+    """Return the items of an attribute of a record."""
+    return range(attribute.first, attribute.end)
 
 
 @cache
@@ -206,6 +216,8 @@ def values_of(mechanism: Mechanism[Any], case: dict[str, Any]) -> list[Any]:
         return [parse_pairs(value) for value in case["values"]]
     if isinstance(mechanism, SetMechanism):
         return [frozenset(map(int, value.split())) for value in case["values"]]
+    if isinstance(mechanism, RecordMechanism):
+        return [Record(map(int, value.split())) for value in case["values"]]
     if isinstance(mechanism, TextMechanism):
         return [value.encode() for value in case["values"]]
     if isinstance(mechanism, VectorMechanism):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -67,6 +69,56 @@ def of_sampled_item(tally: Sequence[int], n: int, flip: Decimal) -> Columns:
         counts.append(n * share)
         variances.append(CONTEXT.divide(n**2 * (noise + sampling), drawn))
     return counts, variances
+
+
+def of_sampled_attribute(
+    mechanism: Mechanism[Any], odds: Decimal, supported: Sequence[Sequence[int]]
+) -> Columns:
+    """Return counts and variances from the items that reports support, attribute by attribute.
+
+    *odds* are those of an item to be told of by its holders.
+    """
+    size, n, counts, variances = mechanism.domain_size, Decimal(len(supported)), [], []
+    starts = mechanism.parameters["starts"]
+    firsts = [*(item for item in range(size) if starts >> item & 1), size]
+    for first, end in itertools.pairwise(firsts):
+        k = Decimal(end - first)
+        reports = [items for items in supported if first <= items[0] < end]
+        m = Decimal(len(reports))
+        w = _best_subset(odds, int(k))
+        p = CONTEXT.divide(w * odds, w * odds + k - w)
+        q = CONTEXT.divide(p * (w - 1) + (1 - p) * w, k - 1)
+        noise = CONTEXT.divide(q * (1 - q), (p - q) ** 2)
+        for item in range(first, end):
+            if not reports:
+                counts.append(CONTEXT.divide(n, k))
+                variances.append(n**2 * (noise + 1))
+                continue
+            seen = Decimal(sum(item in items for items in reports))
+            share = CONTEXT.divide(CONTEXT.divide(seen, m) - q, p - q)
+            held = min(max(share, Decimal(0)), Decimal(1))
+            coins = held * p * (1 - p) + (1 - held) * q * (1 - q)
+            sampling = held * (1 - held) * (1 - CONTEXT.divide(m, n))
+            counts.append(n * share)
+            spread = CONTEXT.divide(coins, (p - q) ** 2) + sampling
+            variances.append(CONTEXT.divide(n**2 * spread, m))
+    return counts, variances
+
+
+def _best_subset(odds: Decimal, k: int) -> Decimal:
+    """Return the size of subsets with the least mean variance, of those that fit 56 bits.
+
+    The variance falls up to the best of all sizes, so it is that one, or the largest that fits.
+    """
+
+    def variance(w: Decimal) -> Decimal:
+        p = CONTEXT.divide(w * odds, w * odds + k - w)
+        q = CONTEXT.divide(p * (w - 1) + (1 - p) * w, Decimal(k - 1))
+        slope = CONTEXT.divide(1 - p - q, k * (p - q))
+        return CONTEXT.divide(q * (1 - q), (p - q) ** 2) + slope
+
+    best = min(map(Decimal, range(1, k)), key=variance)
+    return Decimal(max(w for w in range(1, int(best) + 1) if math.comb(k, w) <= 1 << 56))
 
 
 def _of_cells(sketch: Sketch, cells: list[list[Decimal]], n: int, noise: Decimal) -> Columns:

@@ -1,0 +1,111 @@
+"""Commands that learn: ``hearsay learn KIND METRIC`` writes a model file from reports alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..estimation.precision import ALPHA
+from .root import explained, main
+
+if TYPE_CHECKING:
+    from client_sdk.learning.model import Model
+
+    from ..analytics.verb import Slice
+
+
+@main.group()
+def learn() -> None:
+    """Learn small public models from reports.
+
+    What is written is computed from randomized reports alone: learning costs no more privacy, and
+    the file may be published.
+    """
+
+
+@learn.command()
+@click.argument("metric")
+@click.option("--rank", type=int, help="Factors, at most; all above the noise if left out.")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, writable=True),
+    help="File to write; standard output by default.",
+)  # fmt: skip
+@explained
+def factors(metric: str, rank: int | None, output: str | None) -> None:
+    """Write the factors of METRIC, a taste, by which devices recommend items to themselves."""
+    from ..learning.factors import learn
+
+    write(learn(read(metric, {}), rank), output)
+
+
+@learn.command("naive-bayes")
+@click.argument("metric")
+@click.option("--label", help="Whose chance the model tells; the last label of METRIC if left out.")
+@click.option("--from", "first", help="First day, such as 2026-01-01; not if METRIC is asked once.")
+@click.option("--to", "last", help="Last day; today by default.")
+@click.option("--alpha", type=click.FloatRange(1e-9, 0.5), default=ALPHA, show_default=True,
+              help="1 - level at which all intervals hold at once.")  # fmt: skip
+@click.option("-o", "--output", type=click.Path(dir_okay=False, writable=True),
+              help="File to write; standard output by default.")  # fmt: skip
+@explained
+def naive_bayes(metric: str, label: str | None, first: str | None, last: str | None, alpha: float,
+                output: str | None) -> None:  # fmt: skip
+    """Learn how likely a label of METRIC is from the attributes of a device, one report each.
+
+    METRIC is of the type record.  The model holds log-odds with intervals, and is refused where
+    there are too few reports.
+    """
+    from ..learning.naive_bayes import learn as learned
+    from ..query.reading import blaming
+
+    part = read(metric, {"from": first, "to": last})
+    with blaming(part.metric):
+        model = learned(part, label, alpha)
+    write(model, output)
+    if output is not None:
+        for line in _summary(model):
+            click.echo(line)
+
+
+def _summary(model: Model) -> Iterator[str]:
+    """Yield what a naive Bayes model tells, in words."""
+    parts = model.parts
+    yield f"the chance of {parts['label']!r}, from {model.reports:,} reports at ε {model.epsilon}"
+    sure = [value for entry in parts["attributes"] for value in _sure_values(entry)]
+    values = "1 value" if len(sure) == 1 else f"{len(sure)} values"
+    yield f"surely more or less likely with {values}{': ' if sure else ''}{'; '.join(sure)}"
+    yield f"so much evidence, if no attribute tells anything, has the chance {parts['p_value']:.2g}"
+
+
+def _sure_values(entry: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the values of an attribute of a model whose interval lies on one side of 0."""
+    for value, low, high in zip(entry["values"], entry["low"], entry["high"], strict=True):
+        if (low is not None and low > 0) or (high is not None and high < 0):
+            yield f"{entry['name']}: {value}"
+
+
+def read(name: str, window: Mapping[str, str | None]) -> Slice:
+    """Return the reports of the metric called *name*, from the store of the settings."""
+    from ..core.catalog import Catalog
+    from ..core.config import Config
+    from ..learning.reading import reports_of
+    from ..storage.connect import connect_reader
+
+    config = Config.from_env()
+    catalog = Catalog.from_files(config.registry_paths)
+    days = {key: day for key, day in window.items() if day is not None}
+    return reports_of(name, days, catalog, connect_reader(config), time.time())
+
+
+def write(model: Model, path: str | None) -> None:
+    """Write the file of *model* to *path*, or to standard output.  Raises ConfigError."""
+    from ..core.files import put_text
+
+    if path is None:
+        click.echo(model.text(), nl=False)
+    else:
+        put_text(Path(path), model.text(), "output")

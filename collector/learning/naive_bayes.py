@@ -1,0 +1,257 @@
+"""Naive Bayes from the tallies of records: how likely a label is, attribute by attribute.  Pure.
+
+One report tells one attribute of a device and its label, so a tally is a table of each attribute by
+label, and these tables are all that naive Bayes needs: no rounds, and no device twice.
+
+*Weights.*  With the share P of the label among all, x of a value with the label and t of the value,
+d = x - P t is 0 if value and label are independent.  Its variance s^2 is that of the noise of both
+cells together and of the draw of devices.  The estimated chance of the label is
+
+    P + w (x/t - P),   w = T^2 t^2 / (T^2 t^2 + s^2),   T^2 = P(1-P)/2:
+
+the mean of the posterior if chances scatter around P with variance T^2 (Bayes; as James and Stein's
+shrinkage, of every value by its own error).  So a value whose cell is below its noise is shrunk
+towards no weight, by a ``kept`` that the model tells; one that seems to be held by nobody has none.
+The weight is the log-odds less those of P, at most LIMIT either way; ``limited`` counts where that
+held.  Intervals are of the log-odds *before* they are shrunk, by Fieller's interval of x/t, and
+hold for all values and P at once (Bonferroni).
+
+*Calibration.*  Attributes tell the same twice, so the sum of weights is too sure of itself.  What a
+sum tells is D/v, D being how far its means with the label and without it are apart, and v its
+variance within either, as in Fisher's discriminant: log-odds are then P's plus D/v times the sum
+less the middle of both means.  For an attribute D is the sum over values of d times the weight,
+over P(1-P).  As the weight is of the same noise as d, the mean of this is too large by
+s^2 dw/dd (Stein's identity), which is taken off.  v does not follow from the tables, as no report
+tells two attributes: it is taken as if every two correlated by OVERLAP, fixed here for every
+metric.  The slope D/v is at most 1.  As D of few reports is itself unsure, LEFT of what was seen is
+kept at least.  A single attribute tells nothing twice: there the slope is only what is left of D,
+and the middle is 0.  How wrong that leaves chances is measured by ``python -m benchmarks
+learn_bayes``, and can be by anybody who has public rows with labels.
+
+Source: Fisher, Annals of Eugenics 1936; James, Stein, Berkeley Symposium 1961; Stein, Annals of
+    Statistics 1981; Fieller, JRSS B 1954.  What is made of them here is derived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, log, sqrt
+from typing import Any, Final
+
+import numpy as np
+
+from client_sdk.learning.model import Model
+from client_sdk.learning.naive_bayes import KIND
+from client_sdk.registry.joint_domains import PairDomain
+from client_sdk.registry.metric import Metric
+from client_sdk.registry.record_domain import ATTRIBUTE
+
+from ..analytics.records import attributes_of, by_attribute, is_of_records
+from ..analytics.sums import Shares
+from ..analytics.verb import Slice
+from ..core.errors import QueryError
+from ..estimation.estimate import Estimate, normal_quantile
+from ..estimation.significance import chi_square_tail
+
+ERROR: Final = 0.05  # standard error of a cell, of all devices, beyond which nothing is learned
+LIMIT: Final = 3.0  # of a weight in log-odds: 20 times as likely
+LEFT: Final = 0.25  # of how far means are apart, at least, when noise is taken off
+OVERLAP: Final = 0.07  # correlation of the weights of two attributes that is assumed
+
+
+@dataclass(frozen=True)
+class Table:
+    """What is known of one attribute: the share that holds each value, and the values' weights."""
+
+    name: str
+    held: Any  # at least 0, of sum 1
+    weights: Any
+    kept: Any  # which part of what was estimated is left of each weight
+    apart: float  # how far the means of the weight are apart, with and without the label
+    seen: float  # the same before what noise adds was taken off
+    limits: tuple[tuple[float | None, float | None], ...]  # of the log-odds; None: no end
+    limited: int  # values whose weight is LIMIT
+    evidence: tuple[float, float, float]  # sum of w (d/s)^2, its mean and variance by chance
+
+    def middle(self, label: float) -> float:
+        """Return the middle of the means of the weight; *label* is the share of the label."""
+        return float(self.held @ self.weights) + (1 - 2 * label) / 2 * self.apart
+
+    def within(self, label: float) -> float:
+        """Return the standard deviation of the weight among those alike in the label."""
+        spread = float(self.held @ self.weights**2) - float(self.held @ self.weights) ** 2
+        return sqrt(max(spread - label * (1 - label) * self.apart**2, 0.0))
+
+
+def least_reports(metric: Metric) -> int:
+    """Return the reports below which nothing is learned: cells err by more than ERROR."""
+    error = metric.mechanism.predict(1) / ERROR
+    return ceil(error * error)
+
+
+def learn(part: Slice, label: str | None = None, alpha: float = 0.05) -> Model:
+    """Return the model of how likely *label* is, from the reports of a metric of records.
+
+    Args:   label: the last one of the metric if left out.  alpha: 1 - level of the intervals.
+    Raises: QueryError: no records, no such label, too few reports, or nothing above the noise.
+            InvalidTallyError: the tally cannot have come from its reports.
+    """
+    metric = part.metric
+    if not is_of_records(metric):
+        raise QueryError(f"metric={metric.address}: has no records; declare type record")
+    labels = metric.domain.parts["label"]
+    label = labels[-1] if label is None else label
+    if label not in labels:
+        raise QueryError(f"label: must be one of the {len(labels)} labels of {metric.address}")
+    least = least_reports(metric)
+    if part.n < least:
+        rule = f"has {part.n:,} reports, and needs {least:,} to learn from at this ε"
+        raise QueryError(f"metric={metric.address}: {rule}")
+    place = labels.index(label)
+    parts = list(by_attribute(part))
+    comparisons = 1 + sum(len(attribute.values.labels) for attribute in attributes_of(metric))
+    prior = _prior(metric.address, parts, place, alpha / comparisons)
+    tables = [_table(each, place, prior, alpha / comparisons) for each in parts if each.n]
+    slope, centres = _slope(metric.address, tables, prior.value)
+    entries = [_entry(table, metric, centre) for table, centre in zip(tables, centres, strict=True)]
+    form: dict[str, Any] = {
+        "label": label,
+        "prior": prior.value,
+        "prior_interval": [prior.ci_low, prior.ci_high],
+        "slope": slope,
+        "calibration": {"by": "tallies", "overlap": OVERLAP},
+        "alpha": alpha,
+        "intervals": "simultaneous, of the log-odds before they are shrunk",
+        "p_value": _by_chance(tables),
+        "limited": sum(table.limited for table in tables),
+        "left_out": [each.dimensions[ATTRIBUTE] for each in parts if not each.n],
+        "attributes": entries,
+    }
+    return Model.of(KIND, metric, part.n, form)
+
+
+def _prior(name: str, parts: Sequence[Slice], place: int, alpha: float) -> Estimate:
+    """Return the share of the label, from the reports about all attributes, each by its error.
+
+    Raises: QueryError: it is perhaps 0 or 1.
+    """
+    values, weights = [], []
+    for part in (part for part in parts if part.n):
+        shares, (_, inside) = Shares.of_slice(part), _members(part, place)
+        (noise,) = shares.variances(inside.sum(axis=0)[None])
+        values.append(float(inside.sum(axis=0) @ shares.values))
+        weights.append(1 / (float(noise) + shares.drawn / 4))
+    value, error = float(np.average(values, weights=weights)), sum(weights) ** -0.5
+    reach = normal_quantile(alpha) * error
+    if not 0 < value - reach <= value + reach < 1:
+        rule = "not enough reports: whether anybody has the label, or has not, is not sure"
+        raise QueryError(f"metric={name}: {rule}")
+    return Estimate(value, error, value - reach, value + reach)
+
+
+def _members(part: Slice, place: int) -> tuple[Any, Any]:
+    """Return which items are of each value, and of it with the label: 0 or 1, (values, items)."""
+    domain = part.metric.domain
+    assert isinstance(domain, PairDomain)  # noqa: S101 - as ``by_attribute`` makes them
+    wholes = np.repeat(np.eye(domain.first.size), domain.second.size, axis=1)
+    return wholes, wholes * (np.arange(domain.size) % domain.second.size == place)
+
+
+def _table(part: Slice, place: int, prior: Estimate, alpha: float) -> Table:
+    """Return what the reports about one attribute tell."""
+    shares, label = Shares.of_slice(part), prior.value
+    wholes, inside = _members(part, place)
+    values, both = wholes @ shares.values, inside @ shares.values
+    apart = inside - label * wholes
+    held = np.maximum(values, 0)
+    noise = shares.variances(apart) + shares.drawn * held * label * (1 - label)
+    around = label * (1 - label) / 2 * held**2
+    kept, off = around / (around + noise), both - label * values
+    some = np.where(held > 0, held, 1)
+    chances = np.where(held > 0, label + kept * off / some, label)
+    sure = 1 / (1 + np.exp(-(_logit(label) + np.array([-LIMIT, LIMIT]))))
+    limited = (chances < sure[0]) | (chances > sure[1])
+    chances = np.clip(chances, *sure)
+    weights = np.log(chances / (1 - chances)) - _logit(label)
+    bend = np.where((held > 0) & ~limited, kept / some / (chances * (1 - chances)), 0)
+    return Table(
+        name=part.dimensions[ATTRIBUTE],
+        held=held / held.sum(),
+        weights=weights,
+        kept=kept,
+        apart=float((off * weights - noise * bend).sum() / (label * (1 - label))),
+        seen=float((off * weights).sum() / (label * (1 - label))),
+        limits=tuple(
+            _limits(shares.ratio(both_of, whole, alpha), prior)
+            for both_of, whole in zip(inside, wholes, strict=True)
+        ),
+        limited=int(limited.sum()),
+        evidence=(
+            float((kept * off**2 / noise).sum()),
+            float(kept.sum()),
+            2 * len(kept) / (len(kept) - 1) * float((kept**2).sum()),
+        ),
+    )
+
+
+def _limits(ratio: Estimate | None, prior: Estimate) -> tuple[float | None, float | None]:
+    """Return the ends of the log-odds of the label, less those of its share among all."""
+    if ratio is None:
+        return None, None
+    low = _logit(ratio.ci_low) - _logit(prior.ci_high) if ratio.ci_low > 0 else None
+    high = _logit(ratio.ci_high) - _logit(prior.ci_low) if ratio.ci_high < 1 else None
+    return low, high
+
+
+def _slope(name: str, tables: Sequence[Table], label: float) -> tuple[float, list[float]]:
+    """Return what a sum of weights tells, and for each attribute the middle of its two means.
+
+    Raises: QueryError: no weight differs from 0.
+    """
+    seen = sum(table.seen for table in tables)
+    apart = max(sum(table.apart for table in tables), LEFT * seen)
+    if seen <= 0:
+        rule = "not enough reports: no value makes the label more or less likely"
+        raise QueryError(f"metric={name}: {rule}")
+    if len(tables) == 1:  # nothing is told twice: weights are log-odds, and only noise is too sure
+        return apart / seen, [0.0]
+    spreads = [table.within(label) for table in tables]
+    alone = sum(spread**2 for spread in spreads)
+    within = alone + OVERLAP * (sum(spreads) ** 2 - alone)
+    slope = min(apart / within, 1.0) if within > 0 else 1.0
+    return slope, [table.middle(label) for table in tables]
+
+
+def _by_chance(tables: Sequence[Table]) -> float:
+    """Return how likely so much evidence is if the label goes with no attribute.
+
+    Derived: the sum over values of w (d/s)^2 is of mean w each then.  Two of the k values of an
+    attribute have a correlation of about -1/(k-1), as d sums to 0, so that the variance is
+    2 (1 + 1/(k-1)) times the sum of w^2.  The sum is taken for a scaled chi-square of this mean and
+    variance (Satterthwaite), with whole degrees of freedom, rounded up.
+    """
+    evidence, mean, variance = (
+        sum(column) for column in zip(*(t.evidence for t in tables), strict=True)
+    )
+    scale = variance / (2 * mean)
+    return chi_square_tail(evidence / scale, ceil(mean / scale))
+
+
+def _entry(table: Table, metric: Metric, centre: float) -> dict[str, Any]:
+    (attribute,) = (each for each in attributes_of(metric) if each.name == table.name)
+    edges = {"edges": list(map(float, attribute.edges))} if attribute.edges else {}
+    return {
+        "name": table.name,
+        "values": list(attribute.values.labels),
+        **edges,
+        "weights": table.weights.tolist(),
+        "low": [low for low, _ in table.limits],
+        "high": [high for _, high in table.limits],
+        "kept": table.kept.tolist(),
+        "centre": centre,
+    }
+
+
+def _logit(chance: float) -> float:
+    return log(chance / (1 - chance))

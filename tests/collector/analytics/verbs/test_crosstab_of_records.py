@@ -1,0 +1,126 @@
+"""Tables of records: each attribute by label, from the reports about it alone."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from client_sdk.registry.metric import Metric
+from collector.analytics.answer import label_truth
+from collector.analytics.records import by_attribute
+from collector.analytics.rows import ALL
+from collector.analytics.verb import Slice
+from collector.core.errors import QueryError
+from tests.support.crowds.asking import ask
+from tests.support.device.registries import RECORD
+from tests.support.enumeration.populations import metric_of, reported
+
+CROWD: Final = (
+    (("free", 20, "left"), 3_000),
+    (("free", 40, "stayed"), 2_000),
+    (("pro", 60, "stayed"), 3_000),
+    (("team", 40, "left"), 1_000),
+)
+TIMES: Final = 6.5  # standard errors; a normal number is farther away with 8e-11
+
+
+def of_records(**changes: str | None) -> Metric:
+    return metric_of(RECORD, **{"min_reports": "100", "epsilon": '"2"', **changes})
+
+
+def part_of(metric: Metric, seed: str = "0") -> Slice:
+    names = ("plan", "age", "label")
+    values = [dict(zip(names, v, strict=True)) for v, devices in CROWD for _ in range(devices)]
+    tally, n = reported(metric, values, seed)
+    return Slice(metric, {}, n, tally, (0,))
+
+
+def truth(dimensions: Any) -> float:
+    """Return the share of devices of a cell or margin of a row."""
+    place = ("plan", "age").index(dimensions["attribute"])
+    ranges = {"below 30": 20, "30 to 50.5": 40, "50.5 or more": 60}
+    value = ranges.get(dimensions["answer"], dimensions["answer"])
+    held = sum(
+        devices
+        for record, devices in CROWD
+        if value in (record[place], ALL) and dimensions["label"] in (record[2], ALL)
+    )
+    return held / sum(devices for _, devices in CROWD)
+
+
+def test_there_is_a_table_for_each_attribute_from_the_reports_about_it() -> None:
+    part = part_of(of_records())
+
+    findings = ask("crosstab", [part])
+
+    assert len(findings.rows) == 2 * (6 + 3 + 2)
+    assert {row.dimensions["attribute"] for row in findings.rows} == {"plan", "age"}
+    reports = {row.dimensions["attribute"]: row.n for row in findings.rows}
+    assert sum(reports.values()) == part.n == 9_000
+    for row in findings.rows:
+        assert row.value is not None
+        assert row.std_error is not None
+        assert abs(row.value - truth(row.dimensions)) < TIMES * row.std_error
+    facts = findings.facts["association"]
+    assert [fact["dimensions"]["attribute"] for fact in facts] == ["plan", "age"]
+    assert facts[1]["p_value"] < 1e-9
+    assert facts[1]["strongest"]["answer"] in ("below 30", "50.5 or more")
+
+
+def test_of_the_label_shares_are_of_the_devices_with_each_label() -> None:
+    rows = ask("crosstab", [part_of(of_records())], options={"of": "label"}).rows
+
+    (row,) = [
+        row
+        for row in rows
+        if (row.dimensions["answer"], row.dimensions["label"]) == ("below 30", "left")
+    ]
+    assert row.value is not None
+    assert row.ci_low is not None
+    assert row.ci_high is not None
+    assert row.ci_low < row.value < row.ci_high
+    assert abs(row.value - 0.75) < 4 * (row.ci_high - row.ci_low)
+
+
+def test_of_an_attribute_there_is_its_table_alone() -> None:
+    rows = ask("crosstab", [part_of(of_records())], options={"of": "plan"}).rows
+
+    assert {row.dimensions["attribute"] for row in rows} == {"plan"}
+    assert {row.dimensions["answer"] for row in rows} == {"free", "pro", "team", ALL}
+
+
+def test_a_name_that_is_no_attribute_is_refused() -> None:
+    with pytest.raises(QueryError, match=r"options\.of: must be one of: plan, age, label"):
+        ask("crosstab", [part_of(of_records())], options={"of": "answer"})
+
+
+def test_intervals_of_a_cell_hold_the_draw_of_devices_too() -> None:
+    """At ε = 16 there is no noise, and half of the devices are asked about each attribute."""
+    metric = of_records(epsilon='"16"')
+    tables = list(by_attribute(part_of(metric)))
+
+    rows = ask("crosstab", [part_of(metric)]).rows
+
+    for row in rows[:6]:
+        assert row.value is not None
+        assert row.std_error is not None
+        share, m = min(max(row.value, 0), 1), tables[0].n
+        drawn = (1 - m / 9_000) * share * (1 - share) / m
+        assert row.std_error == pytest.approx(np.sqrt(drawn), rel=0.02, abs=1e-4)
+
+
+def test_too_few_reports_give_the_reason_in_every_row() -> None:
+    rows = ask("crosstab", [part_of(of_records(min_reports="10000"))]).rows
+
+    assert len(rows) == 22
+    assert all(row.value is None and "not enough reports" in (row.reason or "") for row in rows)
+
+
+def test_the_truth_of_a_demo_is_of_every_cell() -> None:
+    held = label_truth(of_records(), dict(CROWD))
+
+    assert held["plan: free | left"] == pytest.approx(1 / 3)
+    assert held["age: 30 to 50.5 | left"] == pytest.approx(1 / 9)
+    assert sum(held.values()) == pytest.approx(2)
