@@ -115,7 +115,9 @@ def _since(
     score = change(metric, tally, n, past, alpha, known)
     for place in [] if score is None else np.flatnonzero(score.statistic > score.limit).tolist():
         assert score is not None  # noqa: S101 - there is a place
-        yield _anomaly(CHANGE, f"{_named(metric, place)} changed", score, score.statistic[place])
+        yield _anomaly(
+            CHANGE, f"{estimate_name(metric, place)} changed", score, score.statistic[place]
+        )
     score = more_reports(n, past, alpha)
     if score is not None and score.statistic > score.limit:
         usual = sum(epoch.n for epoch in past) / len(past)
@@ -127,7 +129,7 @@ def _anomaly(check: str, what: str, score: Score, statistic: float) -> Anomaly:
     return Anomaly(check, float(statistic), score.limit, text)
 
 
-def _named(metric: Metric, place: int) -> str:
+def estimate_name(metric: Metric, place: int) -> str:
     """Return what the estimate at *place* is of."""
     labels = metric.domain.labels
     if place < len(labels):

@@ -23,7 +23,7 @@ from ..rows import ITEM, SHARE, TIME, Row, altered
 from ..verb import Slice, repeats_of
 from .anomaly import CHANGE, FALSE_ALARM, REPORTS, Anomaly, anomalies_after
 from .checks import EpochEstimates, epoch_estimates
-from .influence import FAKES, key_mean_reach, mean_reach, moved, quantiles_moved, weight
+from .influence import FAKES, key_mean_reach, mean_reach, moved, mover, quantiles_moved, weight
 
 MEANS: Final = ("mean", "")  # what the mean of numbers is called in answers
 BEYOND: Final = 5  # standard errors outside of 0 to 1: by chance once in 3 million shares
@@ -66,13 +66,16 @@ def _of_items(rows: Sequence[Row], metric: Metric) -> Iterator[tuple[int, float]
     numbers = domain.numbers
     held = {_place(row): row.value for row in rows if row.unit == SHARE} if numbers else {}
     places = {label: place for place, label in enumerate(domain.labels)}
+    unit, factor, offset = domain.unit, domain.extent, domain.least
+    move_of = cache(lambda reach: mover(reach.in_unit(factor, offset)))  # items mostly share one
     reach_of = cache(partial(mechanism.share_reach, np=np))
     for i, row in enumerate(rows):
         if row.value is None:
             continue
-        if row.unit == domain.unit and row.item in places:
-            if reach := reach_of(places[row.item]):
-                yield i, moved(reach.in_unit(domain.extent, domain.least), row.value)
+        place = places.get(row.item) if row.unit == unit else None
+        if place is not None:
+            if reach := reach_of(place):
+                yield i, move_of(reach)(row.value)
         elif numbers and isinstance(mechanism, KeyValueMechanism):
             share = held.get(_place(row, row.item.removeprefix(MEAN_OF))) or 0.0
             yield i, _of_key_mean(row.value, mechanism, numbers, share)
@@ -149,8 +152,9 @@ def impossible(part: Slice, known: EpochEstimates | None = None) -> Iterator[str
         off = (-value if value < 0 else value - 1) / errors[place]
         end = domain.least + domain.extent * (value > 0)
         side = f"{'below' if value < 0 else 'above'} {end:g}"
+        name = repr(domain.labels[place]) if place < len(domain.labels) else "two items together"
         yield (
-            f"impossible for honest devices: the {what} of {domain.labels[place]!r} is "
+            f"impossible for honest devices: the {what} of {name} is "
             f"{off:.1f} standard errors {side}; see poisoning"
         )
 

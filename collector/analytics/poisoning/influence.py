@@ -17,7 +17,7 @@ Source: Cao, Jia, Gong, *Data Poisoning Attacks to Local Differential Privacy Pr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import floor, sqrt
 from typing import Any, Final, NamedTuple
@@ -47,7 +47,13 @@ def weight(reach: Reach, fakes: float) -> float:
 
 def moved(reach: Reach, value: float, fakes: float = FAKES) -> float:
     """Return the most that a share *fakes* of all reports can move an estimate of *value*."""
-    return weight(reach, fakes) * max(reach.high - value, value - reach.low)
+    return mover(reach, fakes)(value)
+
+
+def mover(reach: Reach, fakes: float = FAKES) -> Callable[[float], float]:
+    """Return what ``moved`` does of a value, for many values of the same *reach*."""
+    low, high, part = reach.low, reach.high, weight(reach, fakes)
+    return lambda value: part * max(high - value, value - low)
 
 
 def fakes_to_flip(winner: Side, loser: Side) -> int | None:
