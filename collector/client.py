@@ -71,13 +71,15 @@ class Result:
 
         Those of a map have the degrees of their cells: the middle, then the four ends.
         """
-        from .rendering.places import numbers_of_place, places_of
+        from .analytics.rows import column_of
+        from .rendering.places import COLUMNS, numbers_of_place, places_of
 
-        dimensions = dict.fromkeys(name for row in self.rows for name in row["dimensions"])
+        names = dict.fromkeys(name for row in self.rows for name in row["dimensions"])
         places = {k: numbers_of_place(box) for k, box in places_of(self.facts).items()}
+        dimensions = {name: column_of(name, COLUMNS if places else ()) for name in names}
         return [
             {
-                **{name: row["dimensions"].get(name) for name in dimensions},
+                **{column: row["dimensions"].get(k) for k, column in dimensions.items()},
                 **places.get(row["dimensions"].get("item", ""), {}),
                 **{name: value for name, value in row.items() if name != "dimensions"},
             }

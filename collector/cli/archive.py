@@ -197,12 +197,15 @@ def _print(config: Config, folder: Folder, engine: Engine) -> None:
 
 def _restore(config: Config, folder: Folder, engine: Engine) -> None:
     from ..storage.connect import archive_queue
+    from ..storage.documents import RedisExclusions
     from ..worker.archive.refold import restore
 
-    added, duplicates, pruned = restore(
-        archive_queue(config), folder, _catalog(config).by_digest, engine
+    queue, records = archive_queue(config), RedisExclusions.of(config)
+    done = restore(queue, records, folder, _catalog(config).by_digest, engine)
+    cells = f"{counted(done.added, 'cell')} added, {done.before:,} added before"
+    click.echo(
+        f"{cells}, {done.pruned:,} pruned; {counted(done.exclusions, 'exclusion')} taken over"
     )
-    click.echo(f"{counted(added, 'cell')} added, {duplicates:,} added before, {pruned:,} pruned")
 
 
 def _compare(config: Config, folder: Folder, engine: Engine, since: datetime | None) -> None:

@@ -265,11 +265,17 @@ def _roles_by_app(roles: Sequence[str]) -> dict[str, str]:
 @json_option
 @explained
 def show(as_json: bool) -> None:
-    """List all keys and tokens of the store, revoked ones too; none of their secrets."""
+    """List all keys and tokens, revoked ones too; none of their secrets."""
+    from ..core.credentials import REPORT, id_of
     from ..operations.issuing import day_text, listed
 
-    rows = []
-    for name, state, credential in listed(_store(Config.from_env()), _today()):
+    config, rows = Config.from_env(), []
+    own = [
+        (id_of(digest), "environment", credential)
+        for digest, credential in config.credentials.items()
+        if REPORT in credential.scopes  # what they send is kept apart by these ids, too
+    ]
+    for name, state, credential in (*listed(_store(config), _today()), *own):
         chosen = None if credential.metrics is None else sorted(credential.metrics)
         rows.append({**asdict(credential), "id": name, "state": state, "metrics": chosen})
         rows[-1]["expires"] = day_text(credential.expires)

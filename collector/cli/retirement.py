@@ -58,7 +58,7 @@ def retire_metrics(
 def new_key(path: Path) -> str:
     """Write a new secret key to *path* and return its public key.
 
-    Raises: InvalidParameterError: there is a file already.
+    Raises: InvalidParameterError: there is a file already, or none can be written.
     """
     from client_sdk.core.ed25519 import public_of  # it works out a point, and few commands need it
 
@@ -66,8 +66,10 @@ def new_key(path: Path) -> str:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _SECRET_MODE)
     except FileExistsError:
-        rule = "exists; a key that is lost or replaced can retire nothing any more"
+        rule = "is there and stays as it is: devices heed what this key signs; name another file"
         raise InvalidParameterError("key", path, rule) from None
+    except OSError as error:
+        raise InvalidParameterError("key", path, f"cannot be written: {error.strerror}") from None
     with open(descriptor, "w", encoding="ascii") as file:
         file.write(f"{seed.hex()}\n")
     return public_of(seed).hex()
@@ -85,7 +87,7 @@ def retire(
     """
     from client_sdk.core.ed25519 import public_of
 
-    seed = _seed(key)
+    seed = seed_of(key)
     public = public_of(seed)
     if registry.retire_key != public.hex():
         rule = f"must be {public.hex()}, the public key of {key}: devices heed no other"
@@ -104,8 +106,12 @@ def retire(
     return text, retirement
 
 
-def _seed(path: Path) -> bytes:
-    text = path.read_text(encoding="ascii", errors="replace").strip()
+def seed_of(path: Path) -> bytes:
+    """Return the secret key in the file *path*.  Raises InvalidParameterError: it holds none."""
+    try:
+        text = path.read_text(encoding="ascii", errors="replace").strip()
+    except OSError as error:
+        raise InvalidParameterError("key", path, f"cannot be read: {error.strerror}") from None
     if not is_hex(text, KEY_SIZE):
         raise InvalidParameterError("key", path, "must hold 64 hexadecimal digits, and no more")
     return bytes.fromhex(text)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from .cells import LAST_DAYS
 from .credentials import ADMIN, ANALYST, GATEWAY, OPERATOR, READ, WRITE, Credential, digest_of
-from .errors import ConfigError
+from .errors import ConfigError, unread
 from .proxies import ProxyLogin, proxy_login
 
 STANDARD: Final = "standard"  # append-only file, synced every second: up to 2 s lost at power loss
@@ -365,9 +365,9 @@ def _text_of(env: Mapping[str, str], name: str) -> str:
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read().strip()
-    except (OSError, UnicodeDecodeError):
+    except (OSError, UnicodeDecodeError) as error:
         # from None: a decoding error holds the bytes of the secret
-        raise ConfigError(f"{name}_FILE", path, "cannot be read as UTF-8 text") from None
+        raise ConfigError(f"{name}_FILE", path, unread(error)) from None
     if not text:
         raise ConfigError(f"{name}_FILE", path, "is empty")
     return text

@@ -25,11 +25,12 @@ CollectorError
 │   ├── UnknownRequestError               a capsule holds a request that none may hold
 │   ├── UnknownDocumentError              there is no such board, question, note or link
 │   ├── ChangedDocumentError              somebody else has changed it meanwhile
-│   ├── ExpiredLinkError                  a shared link opens nothing any more
+│   ├── UnknownLinkError                  a shared link opens nothing
 │   └── QueryError                        a parameter cannot be used
 │       ├── AmbiguousMetricError          several apps have a metric of this name
 │       └── PrunedError                   all that a question is about was deleted
 ├── CredentialError (ValueError)          what a key or token is to allow could not be meant
+├── ExclusionError (ValueError)           what is to be taken out of answers, or back, cannot be
 ├── UnauthorizedError (PermissionError)   no key or token, or one that is not known
 ├── ForbiddenError (PermissionError)      a known token, which does not open this
 ├── TokenError (PermissionError)          no one-time token, or one that is not good for this
@@ -200,8 +201,15 @@ class ChangedDocumentError(RequestError):
         super().__init__(f"{kind}: {rule}")
 
 
-class ExpiredLinkError(RequestError):
-    """A shared link that was good opens nothing any more."""
+class UnknownLinkError(RequestError):
+    """A shared link opens nothing.  Why is not said: what never was and what ended are alike."""
+
+    def __init__(self) -> None:
+        """Say what may be the reason, and how to go on."""
+        super().__init__(
+            "It has ended, was revoked, or is not whole. Copy the whole address once more; if it"
+            " still opens nothing, ask the sender for a new link."
+        )
 
 
 class QueryError(RequestError):
@@ -245,6 +253,10 @@ class CredentialError(CollectorError, ValueError):
         """Keep the parts as data; the value, which may be a secret by mistake, is left out."""
         self.name, self.rule = name, rule
         super().__init__(f"{name}: {rule}")
+
+
+class ExclusionError(CollectorError, ValueError):
+    """What is to be taken out of answers, or put back, cannot be; nothing was changed."""
 
 
 class ForbiddenError(CollectorError, PermissionError):
@@ -311,3 +323,10 @@ class MissingPackageError(CollectorError, ImportError):
 
 class UnreachableError(CollectorError, OSError):
     """No collector answered.  Nothing changes by asking, so ask again."""
+
+
+def unread(error: OSError | UnicodeDecodeError) -> str:
+    """Return why a file cannot be read, without anything of what it holds."""
+    if isinstance(error, OSError):
+        return f"cannot be read: {error.strerror}"
+    return "cannot be read as UTF-8 text"

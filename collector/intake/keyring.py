@@ -16,6 +16,7 @@ from client_sdk.core.epoch import day_of
 from client_sdk.core.limits import MAX_DEVICE_BODY, MAX_GATEWAY_BODY
 
 from ..core.catalog import Catalog
+from ..core.cells import MOST_KEYS, OTHER_KEYS, UNKNOWN, Source, key_source
 from ..core.credentials import EVERY_APP, GATEWAY, REPORT, VIEW, Credential, id_of, parse, presented
 from ..core.errors import (
     CollectorError,
@@ -45,6 +46,7 @@ class WriteGrant:
     catalog: Catalog  # the metrics it may report to; any other is unknown
     counted: bool  # whether it has a quota
     is_public: bool  # whether it ships inside applications, so that anybody may use it
+    source: Source = UNKNOWN  # under what its reports are kept apart
 
 
 class Keyring:
@@ -65,6 +67,7 @@ class Keyring:
         self._bootstrap, self._store, self._catalog = bootstrap, store, catalog
         self._clock, self._monotonic = clock, monotonic
         self._stored: Mapping[bytes, Credential] = {}
+        self._sources = sources_of(bootstrap)
         self._read_at, self._failed_at = _NEVER, _NEVER
         self._renewing = threading.Lock()
         self._unreadable: set[bytes] = set()  # digests already logged
@@ -92,7 +95,8 @@ class Keyring:
             raise QuotaExhaustedError("the key has sent all that it may send today")
         is_public = credential.kind != GATEWAY
         limit = MAX_DEVICE_BODY if is_public else MAX_GATEWAY_BODY
-        return WriteGrant(limit, digest, self.view(credential), counted, is_public)
+        source = self._sources.get(digest, UNKNOWN)
+        return WriteGrant(limit, digest, self.view(credential), counted, is_public, source)
 
     def count(self, grant: WriteGrant, reports: int) -> None:
         """Count *reports* against the quota of the key of *grant*, if it has one."""
@@ -161,7 +165,10 @@ class Keyring:
     def _renew(self, now: float) -> None:
         """Read records and usage; *now*, before the reading, is how old they are at most."""
         try:
-            self._stored = self._parsed(self._store.records())
+            stored = self._parsed(self._store.records())
+            if stored != self._stored:
+                self._sources = sources_of({**stored, **self._bootstrap})
+            self._stored = stored
             self._read_at = now
             if any(credential.quota is not None for credential in self._stored.values()):
                 self._usage.exchange()
@@ -181,3 +188,24 @@ class Keyring:
                     _log.error("credential=%s: cannot be used: %s", id_of(digest), error)
                 self._unreadable.add(digest)
         return credentials
+
+
+def sources_of(credentials: Mapping[bytes, Credential]) -> dict[bytes, Source]:
+    """Return the source of what each key that reports sends.
+
+    Of the keys of one app, those for all apps among them, MOST_KEYS are kept apart: those whose
+    names come first.  The others are one source.  Every process that reads the same records says
+    the same; a revoked key keeps its place, so that its past has a name.
+    """
+    reporting = sorted(
+        (digest for digest, credential in credentials.items() if REPORT in credential.scopes)
+    )
+    apps: dict[str | None, int] = {}  # of each app, the keys before that may report to it
+    sources = {}
+    for digest in reporting:
+        app = credentials[digest].app
+        anywhere = apps.get(None, 0)
+        before = sum(apps.values()) if app is None else anywhere + apps.get(app, 0)
+        sources[digest] = key_source(id_of(digest) if before < MOST_KEYS else OTHER_KEYS)
+        apps[app] = apps.get(app, 0) + 1
+    return sources

@@ -36,7 +36,7 @@ SEVERAL_REPORTS = "several_reports"
 
 _Said: TypeAlias = tuple[tuple[str, str], ...]  # the segment of an upload
 _DAYS_KEPT: Final = 256  # days of sealing, of all catalogs: a key's share of the metrics is one
-_CELLS_KEPT: Final = 4_096  # cells; some 300 bytes each
+_CELLS_KEPT: Final = 16_384  # cells; some 300 bytes each
 
 
 class Rejection(Struct, frozen=True, forbid_unknown_fields=True):

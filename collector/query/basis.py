@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, field
+
+from client_sdk.core.epoch import epoch_label
 
 from ..analytics.answer import expectation
 from ..analytics.verb import Slice
-from ..core.cells import ATTESTED, RELAYED
+from ..core.cells import ATTESTED, FACTS, RELAYED
 from ..core.config import RelayTerms
+from .exclusions import Gone, meets
 from .plan import Plan, Reading
 from .shuffled import EpsilonShuffled, shuffled_of
 
@@ -42,6 +46,22 @@ class Sources(Struct, frozen=True, forbid_unknown_fields=True):
     of: int
 
 
+class ExcludedReports(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What an operator has taken out of answers, by whom and why.
+
+    ``applied`` false: it is in this answer, as a version was asked for, which stays as it was.
+    """
+
+    id: str
+    source: str
+    first: str = field(name="from")  # labels of epochs
+    last: str = field(name="to")
+    because: str
+    author: str
+    day: str  # of the exclusion
+    applied: bool
+
+
 class Basis(Struct, frozen=True, forbid_unknown_fields=True):
     """What the numbers of a metric rest on.
 
@@ -69,14 +89,17 @@ class Basis(Struct, frozen=True, forbid_unknown_fields=True):
     definitions: list[Definition]
     sources: Sources | UnsetType = UNSET
     epsilon_shuffled: EpsilonShuffled | UnsetType = UNSET
+    exclusions: list[ExcludedReports] | UnsetType = UNSET
+    left_out: int | UnsetType = UNSET  # reports that these have taken out
 
 
 def basis(
-    plan: Plan, reading: Reading, read: Sequence[list[Slice]], relay: RelayTerms | None
+    plan: Plan, reading: Reading, read: Sequence[list[Slice]], relay: RelayTerms | None, gone: Gone
 ) -> Basis:
     """Return what the numbers of one metric rest on.
 
     Args: read: the slices of each definition.  relay: what is declared of it, where it matters.
+          gone: what exclusions have taken out of them.
     """
     metric, mechanism = reading.metric, reading.metric.mechanism
     n = sum(map(reports_in, read))
@@ -104,7 +127,33 @@ def basis(
         definitions=[_definition(slices) for slices in read if slices],
         sources=sources_of(read, n),
         epsilon_shuffled=UNSET if relay is None else shuffled_of(read, relay),
+        exclusions=list(_exclusions(plan, reading)) or UNSET,
+        left_out=gone.reports if plan.excluded.applied else UNSET,
     )
+
+
+def _exclusions(plan: Plan, reading: Reading) -> Iterator[ExcludedReports]:
+    """Yield the exclusions that a reading meets."""
+    metric = reading.metric
+    for exclusion in (*plan.excluded.applied, *plan.excluded.later):
+        if meets(exclusion, metric, reading.epochs):
+            span = exclusion.epochs(metric)
+            yield ExcludedReports(
+                id=exclusion.id,
+                source=exclusion.source,
+                first=epoch_label(metric.every, span[0]),
+                last=epoch_label(metric.every, span[-1]),
+                because=exclusion.because,
+                author=exclusion.author,
+                day=datetime.fromtimestamp(exclusion.at, UTC).date().isoformat(),
+                applied=exclusion in plan.excluded.applied,
+            )
+
+
+def gone_of(read: Iterable[Iterable[Slice]]) -> Gone:
+    """Return what exclusions have taken out of all slices."""
+    parts = [part for definition in read for part in definition]
+    return Gone(sum(part.left_out for part in parts), sum(part.along for part in parts))
 
 
 def _definition(slices: Sequence[Slice]) -> Definition:
@@ -125,7 +174,7 @@ def sources_of(read: Iterable[Iterable[Slice]], n: int) -> Sources | UnsetType:
         for part in definition:
             for origin, reports in part.origins.items():
                 facts.update(dict.fromkeys(origin.source, reports))
-    return Sources(facts[RELAYED], facts[ATTESTED], n) if facts else UNSET
+    return Sources(facts[RELAYED], facts[ATTESTED], n) if facts.keys() & set(FACTS) else UNSET
 
 
 def reports_in(slices: Iterable[Slice]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -16,8 +17,9 @@ from client_sdk.registry.metric import Metric
 from ..analytics.rows import TIME
 from ..analytics.verb import Verb, load, names
 from ..core.catalog import Catalog
-from ..core.cells import FACTS, SOURCE, Source, version_of
+from ..core.cells import FACTS, KEY, OTHER_KEYS, SOURCE, Source, version_of
 from ..core.errors import QueryError
+from .exclusions import LEAST, NOTHING, Excluded, Selection
 from .request import Query, convert
 from .window import (
     EPOCH,
@@ -33,6 +35,7 @@ from .window import (
 
 MOST_GROUPS: Final = 50_000  # slices of one question
 MOST_ROWS: Final = 200_000  # of all pages; each takes 500 bytes and 7 µs
+_KEY: Final = re.compile(f"{KEY}([0-9a-f]{{12}}|{OTHER_KEYS})")  # as hearsay keys list shows it
 _FEWER: Final = "take fewer dimensions, a longer stretch of time or a shorter window"
 
 
@@ -55,6 +58,11 @@ class Reading:
     def metric(self) -> Metric:
         """The current definition."""
         return self.definitions[0]
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether the last period is still running; what is reported once has no periods."""
+        return self.is_open and self.metric.every != ONCE
 
     @property
     def window(self) -> tuple[str, str]:
@@ -88,6 +96,9 @@ class Plan:
     notes: tuple[str, ...] = ()  # on what is pruned, and on sources that are left out
     # Of each filter of sources whether a report must have one of its facts, or none of them.
     sources: tuple[tuple[bool, frozenset[str]], ...] = ()
+    keys: tuple[Selection, ...] = ()  # filters of keys
+    excluded: Excluded = NOTHING  # what operators have taken out, as far as it is met
+    is_as_folded: bool = False  # a version was asked for: what was published stays as it was
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -129,7 +140,9 @@ def plan(query: Query, catalog: Catalog, now: float) -> Plan:
         dimensions=dimensions,
         filters=_filters(query, metrics),
         sources=tuple(_sources(query)),
+        keys=tuple(_keys(query)),
         notes=tuple(_source_notes(query)),
+        is_as_folded=query.version is not None,
     )
     _require_moderate(resolved)
     return resolved
@@ -233,18 +246,41 @@ def _filters(query: Query, metrics: Sequence[Metric]) -> dict[str, frozenset[str
 
 
 def _sources(query: Query) -> Iterator[tuple[bool, frozenset[str]]]:
+    """Yield the filters of ways of coming.  Raises QueryError: one names what there is not."""
     for place, (kind, name, values) in enumerate(query.filters):
-        if name == SOURCE:
+        if name == SOURCE and not all(map(_KEY.fullmatch, values)):
             if not set(FACTS).issuperset(values):
-                raise QueryError(f"filters.{place}: {SOURCE} has the values {', '.join(FACTS)}")
+                known = f"{', '.join(FACTS)}, or {KEY} and the id of a key"
+                both = "; take keys by a filter of their own" if any(map(_is_key, values)) else ""
+                raise QueryError(f"filters.{place}: {SOURCE} has the values {known}{both}")
             yield kind == "is", frozenset(values)
+
+
+def _keys(query: Query) -> Iterator[Selection]:
+    for kind, name, values in query.filters:
+        if name == SOURCE and all(map(_KEY.fullmatch, values)):
+            names = frozenset(value.removeprefix(KEY) for value in values)
+            yield Selection(names, is_wanted=kind == "is")
+
+
+def _is_key(value: str) -> bool:
+    return value.startswith(KEY)
 
 
 def _source_notes(query: Query) -> Iterator[str]:
     for kind, name, values in query.filters:
-        if name == SOURCE:
-            said = " or ".join(dict.fromkeys(values))
-            yield f"reports that are {'not ' if kind == 'is' else ''}{said} are left out, as asked"
+        if name != SOURCE:
+            continue
+        said, not_ = " or ".join(dict.fromkeys(values)), "not " if kind == "is" else ""
+        if not all(map(_is_key, values)):
+            yield f"reports that are {not_}{said} are left out, as asked"
+            continue
+        said = said.replace(KEY, "key ")
+        unknown = "left out" if kind == "is" else "counted"
+        yield (
+            f"reports that did {not_}come under {said} are left out, as asked; keys with fewer than"
+            f" {LEAST} reports go together, and reports whose key is not known are {unknown}"
+        )
 
 
 def _days(query: Query, metrics: Sequence[Metric], now: float) -> tuple[date, date]:

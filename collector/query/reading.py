@@ -30,10 +30,19 @@ from ..analytics.rows import TIME
 from ..analytics.suppression import too_few
 from ..analytics.verb import NOT_SAID, Origin, Slice, in_order
 from ..core.cells import Cell, split_source
-from ..core.errors import BusyError, DamagedTallyError, PrunedError, QueryError, TallyOverflowError
+from ..core.errors import (
+    BusyError,
+    DamagedTallyError,
+    PrunedError,
+    QueryError,
+    StorageUnavailableError,
+    TallyOverflowError,
+)
+from ..core.exclusions import read_all
 from ..estimation.tally import Sum, reports_of
 from ..storage.protocols import TallyStore
 from ..storage.values import Index
+from .exclusions import Excluded, KeySieve, Sieve, met
 from .plan import Plan, Reading
 
 Group: TypeAlias = tuple[str, ...]
@@ -51,10 +60,7 @@ def slices_of(plan: Plan, reading: Reading, metric: Metric, storage: TallyStore)
     """
     label = cache(reading.label) if reading.label else None
     values_of = cache(partial(_values, plan))
-    begin = (plan.marks or {}).get(metric.digest, reading.epochs[0])
-    epochs = reading.epochs[bisect_left(reading.epochs, begin) :]
-    require_few_indexes(len(epochs), storage.shards)
-    index = storage.index(metric.digest, epochs, reading.version)
+    index = index_of(plan, reading, metric, storage)
     groups: dict[Cell, Group] = {}
     for cell in index.cells:
         values = values_of(cell.segment)
@@ -63,14 +69,47 @@ def slices_of(plan: Plan, reading: Reading, metric: Metric, storage: TallyStore)
     keys = set(groups.values()) or (set() if plan.dimensions else {()})
     width = metric.mechanism.tally_size + 1
     require_affordable(index.tallies, len(keys), width)
-    totals = {group: _Total(metric) for group in keys}
+    totals = {group: _Total(metric, may_lack=bool(plan.keys)) for group in keys}
+    sieve: Sieve | KeySieve = Sieve(plan.excluded.applied, metric, index.cells)
+    if plan.keys:
+        sieve = KeySieve(plan.excluded.applied, metric, index.cells, plan.keys)
     for cell, vector in storage.vectors(index, width):
-        if cell in groups:
+        if sieve.passes(cell, vector, cell in groups):
             totals[groups[cell]].take(cell, vector)
-    return in_order(
+    for cell, vector in sieve.rest():
+        totals[groups[cell]].take(cell, vector)
+    for cell, n, is_along in sieve.left_out:
+        totals[groups[cell]].left_out += n
+        totals[groups[cell]].along += n if is_along else 0
+    return in_order(_slices(plan, reading, totals))
+
+
+def index_of(plan: Plan, reading: Reading, metric: Metric, storage: TallyStore) -> Index:
+    """Return which tallies one definition of a metric has in the window, but for what is pruned.
+
+    Raises: as ``slices_of``.
+    """
+    begin = (plan.marks or {}).get(metric.digest, reading.epochs[0])
+    epochs = reading.epochs[bisect_left(reading.epochs, begin) :]
+    require_few_indexes(len(epochs), storage.shards)
+    return storage.index(metric.digest, epochs, reading.version)
+
+
+def _slices(plan: Plan, reading: Reading, totals: Mapping[Group, _Total]) -> list[Slice]:
+    """Return the slices of *totals*; a group of which all is left out is as if it never was."""
+    kept = {group: total for group, total in totals.items() if total.is_there} or totals
+    if plan.dimensions and not any(total.is_there for total in kept.values()):
+        kept = {}
+    slices = [
         total.slice(dict(zip(plan.dimensions, group, strict=True)), reading)
-        for group, total in totals.items()
-    )
+        for group, total in kept.items()
+    ]
+    gone = [total for group, total in totals.items() if group not in kept]
+    if slices and gone:
+        left_out = slices[0].left_out + sum(total.left_out for total in gone)
+        along = slices[0].along + sum(total.along for total in gone)
+        slices[0] = replace(slices[0], left_out=left_out, along=along)
+    return slices
 
 
 @contextmanager
@@ -102,23 +141,23 @@ def _group(plan: Plan, stretch: str | None, values: Mapping[str, str | None]) ->
 class _Total:
     """The tallies of one group, added up a few at a time."""
 
-    def __init__(self, metric: Metric) -> None:
+    def __init__(self, metric: Metric, *, may_lack: bool) -> None:
+        self._may_lack = may_lack  # reports, as the question is about some keys alone
         self._metric, self._sum = metric, Sum(metric.mechanism.tally_size)
         self._waiting: list[bytes] = []
         self._room = _WAITING
-        self._late = 0
-        self._reports = Counter[int]()  # by epoch
-        self._origins = Counter[Origin]()
+        self._reports = Counter[Cell]()
+        self.left_out = self.along = 0  # reports that exclusions have taken out
+
+    @property
+    def is_there(self) -> bool:
+        """Whether something was added, or at least nothing taken out."""
+        return bool(self._reports) or not (self.left_out or self._may_lack)
 
     def take(self, cell: Cell, vector: bytes) -> None:
         """Add the *vector* of a cell."""
         self._waiting.append(vector)
-        n = reports_of(vector)
-        self._reports[cell.epoch] += n
-        source, segment = split_source(cell.segment)
-        if source:
-            self._origins[Origin(source, cell.epoch, segment)] += n
-        self._late += n if cell.lateness else 0
+        self._reports[cell] += reports_of(vector)
         self._room -= len(vector)
         if self._room <= 0:
             self._add()
@@ -132,8 +171,9 @@ class _Total:
         if n > MAX_REPORTS:
             rule = f"leaves {n} reports, must be at most {MAX_REPORTS}; take fewer epochs"
             raise QueryError(f"date_range: {rule}")
-        epochs = tuple(sorted(self._reports))
-        running = reading.is_open and reading.epochs[-1] in epochs
+        reports, origins = self._counted()
+        epochs = tuple(sorted(reports))
+        running = reading.is_unfinished and reading.epochs[-1] in epochs
         tally, refusal = self._sum.tally, too_few(metric, n)
         return Slice(
             metric=metric,
@@ -142,11 +182,32 @@ class _Total:
             tally=tally,
             epochs=epochs,
             is_open=running,
-            late=self._late,
+            late=sum(count for cell, count in self._reports.items() if cell.lateness),
             refusal=refusal,
-            reports=self._reports,
-            origins=self._origins,
+            reports=reports,
+            origins=origins,
+            left_out=self.left_out,
+            along=self.along,
+            about=self._about(),
         )
+
+    def _about(self) -> frozenset[str]:
+        """Return what the reports say that they are about, where their values make them say it."""
+        names = self._metric.domain.segment
+        if not names:
+            return frozenset()
+        said = (json.loads(cell.segment or "{}") for cell, n in self._reports.items() if n)
+        return frozenset(each.get(name) or NOT_SAID for each in said for name in names)
+
+    def _counted(self) -> tuple[Counter[int], Counter[Origin]]:
+        """Return the reports by epoch, and those of which something is known by their origin."""
+        reports, origins = Counter[int](), Counter[Origin]()
+        for cell, n in self._reports.items():
+            reports[cell.epoch] += n
+            source, segment = split_source(cell.segment)
+            if source:
+                origins[Origin(source, cell.epoch, segment)] += n
+        return reports, origins
 
     def _add(self) -> None:
         try:
@@ -160,18 +221,42 @@ class _Total:
 def without_pruned(plan: Plan, storage: TallyStore) -> Plan:
     """Return *plan* without the epochs of which nothing is kept, and with a note on what is gone.
 
+    And with what operators have taken out of answers, as far as it is met.
+
     Raises: PrunedError: a whole window was deleted.  StorageUnavailableError.
     """
     marks = marks_of(plan, storage)
     readings = tuple(_unpruned(reading, marks) for reading in plan.readings)
     notes = (note for reading in plan.readings for note in _notes(reading, marks))
-    return replace(plan, readings=readings, marks=marks, notes=(*plan.notes, *notes))
+    excluded = _excluded(plan, readings, storage)
+    return replace(
+        plan, readings=readings, marks=marks, notes=(*plan.notes, *notes), excluded=excluded
+    )
+
+
+def _excluded(plan: Plan, readings: Iterable[Reading], storage: TallyStore) -> Excluded:
+    """Return the exclusions that are met; a version that was asked for stays as it was."""
+    records = storage.exclusions()
+    if not records:
+        return Excluded()
+    wanted = [(reading.metric, reading.epochs) for reading in readings]
+    applied = met(read_all(records), wanted)
+    return Excluded((), applied) if plan.is_as_folded else Excluded(applied, ())
 
 
 def marks_of(plan: Plan, storage: TallyStore) -> Mapping[bytes, int]:
     """Return of each definition that *plan* reads the epoch before which all is pruned, if any."""
     digests = {definition.digest for reading in plan.readings for definition in reading.definitions}
     return storage.pruned(sorted(digests))
+
+
+def require_unpruned(plan: Plan, storage: TallyStore) -> None:
+    """Raise StorageUnavailableError if what *plan* reads was pruned while it was read.
+
+    An epoch is marked before anything of it goes.
+    """
+    if marks_of(plan, storage) != plan.marks:
+        raise StorageUnavailableError("store: is being pruned; ask again")
 
 
 def _unpruned(reading: Reading, marks: Mapping[bytes, int]) -> Reading:
@@ -263,6 +348,10 @@ class Gate:
     def pruned(self, metrics: Sequence[bytes]) -> Mapping[bytes, int]:
         """Return what the store does."""
         return self._storage.pruned(metrics)
+
+    def exclusions(self) -> Mapping[str, bytes]:
+        """Return what the store does."""
+        return self._storage.exclusions()
 
     def index(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Index:
         """Return what the store does."""

@@ -8,27 +8,39 @@ from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
+from client_sdk.registry.metric import Metric
+
 from ..analytics.answer import combined
 from ..analytics.poisoning.findings import missed, suspicions, with_influence
-from ..analytics.rows import TIME, Findings, Row
+from ..analytics.records import is_of_records
+from ..analytics.rows import LEFT_OUT, TIME, Findings, Row
 from ..analytics.sums import is_joined
 from ..analytics.suppression import guard, sized
 from ..analytics.verb import Slice, VerbQuery
 from ..core.config import RelayTerms
-from ..core.errors import QueryError, StorageUnavailableError
+from ..core.errors import QueryError
 from ..storage.protocols import TallyStore
-from .basis import Basis, basis, reports_in
+from .basis import Basis, basis, gone_of, reports_in
+from .exclusions import Gone, sentences
 from .once import Once
 from .plan import Plan, Reading
-from .reading import blaming, marks_of, one_question, slices_of, without_pruned
+from .reading import blaming, one_question, require_unpruned, slices_of, without_pruned
 from .request import TOGETHER, WITHHOLD, Query
 
 IN_PROGRESS: Final = "in progress: the last period is not complete"
 FURTHEST: Final = "an item is the furthest step of a device; ask for funnel to see who reached it"
+OF_RECORDS: Final = (
+    "n counts all reports, and each is about one attribute, drawn by chance; crosstab tells how"
+    " many are about which"
+)
 OF_SAMPLE: Final = (
     "intervals of shares and means are of all devices; those of distributions, strings, variances"
     " and the means of keys are of the devices that answered"
 )
+OF_ALL: Final = "the intervals hold for all devices"
+OF_ANSWERED: Final = "the intervals hold for the devices that answered"
+_SHARES: Final = frozenset({"frequency", "funnel", "map", "mean", "retention", "sum", "top_k"})
+_DISTRIBUTIONS: Final = frozenset({"cdf", "heavy_hitters", "histogram", "quantile", "variance"})
 Intervals: TypeAlias = Literal["pointwise", "simultaneous", "mixed"]
 _NUMBERS = ("value", "ci_low", "ci_high", "std_error", "n", "p_value")
 
@@ -70,8 +82,19 @@ def run(
             DamagedTallyError: what is stored cannot have come from reports of this metric.
             QueryError: the verb cannot be asked so.
     """
-    if plan.marks is None:
-        plan = without_pruned(plan, storage)
+    resolved = without_pruned(plan, storage) if plan.marks is None else plan
+    if not isinstance(storage, Once):
+        return _answered(resolved, storage, is_checked, relay)
+    besides = is_checked, relay and (relay.operator, str(relay.colluding))
+    return storage.answer(
+        resolved, besides, lambda: _answered(resolved, storage, is_checked, relay)
+    )
+
+
+def _answered(
+    plan: Plan, storage: TallyStore, is_checked: bool, relay: RelayTerms | None
+) -> Answer:
+    """Read, and return the answer."""
     request = VerbQuery(
         plan.query.alpha,
         plan.query.postprocess,
@@ -79,9 +102,10 @@ def run(
         {name: plan.readings[0].metric.segments[name] for name in plan.groups},
         tuple(reading.metric for reading in plan.readings),
     )
-    read = [_read(plan, reading, storage) for reading in plan.readings]
-    if marks_of(plan, storage) != plan.marks:  # an epoch is marked before anything of it goes
-        raise StorageUnavailableError("store: is being pruned; ask again")
+    raw = [_read(plan, reading, storage) for reading in plan.readings]
+    gone = [gone_of(definitions) for definitions in raw]
+    read = [_with_reports(definitions) for definitions in raw]
+    require_unpruned(plan, storage)
     used, notes = _sized(plan, _used(plan, read))
     notes = [*plan.notes, *notes]
     findings = _findings(plan, request, used)
@@ -90,19 +114,32 @@ def run(
     rows = ordered(findings.rows, plan)[page.offset : page.offset + page.limit]
     return Answer(
         _influenced(rows, plan, used),
-        _meta(plan, findings, read=read, used=used, notes=notes, checked=checked, relay=relay),
+        _meta(
+            plan,
+            findings,
+            read=read,
+            gone=gone,
+            used=used,
+            notes=notes,
+            checked=checked,
+            relay=relay,
+        ),
     )
 
 
 def _read(plan: Plan, reading: Reading, storage: TallyStore) -> list[list[Slice]]:
-    """Return the slices of the current definition, then of each other that has reports."""
+    """Return the slices of each definition, the current one first."""
     with blaming(reading.metric):
-        definitions = [
+        return [
             storage.slices(plan, reading, definition)
             if isinstance(storage, Once)
             else slices_of(plan, reading, definition, storage)
             for definition in reading.definitions
         ]
+
+
+def _with_reports(definitions: list[list[Slice]]) -> list[list[Slice]]:
+    """Return the slices of the current definition, then of each other that has reports."""
     return [
         definitions[0],
         *(slices for slices in definitions[1:] if any(part.n for part in slices)),
@@ -113,11 +150,13 @@ def _used(plan: Plan, read: Sequence[list[list[Slice]]]) -> list[list[list[Slice
     """Return of each metric the definitions whose reports the answer rests on.
 
     All of them where reports are only counted.  Otherwise the current one, and with it those of
-    the same values, where numbers of several can be combined.
+    the same values, where numbers of several can be combined.  What values themselves say that they
+    are about is another thing in each definition: its round 2 is at a model of its own.
     """
     if plan.verb.counts(plan.options):
         return list(read)
-    if len(read) > 1 or not plan.verb.combines(plan.readings[0].metric.domain):
+    domain = plan.readings[0].metric.domain
+    if len(read) > 1 or domain.labelled or not plan.verb.combines(domain):
         return [definitions[:1] for definitions in read]
     (reading,), (definitions,) = plan.readings, read
     meant = reading.metric.domain.canonical()
@@ -206,13 +245,17 @@ def _meta(
     findings: Findings,
     *,
     read: Sequence[list[list[Slice]]],
+    gone: Sequence[Gone],
     used: Sequence[list[list[Slice]]],
     notes: Sequence[str],
     checked: Iterable[str],
     relay: RelayTerms | None,
 ) -> Meta:
     query = plan.query
+    left_out = list(_left_out(plan, gone))
+    facts = dict(findings.facts) | ({LEFT_OUT: left_out} if left_out else {})
     warnings = [
+        *left_out,
         *_warnings(plan, read, used),
         *checked,
         *notes,
@@ -222,8 +265,8 @@ def _meta(
     return Meta(
         verb=query.verb,
         metrics=[
-            basis(plan, reading, slices, relay)
-            for reading, slices in zip(plan.readings, read, strict=True)
+            basis(plan, reading, slices, relay, out)
+            for reading, slices, out in zip(plan.readings, read, gone, strict=True)
         ],
         n=sum(reports_in(definition) for definitions in read for definition in definitions),
         dimensions=list(plan.dimensions),
@@ -231,11 +274,17 @@ def _meta(
         intervals=_intervals(findings.rows),
         postprocess=query.postprocess,
         warnings=warnings,
-        facts=dict(findings.facts),
+        facts=facts,
         query=query,
         total_rows=len(findings.rows) if "total_rows" in query.include else UNSET,
         time_labels=_time_labels(plan) if "time_labels" in query.include else UNSET,
     )
+
+
+def _left_out(plan: Plan, gone: Sequence[Gone]) -> Iterator[str]:
+    """Yield what is to be said of the exclusions that *plan* meets."""
+    for reading, out in zip(plan.readings, gone, strict=True):
+        yield from sentences(plan.excluded, reading.metric, reading.epochs, out)
 
 
 def _time_labels(plan: Plan) -> list[str]:
@@ -253,6 +302,14 @@ def _is_of_furthest(plan: Plan, reading: Reading) -> bool:
     """Return whether steps mean something else here than in a funnel."""
     counted = plan.verb.joins or plan.verb.counts(plan.options)
     return reading.metric.domain.largest is not None and not counted
+
+
+def _held_for(verb: str, metric: Metric) -> str:
+    """Return for which devices the intervals of *verb* hold if a sample of them answers."""
+    if verb in _DISTRIBUTIONS:
+        return OF_ANSWERED
+    is_of_shares = metric.domain.encodes is int and metric.domain.grid is None
+    return OF_ALL if is_of_shares or verb in _SHARES else OF_SAMPLE
 
 
 def _intervals(rows: Iterable[Row]) -> Intervals:
@@ -274,13 +331,15 @@ def _warnings(
 ) -> Iterator[str]:
     for reading, slices, taken in zip(plan.readings, read, used, strict=True):
         name = reading.metric.address
-        if reading.is_open and TIME not in plan.dimensions:
+        if reading.is_unfinished and TIME not in plan.dimensions:
             yield f"{name}: {IN_PROGRESS}"
         if gap := reading.gap:
             between = " to ".join(dict.fromkeys(gap))
             yield f"{name}: {between} lies between both ranges and is not counted"
         if sample := reading.metric.sample.in_words:
-            yield f"{name}: {sample}; {OF_SAMPLE}"
+            yield f"{name}: {sample}; {_held_for(plan.query.verb, reading.metric)}"
+        if is_of_records(reading.metric) and plan.query.verb != "crosstab":
+            yield f"{name}: {OF_RECORDS}"
         if _is_of_furthest(plan, reading):
             yield f"{name}: {FURTHEST}"
         if others := sum(part.n for definition in slices[1:] for part in definition):

@@ -12,6 +12,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -151,9 +152,12 @@ class Worker:
         self._fold_begun = time.monotonic()
         try:
             return self._fold_each(shard, claimed)
-        except ClockError:
-            self._clock_at.pop(shard, None)
-            self._storage.spare(shard, self._consumer, [entry.id for entry in claimed])
+        except (ClockError, StorageUnavailableError) as error:
+            # No fault of an entry.  Where the store does not answer at all, its tries count.
+            with suppress(StorageUnavailableError):
+                self._storage.spare(shard, self._consumer, [entry.id for entry in claimed])
+            if isinstance(error, ClockError):
+                self._clock_at.pop(shard, None)
             raise
 
     def _fold_each(self, shard: int, claimed: Sequence[ClaimedEntry]) -> int:

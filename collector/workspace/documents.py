@@ -96,6 +96,7 @@ class Grant(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     expires: int  # Unix time
     board: _Text = ""  # the name of the board whose panels these were; "" for one answer
     app: _Text = ""
+    about: _Text = ""  # what the board said of itself
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -160,7 +161,8 @@ def checked(content: C, place: str = "") -> C:
         case Grant():
             title = line(content.title, f"{start}title", MAX_TITLE)
             panels = list(_panels(content.panels, start))
-            return msgspec.structs.replace(content, title=title, panels=panels)
+            about = line(content.about, f"{start}about", MAX_ABOUT, least=0)
+            return msgspec.structs.replace(content, title=title, panels=panels, about=about)
     raise TypeError(type(content))
 
 

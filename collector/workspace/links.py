@@ -12,7 +12,6 @@ import hmac
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
-from datetime import UTC, datetime
 from struct import Struct as Layout
 from threading import Lock
 from typing import Final, NamedTuple
@@ -21,10 +20,10 @@ import msgspec
 
 from ..core.catalog import Catalog
 from ..core.errors import (
-    ExpiredLinkError,
     QueryError,
     TooFastError,
     UnknownDocumentError,
+    UnknownLinkError,
 )
 from ..storage.documents import DocumentStore
 from .documents import Document, Grant, Panel, plain
@@ -40,7 +39,6 @@ _CONTEXT: Final = b"hearsay shared link 1\0"
 _LAYOUT: Final = Layout(">Q16s")  # end, digest of the grant
 _MAC_BYTES: Final = 32
 _MOST_CHARACTERS: Final = 128  # of an address
-_UNKNOWN: Final = "links"
 
 
 class Opened(NamedTuple):
@@ -74,6 +72,7 @@ class Links:
         author: str,
         board: str = "",
         app: str = "",
+        about: str = "",
     ) -> tuple[str, Document[Grant]]:
         """Grant *panels* about metrics of *view* for *days*; return the end of an address.
 
@@ -89,6 +88,7 @@ class Links:
             expires=int(self._clock()) + days * _DAY,
             board=board,
             app=app,
+            about=about,
         )
         document = self._shelf.add(grant, author)
         return self.address(document), document
@@ -102,25 +102,24 @@ class Links:
     def open(self, address: str, catalog: Catalog) -> Opened:
         """Return what *address* opens, with a catalog of nothing else.
 
-        Raises: UnknownDocumentError: it was not made here, or is cut off.
-                ExpiredLinkError: it is too old, or was revoked.
+        Raises: UnknownLinkError: it was not made here, is cut off, too old, or revoked.
                 TooFastError: it is opened too often.
         """
         name, _, text = address.partition(".")
         payload, mac = _parts(text)
         if not hmac.compare_digest(mac, self._mac(name, payload)):
-            raise UnknownDocumentError(_UNKNOWN)
+            raise UnknownLinkError
         expires, digest = _LAYOUT.unpack(payload)
         if self._clock() >= expires:
-            day = datetime.fromtimestamp(expires, UTC).date()
-            raise ExpiredLinkError(f"it was good until {day}; ask who sent it for another")
+            raise UnknownLinkError
         self._pace.take(name)
-        document = self._shelf.document(name)
+        try:
+            document = self._shelf.document(name)
+        except UnknownDocumentError:  # deleted so long ago that it made room
+            raise UnknownLinkError from None
         grant = document.content
-        if document.deleted:
-            raise ExpiredLinkError("it was revoked; ask who sent it for another")
-        if grant.expires != expires or _digest(grant) != digest:
-            raise UnknownDocumentError(_UNKNOWN)
+        if document.deleted or grant.expires != expires or _digest(grant) != digest:
+            raise UnknownLinkError
         reads = set(grant.reads)
         return Opened(document, catalog.only(lambda app, metric: (app, metric) in reads))
 

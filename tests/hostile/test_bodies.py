@@ -39,6 +39,7 @@ ROUTES: Final = (
     Route("/plan?metric=page", bearer(READ_TOKEN)),
     Route("/privacy", bearer(READ_TOKEN)),
     Route("/privacy/people"),
+    Route("/privacy/differencing", bearer(READ_TOKEN)),
     Route("/privacy/record.json", bearer(READ_TOKEN)),
     Route("/operations", bearer(ADMIN_TOKEN)),
     Route("/login"),

@@ -213,6 +213,7 @@ _KINDS: Final[dict[str, dict[str, Kind]]] = {
         "cohort_out_of_range": (lambda m: m.cohorts < 256, _cohort_beyond),
         "bits_beyond_filter": _spare(lambda m: int(m.bits)),
     },
+    "sampled_attribute": {"report_out_of_range": _number("payload_count")},
     "sampled_item": {"symbol_out_of_range": _number("payload_count")},
     "square_wave": _NUMBER,
     "subset_selection": {

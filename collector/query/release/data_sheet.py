@@ -207,6 +207,8 @@ def _facts(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if few := facts["left_out_reports"]:
         percent = 100 * few / (few + facts["reports"])
         yield "left out", f"{few:,} reports ({percent:.2g} %) of groups with fewer than that"
+    for text in facts.get("exclusions", ()):
+        yield "excluded", text
     yield "intervals", f"{100 * (1 - facts['alpha']):g} %, pointwise"
     if "records" in facts:
         yield "synthetic records", f"{facts['records']:,}, from seed {facts['seed']}"

@@ -24,6 +24,8 @@ from ...core.errors import ConfigError, PrunedError, QueryError
 from ...rendering.tables import inert
 from ...storage.protocols import TallyStore
 from .. import Plan, plan, question, without_pruned
+from ..basis import gone_of
+from ..exclusions import Gone, sentences
 from ..plan import Reading
 from ..reading import blaming, slices_of
 from ..request import TOGETHER
@@ -67,19 +69,25 @@ def release(
     query = question(metric, request.parameters, now)
     fields = {"dimensions": list(request.by), "small_cells": request.small_cells}
     resolved = without_pruned(plan(msgspec.structs.replace(query, **fields), catalog, now), storage)
-    parts, left_out = _read(resolved, storage)
+    parts, left_out, gone = _read(resolved, storage)
     data = {f"{metric.name}.histogram.{request.form}": table(parts)}
     drawn: dict[str, int] = {}
     if request.size is not None:
         data[f"{metric.name}.records.{request.form}"] = records(parts, request.size, request.seed)
         drawn = {"records": request.size, "seed": request.seed}
-    rests_on = {"left_out_reports": left_out, **_rests_on(resolved.readings[0])}
+    (reading,) = resolved.readings
+    said = sentences(resolved.excluded, metric, reading.epochs, gone)
+    excluded = {"exclusions": said} if said else {}
+    rests_on = {"left_out_reports": left_out, **_rests_on(reading), **excluded}
     sheet = facts_of(parts, rests_on, _described(data), drawn, query.alpha)
     return _write_all(folder, metric.name, data, sheet, request.form)
 
 
-def _read(plan: Plan, storage: TallyStore) -> tuple[tuple[Part, ...], int]:
-    """Return the histograms of the current definition of the metric, and the reports in none."""
+def _read(plan: Plan, storage: TallyStore) -> tuple[tuple[Part, ...], int, Gone]:
+    """Return the histograms of the current definition of the metric, and the reports in none.
+
+    And what exclusions have taken out.
+    """
     (reading,) = plan.readings
     metric, is_whole = reading.metric, plan.query.small_cells == TOGETHER
     if plan.notes:
@@ -91,7 +99,8 @@ def _read(plan: Plan, storage: TallyStore) -> tuple[tuple[Part, ...], int]:
         ((slices, *_), _) = sized([read], metric, together=is_whole)
         few = [] if is_whole else withheld(slices)
         kept = slices if is_whole else [part for part in slices if part.refusal is None] or slices
-        return parts_of(kept, plan.query.alpha), sum(slice_.n for slice_ in few)
+        few_reports = sum(slice_.n for slice_ in few)
+        return parts_of(kept, plan.query.alpha), few_reports, gone_of([read])
 
 
 def _rests_on(reading: Reading) -> dict[str, Any]:

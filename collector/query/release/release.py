@@ -31,6 +31,7 @@ from client_sdk.registry.metric import Metric
 from client_sdk.registry.number_domains import NumberDomain
 
 from ...analytics.postprocess import simplex_l1
+from ...analytics.records import is_of_records
 from ...analytics.verb import Slice, widened
 from ...core.errors import QueryError
 from ...estimation.estimate import Estimate, histogram, shares
@@ -191,6 +192,8 @@ def refusal(metric: Metric, *, records: bool) -> str | None:
         if isinstance(metric.mechanism, DistributionMechanism):
             return None
         return 'tells a mean only; a histogram needs ask = ["quantiles"], or a category of ranges'
+    if is_of_records(metric):
+        return "tells of one attribute a report, so a row cannot be whole; ask for crosstab instead"
     if domain.encodes is tuple:
         return "tells the mean of every coordinate, no shares; ask for vector instead"
     if not domain.labels:

@@ -161,6 +161,7 @@ class HotRoute:
         self._pressure.charge(grant.key, size)
         # The key of a gateway says whose its reports are, so a relay hides nobody among them.
         source = head.source if grant.is_public else head.source - {RELAYED}
+        source |= grant.source
         return Admission(grant, media_type, encoding == _GZIP, source, head.token)
 
     def judge(self, admission: Admission, body: bytes) -> Judgement:

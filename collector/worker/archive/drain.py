@@ -1,4 +1,4 @@
-"""Write what waits in the store to files, each fold once, whoever dies when."""
+"""Write what waits in the store to files, each fold once, whoever dies when; and exclusions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 from ...core.cells import Cell
 from ...core.entry import decode
 from ...core.errors import ArchiveError, CorruptEntryError
+from ...core.exclusions import read_all
 from ...estimation.tally import Mechanisms, sorted_payloads
 from ...storage.protocols import ArchiveQueue
 from ...storage.values import ArchivedFold
@@ -30,6 +31,7 @@ def drain(
 
     Args:   settle: waits until what waits now is durable in the store.  size: of a file, in bytes.
     Raises: ArchiveError: another archive belongs to the store, or another store to the archive.
+            StorageUnavailableError: an exclusion cannot be read; the folds are written.
             CorruptEntryError: a fold cannot be read; it and what follows in its shard stays.
     """
     with folder.locked():
@@ -38,10 +40,12 @@ def drain(
             raise ArchiveError(f"archive={folder.path}: {rule}")
         lasts = [queue.last(shard) for shard in range(queue.shards)]
         settle()
-        return sum(
+        files = sum(
             _drain_shard(queue, folder, mechanisms, shard, last, size)
             for shard, last in enumerate(lasts)
         )
+        folder.keep_exclusions(read_all(queue.exclusions()))  # last: it stops no fold
+        return files
 
 
 def _drain_shard(

@@ -1,6 +1,7 @@
 """The folder of an archive: which files are in it, which folds they hold, who may write.
 
-A file is Parquet: one row a cell, its payloads end to end.
+A file is Parquet: one row a cell, its payloads end to end.  Beside the files stands what operators
+have taken out of answers, so that a store that is restored answers as the lost one did.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -23,10 +25,12 @@ from client_sdk.core.limits import DIGEST_SIZE
 
 from ...core.cells import Cell
 from ...core.entry import AcceptedColumn
-from ...core.errors import ArchiveError
+from ...core.errors import ArchiveError, StorageUnavailableError
+from ...core.exclusions import Exclusion, in_order, latest, read_all
 
 VERSION: Final = 1  # of the folder's form; a file that is read by other rules gets another
 _MANIFEST: Final = "archive.json"
+_EXCLUSIONS: Final = "exclusions.json"
 _LOCK: Final = "lock"
 _NEW: Final = ".new"  # ends the name of a file that is not whole yet
 _FILE: Final = re.compile(r"folded=(\d{4}-\d{2}-\d{2})/(\d+)-(\d+)-(\d+)\.parquet")
@@ -130,6 +134,32 @@ class Folder:
         path = folder / f"{shard}-{first}-{last}.parquet"
         _write(path, data)
         return path
+
+    def exclusions(self) -> list[Exclusion]:
+        """Return what was taken out of answers, in the order in which that was done.
+
+        Raises: ArchiveError: the file is damaged, or a newer release wrote it.
+        """
+        path = self.path / _EXCLUSIONS
+        try:
+            records = msgspec.json.decode(path.read_bytes(), type=list[msgspec.Raw])
+            return read_all({str(place): bytes(record) for place, record in enumerate(records)})
+        except FileNotFoundError:
+            return []
+        except (OSError, msgspec.DecodeError, StorageUnavailableError) as error:
+            rule = "cannot be read; perhaps a newer release wrote it: start that release"
+            raise ArchiveError(f"archive.file={path}: {rule}") from error
+
+    def keep_exclusions(self, exclusions: Sequence[Exclusion]) -> None:
+        """Keep *exclusions* beside those of before; none is ever forgotten here."""
+        before = self.exclusions()
+        known = {each.id: each for each in before}
+        for exclusion in exclusions:
+            known[exclusion.id] = latest(known.get(exclusion.id), exclusion)
+        merged = in_order(known.values())
+        if merged != before:
+            text = msgspec.json.format(msgspec.json.encode(merged))
+            _write(self.path / _EXCLUSIONS, text + b"\n")
 
     def prune(self, before: int) -> int:
         """Delete what was folded before epoch day *before*; return the number of files."""

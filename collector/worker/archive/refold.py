@@ -13,14 +13,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from client_sdk.core.epoch import DAY
 from client_sdk.registry.metric import Metric
 
 from ...core.cells import Cell, ends, first_day
 from ...core.entry import AcceptedColumn
-from ...core.errors import ArchiveError, CorruptEntryError
+from ...core.errors import ArchiveError, CorruptEntryError, ExclusionError
+from ...core.exclusions import Exclusion, latest, read_all, to_json
 from ...estimation.tally import (
     Mechanisms,
     pairs_of,
@@ -29,7 +30,7 @@ from ...estimation.tally import (
     tally_entries,
     vector_of,
 )
-from ...storage.protocols import ArchiveQueue, Inspection
+from ...storage.protocols import ArchiveQueue, ExclusionRecords, Inspection
 from ...storage.values import ArchiveProgress
 from .files import Folder, read_rows
 
@@ -191,26 +192,55 @@ def compare(
     )
 
 
+class Restored(NamedTuple):
+    """What was taken over from an archive."""
+
+    added: int  # cells
+    before: int  # cells that had been added before
+    pruned: int  # cells whose epoch is pruned here
+    exclusions: int  # that were not here, or not yet taken back
+
+
 def restore(
-    queue: ArchiveQueue, folder: Folder, metrics: Mapping[bytes, Metric], engine: Engine
-) -> tuple[int, int, int]:
+    queue: ArchiveQueue,
+    records: ExclusionRecords,
+    folder: Folder,
+    metrics: Mapping[bytes, Metric],
+    engine: Engine,
+) -> Restored:
     """Add the tallies of the archive of a lost store to its successor, each once.  Repeatable.
 
-    Returns: the number of cells that were added, of those that had been before, and of those whose
-             epoch was pruned here.
+    Exclusions come first, so that no answer has a report that the lost store left out.
+
     Raises:  ArchiveError: the store is the one that was archived here, so it has counted them.
-             TallyOverflowError: a counter would leave its range; what was added before it stays.
+             ExclusionError: somebody changed one meanwhile; no tally was added.
+            TallyOverflowError: a counter would leave its range; what was added before it stays.
     """
     if queue.bind(folder.name, fresh=False):
         rule = "must not be this store's own: it has counted these reports"
         raise ArchiveError(f"archive={folder.path}: {rule}")
     tallies = tallies_of(folder, metrics, engine)
+    exclusions = _exclude(queue, records, folder.exclusions())
     queue.change_contents()
     try:
         steps = _add(queue, folder.name, tallies)
     finally:
         queue.change_contents()
-    return steps.count(True), steps.count(False), steps.count(None)
+    return Restored(steps.count(True), steps.count(False), steps.count(None), exclusions)
+
+
+def _exclude(
+    queue: ArchiveQueue, records: ExclusionRecords, exclusions: Iterable[Exclusion]
+) -> int:
+    """Write those of *exclusions* that the store has not, or not yet taken back; count them."""
+    stored = queue.exclusions()
+    known = {each.id: each for each in read_all(stored)}
+    new = [each for each in exclusions if latest(known.get(each.id), each) != known.get(each.id)]
+    for exclusion in new:
+        if not records.put(exclusion.id, to_json(exclusion), stored.get(exclusion.id)):
+            rule = "somebody else has changed it meanwhile; run the command again"
+            raise ExclusionError(f"exclusion={exclusion.id}: {rule}")
+    return len(new)
 
 
 def _add(queue: ArchiveQueue, name: str, tallies: Vectors) -> list[bool | None]:

@@ -28,7 +28,7 @@ import msgspec
 
 from ...core.config import is_loopback
 from ...core.deadline import Deadline
-from ...core.errors import CollectorError, ConfigError
+from ...core.errors import CollectorError, ConfigError, unread
 from ...rendering.letters import one_line
 from ...storage.records import FIRING, QUIET, WatchMessage
 from .rules import Channel
@@ -211,8 +211,8 @@ def _secret(path: str) -> str:
     """Return what the file at *path* holds.  Raises ConfigError."""
     try:
         text = Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        raise ConfigError("channel", path, "cannot be read as UTF-8 text") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError("channel", path, unread(error)) from None
     if not text:
         raise ConfigError("channel", path, "is empty")
     return text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ from client_sdk.core.errors import InvalidParameterError, UnknownMetricError
 from client_sdk.registry.metric import Metric
 
 from ...analytics.answer import MEAN
-from ...analytics.rows import SHARE, Row
+from ...analytics.rows import LEFT_OUT, SHARE, Row
 from ...core.catalog import Catalog
 from ...core.cells import MARGIN, ends
 from ...core.errors import CollectorError, PrunedError, QueryError, StorageUnavailableError
@@ -84,6 +85,7 @@ class _Question:
     ) -> None:
         self._watch, self._catalog, self._storage, self._now = watch, catalog, storage, now
         self._metric = catalog.metric(watch.metric)
+        self._left_out: dict[str, None] = {}  # what is to be said of exclusions, in order
         if self._metric.every == ONCE:
             raise QueryError("metric: is reported once, so nothing of it is ever published")
         self._every = period_of(self._metric.every)
@@ -197,7 +199,11 @@ class _Question:
             version=watch.version,
             options=options,
         )
-        return run(plan(query, self._catalog, self._now), self._storage)
+        # Of which version it is asks when a period is whole, not how it was before an exclusion.
+        resolved = replace(plan(query, self._catalog, self._now), is_as_folded=False)
+        answer = run(resolved, self._storage)
+        self._left_out.update(dict.fromkeys(answer.meta.facts.get(LEFT_OUT, ())))
+        return answer
 
     def _no_number(self, rows: Sequence[Row]) -> dict[str, Any]:
         reasons = dict.fromkeys(row.reason for row in rows if row.reason)
@@ -209,7 +215,7 @@ class _Question:
         }
 
     def _said(self, text: str) -> str:
-        return f"{self._metric.title}: {text}"
+        return "; ".join((f"{self._metric.title}: {text}", *self._left_out))
 
 
 def _fields(row: Row, span: Span) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from client_sdk.core.errors import UnknownMetricError
 from client_sdk.privacy.wording import counted
 from client_sdk.registry.metric import Metric
 
-from ...analytics.rows import SHARE, Row
+from ...analytics.rows import LEFT_OUT, SHARE, Row
 from ...analytics.verb import ESTIMATE, load
 from ...core.catalog import Catalog
 from ...core.errors import CollectorError, StorageUnavailableError
@@ -144,6 +144,8 @@ class _Section:
         verb, options = _question(self._metric)
         answer = self._ask(verb, options)
         self._say(f"{counted(answer.meta.n, 'report')}{_settled(answer)}")
+        for text in answer.meta.facts.get(LEFT_OUT, ()):
+            self._say(text)
         self.lines += [f"  {_worded(row)}" for row in answer.rows[:MOST_ITEMS]]
         face = Face(f"m-{self._metric.digest.hex()}", heading=False)
         chart = chart_of(verb, answer.rows, self._metric.title, face, facts=answer.meta.facts)

@@ -24,7 +24,7 @@ from client_sdk.core.epoch import DAY, LENGTHS, ONCE
 
 from ...analytics.verb import ESTIMATE
 from ...core.cells import LAST_VERSION
-from ...core.errors import ConfigError
+from ...core.errors import ConfigError, unread
 
 FALSE_ALARMS: Final = 0.05  # chance of any false alarm in any 365 days, if the file says nothing
 MOST_WATCHES: Final = 1_000  # of one file; each is asked once a day
@@ -126,8 +126,8 @@ def read(path: str) -> Watches:
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise ConfigError("HEARSAY_WATCHES", path, "cannot be read as UTF-8 text") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError("HEARSAY_WATCHES", path, unread(error)) from None
     return parse(text)
 
 

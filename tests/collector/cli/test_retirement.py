@@ -77,7 +77,7 @@ def test_a_key_is_its_owners_alone_and_never_replaced(desk: Desk) -> None:
 
     assert stat.S_IMODE(desk.key.stat().st_mode) == 0o600
     assert again.exit_code == 1
-    assert "exists; a key that is lost or replaced can retire nothing" in again.output
+    assert "is there and stays as it is" in again.output
     assert desk.key.read_text() == secret
     assert secret.strip() not in desk.printed + again.output
 

@@ -16,6 +16,8 @@ from collector.core.cells import (
     RELAYED,
     UNKNOWN,
     Cell,
+    key_in,
+    key_source,
     matches,
     segment_text,
     split_source,
@@ -29,6 +31,8 @@ AGE = registry().metric("age")  # has none
 SOURCES = [
     frozenset(facts) for facts in chain(*(combinations(FACTS, n) for n in range(len(FACTS) + 1)))
 ]
+KEY_SOURCE = key_source("1f2e3d4c5b6a")
+SOURCES += [source | KEY_SOURCE for source in SOURCES]
 SEGMENTS: list[dict[str, str]] = [{}, {"platform": "mac"}, {"platform": "linux"}]
 KNOWN = [source for source in SOURCES if source]
 
@@ -42,6 +46,11 @@ def test_a_text_gives_back_its_source_and_the_text_without_it(
     text = segment_text(metric, segment, source)
 
     assert split_source(text) == (source, segment_text(metric, segment))
+
+
+def test_a_source_names_its_key_or_none() -> None:
+    assert key_in(KEY_SOURCE | {RELAYED}) == "1f2e3d4c5b6a"
+    assert key_in(frozenset({RELAYED, ATTESTED})) is key_in(UNKNOWN) is None
 
 
 def test_every_source_has_tallies_of_its_own() -> None:

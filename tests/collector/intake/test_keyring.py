@@ -10,14 +10,15 @@ import pytest
 
 from client_sdk.core.limits import MAX_DEVICE_BODY, MAX_GATEWAY_BODY
 from collector.core.catalog import Catalog
-from collector.core.credentials import ANALYST, GATEWAY, READ, WRITE, Credential, digest_of
+from collector.core.cells import MOST_KEYS, OTHER_KEYS, Source, key_in, key_source
+from collector.core.credentials import ANALYST, GATEWAY, READ, WRITE, Credential, digest_of, id_of
 from collector.core.errors import (
     QuotaExhaustedError,
     StorageFullError,
     StorageUnavailableError,
     UnauthorizedError,
 )
-from collector.intake.keyring import TRUST_S, Keyring
+from collector.intake.keyring import TRUST_S, Keyring, sources_of
 from tests.support.crowds.uploads import NOON, TODAY, registry
 from tests.support.store.memory_credentials import MemoryCredentials
 
@@ -275,3 +276,49 @@ def test_somebody_can_report_if_a_write_key_is_good(credential: Credential, anyb
     ring = Keyring({}, desk.store, desk.catalog, lambda: desk.now, lambda: desk.seconds)
 
     assert ring.can_anybody_report() is anybody
+
+
+def test_a_grant_says_under_which_name_of_a_key_its_reports_are_kept_apart() -> None:
+    desk = Desk()
+    ring = desk.process()
+
+    assert [key_in(ring.grant(header(key)).source) for key in (KEY, OWN)] == [
+        id_of(digest_of(key)) for key in (KEY, OWN)
+    ]
+
+
+def test_a_new_key_is_kept_apart_as_soon_as_it_is_known_and_a_revoked_one_keeps_its_name() -> None:
+    desk = Desk()
+    ring = desk.process()
+    first = ring.grant(header(KEY)).source
+    desk.store.add("hsw_new", replace(SENDER, quota=None))
+    desk.store.add("hsw_old", replace(SENDER, revoked=True))
+    desk.wait(TRUST_S)
+
+    assert key_in(ring.grant(header("hsw_new")).source) == id_of(digest_of("hsw_new"))
+    assert ring.grant(header(KEY)).source == first
+
+
+def _kept(credentials: dict[bytes, Credential], app: str) -> set[Source]:
+    """Return the sources of all that may report to *app*."""
+    sources = sources_of(credentials)
+    return {source for digest, source in sources.items() if credentials[digest].app in (None, app)}
+
+
+@pytest.mark.parametrize("anywhere", [0, 3, 200])
+def test_an_app_has_few_sources_however_many_keys_there_are(anywhere: int) -> None:
+    keys = {digest_of(f"a{i}"): Credential(WRITE, "a") for i in range(100)}
+    keys |= {digest_of(f"b{i}"): Credential(GATEWAY, "b") for i in range(5)}
+    keys |= {digest_of(f"*{i}"): Credential(WRITE) for i in range(anywhere)}
+    readers = {digest_of("reader"): READER}
+
+    assert MOST_KEYS - 8 <= len(_kept(keys, "a")) <= MOST_KEYS + 1
+    assert key_source(OTHER_KEYS) in _kept(keys, "a")
+    assert 5 <= len(_kept(keys, "b")) <= MOST_KEYS + 1
+    assert sources_of(keys | readers) == sources_of(keys)
+
+
+def test_what_keys_are_called_does_not_depend_on_the_order_in_which_they_were_read() -> None:
+    keys = {digest_of(f"a{i}"): Credential(WRITE, "a") for i in range(100)}
+
+    assert sources_of(dict(reversed(keys.items()))) == sources_of(keys)

@@ -10,7 +10,8 @@ from flask.testing import FlaskClient
 
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.core.wire import Column
-from collector.core.cells import ATTESTED, RELAYED, Cell, split_source
+from collector.core.cells import ATTESTED, RELAYED, key_source, split_source
+from collector.core.credentials import digest_of, id_of
 from collector.core.entry import AcceptedColumn, decode
 from collector.core.errors import (
     ForgottenUploadError,
@@ -33,6 +34,7 @@ from tests.support.crowds.uploads import (
     as_json,
     as_msgpack,
     bearer,
+    cell_under,
     registry,
     upload,
 )
@@ -59,7 +61,7 @@ def test_an_acknowledged_upload_is_in_the_store(
     post(client, as_json(upload([COLUMN])))
 
     (entry,) = storage.entries.values()
-    assert decode(entry) == [AcceptedColumn(Cell(THEME.digest, WEEK, ""), b"\1")]
+    assert decode(entry) == [AcceptedColumn(cell_under(WRITE_KEY, THEME, WEEK), b"\1")]
 
 
 def test_both_encodings_store_the_same(client: FlaskClient, storage: MemoryStorage) -> None:
@@ -183,7 +185,7 @@ def test_under_a_public_key_a_column_is_one_report(
         "rejected": [{"column": 0, "reason": "several_reports", "count": len(payloads)}],
     }
     (entry,) = storage.entries.values()
-    assert decode(entry) == [AcceptedColumn(Cell(THEME.digest, WEEK, ""), b"\1")]
+    assert decode(entry) == [AcceptedColumn(cell_under(WRITE_KEY, THEME, WEEK), b"\1")]
 
 
 def test_under_the_key_of_a_gateway_a_column_is_of_many_devices(
@@ -193,7 +195,7 @@ def test_under_the_key_of_a_gateway_a_column_is_of_many_devices(
 
     assert (answer.status_code, answer.get_json()["accepted"]) == (202, 3)
     (entry,) = storage.entries.values()
-    assert decode(entry) == [AcceptedColumn(Cell(THEME.digest, WEEK, ""), b"\0\1\1")]
+    assert decode(entry) == [AcceptedColumn(cell_under(GATEWAY_KEY, THEME, WEEK), b"\0\1\1")]
 
 
 @pytest.mark.parametrize(("key", "status"), [(WRITE_KEY, 400), (GATEWAY_KEY, 202)])
@@ -362,5 +364,6 @@ def test_what_is_known_of_how_an_upload_came_reaches_the_store_with_its_reports(
 
     assert judgement.sealed is not None
     stored = decode(judgement.sealed.entry)
-    expected = source if len(columns) == 1 else {ATTESTED}
-    assert {split_source(column.cell.segment)[0] for column in stored} == {frozenset(expected)}
+    key = key_source(id_of(digest_of(WRITE_KEY)))
+    expected = key | (source if len(columns) == 1 else {ATTESTED})
+    assert {split_source(column.cell.segment)[0] for column in stored} == {expected}

@@ -22,7 +22,7 @@ from collector.core.errors import StorageUnavailableError
 from collector.intake.capsules import MAX_CAPSULE
 from collector.operations.telemetry.activity import REFUSED
 from collector.web.services import services_of
-from tests.support.crowds.uploads import GATEWAY_KEY, TODAY, as_json, registry, upload
+from tests.support.crowds.uploads import GATEWAY_KEY, TODAY, as_json, facts_of, registry, upload
 from tests.support.sites.capsules import (
     FIELDS,
     HEADERS,
@@ -65,7 +65,7 @@ def problem(response: binary_http.Response) -> dict[str, Any]:
 
 def stored_sources(storage: MemoryStorage) -> list[frozenset[str]]:
     return [
-        split_source(column.cell.segment)[0]
+        facts_of(split_source(column.cell.segment)[0])
         for entry in storage.entries.values()
         for column in decode(entry)
     ]

@@ -22,7 +22,15 @@ from collector.intake.wire import decode as decode_upload
 from collector.issuer.keys import IssuerKeys, make_keys, write_keys
 from collector.storage.records import UPLOADS_SENT
 from collector.storage.redis import SEEN_DAYS
-from tests.support.crowds.uploads import GATEWAY_KEY, TODAY, WRITE_KEY, as_json, registry, upload
+from tests.support.crowds.uploads import (
+    GATEWAY_KEY,
+    TODAY,
+    WRITE_KEY,
+    as_json,
+    facts_of,
+    registry,
+    upload,
+)
 from tests.support.device.issuing import NAME, keys_from, token_by
 from tests.support.sites.capsules import FIELDS, Keys, carried, opened, sealed, upload_request
 from tests.support.sites.capsules import make_keys as make_capsule_keys
@@ -91,7 +99,7 @@ def spend(
 
 def sources(storage: MemoryStorage) -> list[frozenset[str]]:
     return [
-        split_source(column.cell.segment)[0]
+        facts_of(split_source(column.cell.segment)[0])
         for entry in storage.entries.values()
         for column in decode(entry)
     ]

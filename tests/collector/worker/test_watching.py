@@ -13,7 +13,7 @@ from benchmarks.accuracy.poisoning import BEST, fakes_of
 from client_sdk.core.epoch import epoch_label, epoch_of
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
-from collector.core.cells import Cell
+from collector.core.cells import Cell, key_source, segment_text
 from collector.core.errors import StorageUnavailableError
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
@@ -176,3 +176,29 @@ def test_a_metric_whose_check_fails_keeps_no_other_from_being_looked_at(
     assert [one.getMessage() for one in caplog.records] == [
         f"metric=m: cannot be looked at: {type(error).__name__}: {error}"
     ]
+
+
+def test_a_key_that_begins_to_differ_is_told_to_operators_and_nothing_is_excluded() -> None:
+    """Its fakes are too few for the checks of all reports together."""
+    storage, kept = MemoryStorage(), MemorySuspicions()
+    draw = np.random.default_rng(7)
+    channel: Any = METRIC.mechanism
+    p, q = float(channel.channel.p), float(channel.channel.q)
+    for back in range(8, 0, -1):
+        for key in ("aaaaaaaaaaaa", "bbbbbbbbbbbb"):
+            fakes = 600 if back == 1 and key == "bbbbbbbbbbbb" else 0
+            held = draw.multinomial(N - fakes, np.full(ITEMS, 1 / ITEMS))
+            tally = draw.binomial(held, p) + draw.binomial(N - fakes - held, q)
+            tally += draw.binomial(fakes, q, ITEMS)
+            tally[TARGET] += fakes
+            cell = Cell(METRIC.digest, TODAY - back, segment_text(METRIC, {}, key_source(key)))
+            storage.put({cell: list(enumerate([N, *map(int, tally)]))})
+    before = dict(storage.tallied)
+
+    watch(storage, kept).look()
+
+    texts = kept.found[METRIC.digest].sentences[LAST]
+    assert [text for text in texts if text.startswith("key bbbbbbbbbbbb differs from all other")]
+    assert not [text for text in texts if text.startswith("key aaaaaaaaaaaa") and "60" not in text]
+    assert storage.tallied == before
+    assert storage.exclusions() == {}

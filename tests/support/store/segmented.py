@@ -138,6 +138,10 @@ class TallyStore:
         """Return what was deleted: nothing."""
         return {}
 
+    def exclusions(self) -> Mapping[str, bytes]:
+        """Return what was taken out: nothing."""
+        return {}
+
 
 def members(
     held: Held, names: Sequence[str], rows: Iterable[Sequence[str]]

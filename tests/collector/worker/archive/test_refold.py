@@ -19,6 +19,7 @@ from collector.core.errors import ArchiveError
 from collector.demo.embedded import EmbeddedStore
 from collector.storage.connect import connect
 from collector.storage.connection import Connection
+from collector.storage.documents import RedisExclusions
 from collector.storage.keys import Keys
 from collector.storage.preparation import generation_of
 from collector.storage.redis import RedisStorage
@@ -115,21 +116,24 @@ def test_a_lost_store_is_restored_into_its_successor_once(
     desk.work(desk.plain)
 
     before = str(generation_of(desk.server, desk.keys))
-    first = restore(desk.queue, Folder(desk.path), METRICS, in_this_process)
+    records = RedisExclusions(desk.server, desk.keys.prefix)
+    first = restore(desk.queue, records, Folder(desk.path), METRICS, in_this_process)
     assert (
         str(generation_of(desk.server, desk.keys)) != before
     )  # so no answer from before is given again
-    again = restore(desk.queue, Folder(desk.path), METRICS, in_this_process)
+    again = restore(desk.queue, records, Folder(desk.path), METRICS, in_this_process)
 
-    assert (first, again) == ((len(archived), 0, 0), (0, len(archived), 0))
+    assert (first, again) == ((len(archived), 0, 0, 0), (0, len(archived), 0, 0))
     assert sum(one.folded.reports for one in desk.storage.counters()) == 3 * 70
     assert list(fsck(desk.inspection, METRICS)) == []
 
 
 def test_a_store_that_is_alive_is_not_restored(desk: Desk) -> None:
     """Everything in it would be counted twice."""
+    records = RedisExclusions(desk.server, desk.keys.prefix)
+
     with pytest.raises(ArchiveError, match="has counted these reports"):
-        restore(desk.queue, Folder(desk.path), METRICS, in_this_process)
+        restore(desk.queue, records, Folder(desk.path), METRICS, in_this_process)
 
 
 def test_a_cell_is_judged_only_if_the_archive_must_hold_all_of_it() -> None:

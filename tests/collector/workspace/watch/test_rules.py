@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -65,8 +66,17 @@ def test_a_channel_of_this_network_may_be_plain() -> None:
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: object) -> None:
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="cannot be read: No such file or directory"):
         read(f"{tmp_path}/none")
+
+
+def test_a_file_of_other_bytes_is_refused_without_them(tmp_path: Path) -> None:
+    path = tmp_path / "watches.toml"
+    path.write_bytes(b"\xff canary")
+
+    with pytest.raises(ConfigError, match="cannot be read as UTF-8 text") as refused:
+        read(str(path))
+    assert "canary" not in str(refused.value)
 
 
 def test_the_rates_of_all_watches_add_up_to_the_rate_of_the_file() -> None:

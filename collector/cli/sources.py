@@ -1,0 +1,133 @@
+"""``hearsay sources``: what came under which key, and a mean that no few keys can move far."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from client_sdk.privacy.wording import counted
+
+from ..core.config import Config
+from ..core.text_tables import table_lines
+from ..estimation.precision import ALPHA
+from .root import explained, json_option, main
+
+if TYPE_CHECKING:
+    from ..query import Answer
+    from ..query.sources import SourceReports, Trimmed
+
+
+@main.command()
+@click.argument("metric")
+@click.option("--from", "first", help="First day, such as 2026-01-31; needs --to.")
+@click.option("--to", "last", help="Last day; needs --from. The last 30 days by default.")
+@click.option(
+    "--trim", type=float,
+    help="Part of the sources, such as 0.1, that a second mean leaves out at each end.",
+)  # fmt: skip
+@click.option("--alpha", type=float, default=ALPHA, show_default=True, help="1 - level.")
+@json_option
+@explained
+def sources(
+    metric: str,
+    first: str | None,
+    last: str | None,
+    trim: float | None,
+    alpha: float,
+    as_json: bool,
+) -> None:
+    """Tell what came of METRIC under which key; with --trim also a mean that no few keys move far.
+
+    Beside the answers, never in place of one: a trimmed mean is another number.
+    """
+    from ..core.catalog import Catalog
+    from ..query import plan, read, run
+    from ..query.reading import without_pruned
+    from ..query.sources import by_source
+    from ..storage.connect import connect_reader
+
+    if (first is None) != (last is None):
+        raise click.UsageError("--from and --to go together")
+    config = Config.from_env()
+    store, catalog = connect_reader(config), Catalog.from_files(config.registry_paths)
+    question: dict[str, Any] = {"metrics": [metric], "alpha": alpha}
+    if first is not None:
+        question["date_range"] = [first, last]
+    domain = catalog.metric(metric).domain
+    if domain.numbers and not domain.labels:
+        question["verb"] = "mean"
+    planned = plan(read(json.dumps(question).encode()), catalog, time.time())
+    resolved = without_pruned(planned, store)
+    reports = by_source(resolved, store)
+    mean = None if trim is None else reports.trimmed(trim, alpha)
+    answer = None if mean is None else run(resolved, store)
+    if as_json:
+        click.echo(json.dumps(_document(reports, answer, mean)))
+        return
+    for line in _lines(reports, answer, mean):
+        click.echo(line)
+
+
+def _document(
+    reports: SourceReports, answer: Answer | None, mean: Trimmed | None
+) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "metric": reports.metric.address,
+        "n": reports.n,
+        "sources": {name: part.n for name, part in reports.by_source.items()},
+        "notes": list(reports.notes),
+    }
+    if mean is not None and answer is not None:
+        rows = [
+            dict(zip(("item", "value", "ci_low", "ci_high"), (name, *numbers), strict=True))
+            for name, numbers in _numbers(reports, mean).items()
+        ]
+        document["trimmed"] = {"dropped": mean.dropped, "of": mean.of, "rows": rows}
+        document["estimate"] = [
+            {"item": row.item, "value": row.value, "ci_low": row.ci_low, "ci_high": row.ci_high}
+            for row in answer.rows
+        ]
+    return document
+
+
+def _lines(reports: SourceReports, answer: Answer | None, mean: Trimmed | None) -> Iterator[str]:
+    apart = f"{len(reports.apart)} of them with enough to be held against each other"
+    total, kinds = counted(reports.n, "report"), counted(len(reports.by_source), "source")
+    yield f"{reports.metric.address}: {total} of {kinds}, {apart}"
+    yield from reports.notes
+    parts = reports.by_source.items()
+    if not parts:
+        return
+    rows = [(name, f"{part.n:,}", f"{100 * part.n / reports.n:.1f} %") for name, part in parts]
+    yield from table_lines([("key", "reports", "of all"), *rows], "<>>")
+    if mean is None or answer is None:
+        return
+    yield ""
+    numbers = _numbers(reports, mean)
+    heads = ("item", "estimate", "from", "to", "trimmed", "from", "to")
+    cells = [
+        (row.item, *map(_shown, (row.value, row.ci_low, row.ci_high, *numbers[row.item])))
+        for row in answer.rows
+        if row.item in numbers
+    ]
+    yield from table_lines([heads, *cells], "<>>>>>>")
+    dropped = mean.dropped
+    yield (
+        f"trimmed: without the {dropped} lowest and {dropped} highest of {mean.of} sources, item by"
+        f" item; {dropped} wrong sources cannot move it beyond the others, {dropped + 1} can move"
+        " it anywhere"
+    )
+    yield "each source counts alike there: where keys differ, it is another number, and no answer"
+
+
+def _numbers(reports: SourceReports, mean: Trimmed) -> Mapping[str, tuple[float, float, float]]:
+    columns = mean.values.tolist(), mean.low.tolist(), mean.high.tolist()
+    return dict(zip(reports.names, zip(*columns, strict=True), strict=True))
+
+
+def _shown(number: float | None) -> str:
+    return "" if number is None else f"{number:.4g}"

@@ -1,0 +1,289 @@
+"""What operators have taken out of answers: left out while tallies are read, and listed.
+
+A version that devices declare is left out as a filter on that dimension would.  A key is left out
+by the rule of small sources, so that no difference of two answers tells of a few reports whose they
+are.  In each *place*, which is an epoch, a segment and a way of coming of a metric, every key is a
+source, and what came under no known key is one.  Sources with fewer than LEAST reports there are
+together one; if they are still fewer than LEAST, the smallest of the others joins them.  Whatever
+is taken out of a place is whole such sources: LEAST reports or more, or all that there are.  What
+is together depends on the place alone and not on what is excluded, so what several exclusions
+leave out is one union.
+
+A question about a key takes, place by place, just what an exclusion of that key would take out, and
+a question without a key the rest.  So whatever is asked, with whatever excluded, answers differ by
+whole such sources.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Final, NamedTuple, TypeAlias
+
+from client_sdk.core.epoch import ONCE, epoch_label
+from client_sdk.privacy.wording import counted
+from client_sdk.registry.metric import Metric
+
+from ..core.cells import SOURCE, Cell, Source, key_in, key_source, split_source, values_in
+from ..core.errors import QueryError
+from ..core.exclusions import KEY, VERSION, Exclusion
+from ..estimation.tally import merge_cells, reports_of
+
+LEAST: Final = 100  # reports of a source in a place, below which it is together with others
+_PLACES_KEPT: Final = 16_384  # texts of segments that are taken apart; some 500 bytes each
+MOST_WAITING: Final = 64 * 1024 * 1024  # bytes of vectors that wait until their place is counted
+
+Place: TypeAlias = tuple[int, str, Source]  # epoch, segment, and facts beside the key
+
+
+class Excluded(NamedTuple):
+    """The exclusions that a question meets, each once."""
+
+    applied: tuple[Exclusion, ...] = ()
+    later: tuple[Exclusion, ...] = ()  # not applied: a version was asked for, which never changes
+
+
+class Selection(NamedTuple):
+    """A filter of a question: what came under *keys* is wanted alone, or all but that."""
+
+    keys: frozenset[str]
+    is_wanted: bool
+
+
+def together(counts: Mapping[str | None, int]) -> frozenset[str | None]:
+    """Return the sources of a place that are together one, by the reports of each."""
+    ordered = sorted(counts, key=lambda source: (counts[source], source or ""))
+    small = [source for source in ordered if counts[source] < LEAST]
+    total, rest = sum(counts[source] for source in small), ordered[len(small) :]
+    if small and total < LEAST and rest:
+        small.append(rest[0])
+    return frozenset(small)
+
+
+def taken_out(counts: Mapping[str | None, int], keys: Iterable[str]) -> frozenset[str | None]:
+    """Return the sources of a place that go where *keys* are excluded."""
+    gone = frozenset(key for key in keys if key in counts)
+    small = together(counts)
+    return gone | small if gone & small else gone
+
+
+NOTHING: Final = Excluded()
+
+
+class Gone(NamedTuple):
+    """How many reports exclusions have taken out, and how many of these only went along."""
+
+    reports: int
+    along: int
+
+
+class Sieve:
+    """Lets the tallies of a metric pass that no exclusion takes out; counts those that it does."""
+
+    def __init__(
+        self,
+        exclusions: Iterable[Exclusion],
+        metric: Metric,
+        cells: Iterable[Cell],
+        most: int = MOST_WAITING,
+    ) -> None:
+        """Heed those of *exclusions* that are of *metric*.
+
+        Args: cells: all that will be passed.  most: bytes of vectors that may wait.
+        """
+        self._width, self._most = metric.mechanism.tally_size, most
+        mine = [exclusion for exclusion in exclusions if exclusion.covers(metric)]
+        self._keys = [(each.epochs(metric), each.name) for each in mine if each.by == KEY]
+        self._versions = [(each.epochs(metric), each.name) for each in mine if each.by == VERSION]
+        self._keys_of: dict[int, frozenset[str]] = {}
+        self._present: dict[Place, set[str]] = defaultdict(set)  # of a place the excluded keys
+        for cell in cells if self._keys else ():
+            place, key = place_of(cell)
+            if key in self._excluded_keys(cell.epoch):
+                self._present[place].add(key)
+        self._counts: dict[Place, dict[str | None, int]] = defaultdict(lambda: defaultdict(int))
+        self._waiting: list[tuple[Cell, bytes]] = []
+        self._size = 0
+        # Cells that were taken out, their reports, and whether these only went along with a key.
+        self.left_out: list[tuple[Cell, int, bool]] = []
+
+    def passes(self, cell: Cell, vector: bytes, wanted: bool) -> bool:
+        """Return whether *cell* is surely not taken out; those in doubt are in :meth:`rest`.
+
+        Args: wanted: whether the question is about it; if not, it only counts in its place.
+        """
+        if self._has_version(cell):
+            if wanted:
+                self.left_out.append((cell, reports_of(vector), False))
+            return False
+        if not self._excluded_keys(cell.epoch):
+            return wanted
+        place, key = place_of(cell)
+        if not (present := self._present.get(place)):
+            return wanted
+        counts = self._counts[place]
+        counts[key] += reports_of(vector)
+        if key in present:
+            if wanted:
+                self.left_out.append((cell, reports_of(vector), False))
+            return False
+        if all(counts.get(source, 0) >= LEAST for source in (key, *present)):
+            return wanted  # neither it nor an excluded key is together with others
+        if wanted:
+            self._waiting.append((cell, vector))
+            self._size += len(vector)
+            if self._size > self._most:
+                self._add_up()
+        return False
+
+    def _add_up(self) -> None:
+        """Add up over shards what waits.  Raises QueryError: it is too much all the same."""
+        self._waiting = merge_cells(self._waiting, self._width)
+        self._size = sum(len(vector) for _, vector in self._waiting)
+        if self._size > self._most // 2:  # or the next ones would be added up one by one
+            rule = "a key is excluded in too many of these epochs to count its reports at once"
+            raise QueryError(f"date_range: {rule}; take a shorter window")
+
+    def rest(self) -> Iterator[tuple[Cell, bytes]]:
+        """Yield what was in doubt and stays, once all was given to :meth:`passes`."""
+        gone = {
+            place: taken_out(counts, self._excluded_keys(place[0]))
+            for place, counts in self._counts.items()
+        }
+        for cell, vector in self._waiting:
+            place, key = place_of(cell)
+            if key in gone[place]:
+                self.left_out.append((cell, reports_of(vector), True))
+            else:
+                yield cell, vector
+
+    def _excluded_keys(self, epoch: int) -> frozenset[str]:
+        keys = self._keys_of.get(epoch)
+        if keys is None:
+            keys = frozenset(name for epochs, name in self._keys if epoch in epochs)
+            self._keys_of[epoch] = keys
+        return keys
+
+    def _has_version(self, cell: Cell) -> bool:
+        if not self._versions:
+            return False
+        version = values_in(cell.segment).get(VERSION)
+        return any(version == name and cell.epoch in epochs for epochs, name in self._versions)
+
+
+class KeySieve:
+    """Does as ``Sieve`` for a question about keys, whose places wait until all is counted."""
+
+    def __init__(
+        self,
+        exclusions: Iterable[Exclusion],
+        metric: Metric,
+        cells: Iterable[Cell],
+        selections: Sequence[Selection],
+    ) -> None:
+        """Heed *exclusions* and *selections*.  *cells* are all that will be passed."""
+        self._exclusions = Sieve(exclusions, metric, cells)
+        self._selections = selections
+        self._counts: dict[Place, dict[str | None, int]] = defaultdict(lambda: defaultdict(int))
+        self._waiting: list[tuple[Cell, bytes]] = []
+        self._size = 0
+        self.left_out: list[tuple[Cell, int, bool]] = []
+
+    def passes(self, cell: Cell, vector: bytes, wanted: bool) -> bool:
+        """Count *cell*; whether it is wanted is in :meth:`rest`.  Raises QueryError: too many."""
+        place, key = place_of(cell)
+        self._counts[place][key] += reports_of(vector)
+        if wanted:
+            self._size += len(vector)
+            if self._size > MOST_WAITING:
+                rule = f"has too many tallies to be asked about keys by {SOURCE}"
+                raise QueryError(f"date_range: {rule}; take a shorter window")
+            self._waiting.append((cell, vector))
+        else:
+            self._exclusions.passes(cell, vector, wanted=False)
+        return False
+
+    def rest(self) -> Iterator[tuple[Cell, bytes]]:
+        """Yield what is wanted and not taken out, once all was given to :meth:`passes`."""
+        taken = {
+            place: [taken_out(counts, selection.keys) for selection in self._selections]
+            for place, counts in self._counts.items()
+        }
+        for cell, vector in self._waiting:
+            place, key = place_of(cell)
+            of_each = zip(self._selections, taken[place], strict=True)
+            is_selected = all((key in sources) == each.is_wanted for each, sources in of_each)
+            if self._exclusions.passes(cell, vector, wanted=is_selected):
+                yield cell, vector
+        yield from self._exclusions.rest()
+        self.left_out = self._exclusions.left_out
+
+
+@lru_cache(maxsize=_PLACES_KEPT)
+def _parted(text: str) -> tuple[str, Source, str | None]:
+    """Return of a stored segment *text* the segment, the facts beside the key, and the key."""
+    source, segment = split_source(text)
+    key = key_in(source)
+    return segment, source if key is None else source - key_source(key), key
+
+
+def place_of(cell: Cell) -> tuple[Place, str | None]:
+    """Return the place of *cell*, and the name of its key."""
+    segment, facts, key = _parted(cell.segment)
+    return (cell.epoch, segment, facts), key
+
+
+def met(
+    exclusions: Sequence[Exclusion], readings: Iterable[tuple[Metric, Sequence[int]]]
+) -> tuple[Exclusion, ...]:
+    """Return those of *exclusions* in force that meet a metric and epochs that are read."""
+    wanted = list(readings)
+    return tuple(
+        exclusion
+        for exclusion in exclusions
+        if any(meets(exclusion, metric, epochs) for metric, epochs in wanted)
+    )
+
+
+def meets(exclusion: Exclusion, metric: Metric, epochs: Sequence[int]) -> bool:
+    """Return whether *exclusion* takes something out of *epochs* of *metric*, if it is there."""
+    if not exclusion.covers(metric) or not epochs:
+        return False
+    is_of_all = exclusion.by == VERSION and not exclusion.metrics  # that have the version
+    if is_of_all and exclusion.name not in metric.segments.get(VERSION, ()):
+        return False
+    span = exclusion.epochs(metric)
+    first = next((epoch for epoch in epochs if epoch >= span.start), None)
+    return first is not None and first < span.stop
+
+
+def sentences(excluded: Excluded, metric: Metric, epochs: Sequence[int], gone: Gone) -> list[str]:
+    """Return what an answer says of the exclusions that *epochs* of *metric* meet."""
+    said = []
+    for exclusion in excluded.applied:
+        if meets(exclusion, metric, epochs):
+            said.append(f"{_named(exclusion, metric)} are left out: {_reason(exclusion)}")
+    if said:
+        # How many are of other keys is not told: it would tell how few are of the excluded one.
+        rule = f", some of other keys, as fewer than {LEAST} of a key would single somebody out"
+        total = counted(gone.reports, "report")
+        said.append(f"{metric.address}: {total} left out by exclusions{rule if gone.along else ''}")
+    for exclusion in excluded.later:
+        if meets(exclusion, metric, epochs):
+            rule = "are in this version, which stays as it was, and left out where none is named"
+            said.append(f"{_named(exclusion, metric)} {rule}: {_reason(exclusion)}")
+    return said
+
+
+def _named(exclusion: Exclusion, metric: Metric) -> str:
+    span = exclusion.epochs(metric)
+    ends = dict.fromkeys(epoch_label(metric.every, epoch) for epoch in (span[0], span[-1]))
+    when = "" if metric.every == ONCE else f" of {' to '.join(ends)}"
+    return f"{metric.address}: reports of {exclusion.source}{when}"
+
+
+def _reason(exclusion: Exclusion) -> str:
+    day = datetime.fromtimestamp(exclusion.at, UTC).date()
+    return f"{exclusion.because} ({exclusion.author}, {day}, exclusion {exclusion.id})"

@@ -1,0 +1,277 @@
+"""Take a source out of all answers, and put it back: what is checked before a record is written.
+
+A command that cannot be meant is refused, and changes nothing.  What it would do is counted from
+the tallies first, so that an operator sees it before anybody else does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, Literal, NamedTuple, Protocol
+
+import msgspec
+from msgspec import structs
+
+from client_sdk.core.epoch import ONCE, epoch_label
+from client_sdk.registry.metric import Metric
+
+from ..core.catalog import Catalog
+from ..core.cells import OTHER_KEYS, key_in, split_source
+from ..core.errors import ExclusionError
+from ..core.exclusions import (
+    KEY,
+    MAX_AUTHOR,
+    MAX_REASON,
+    MOST,
+    VERSION,
+    Exclusion,
+    Inclusion,
+    checked_words,
+    read_all,
+    to_json,
+)
+from ..estimation.tally import reports_of
+from ..storage.protocols import ExclusionRecords, TallyStore
+from ..storage.values import COUNTER_SIZE, Health
+from .exclusions import Gone, Sieve
+from .reading import require_affordable, require_few_indexes
+from .window import day_of_text
+
+_ID_DIGITS: Final = 8
+
+
+class Store(TallyStore, Protocol):
+    """The tallies, and the clock of where they are."""
+
+    def health(self) -> Health:
+        """Return what the servers say of themselves."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What an operator wants taken out.  Days are dates; without any it is of what is asked once.
+
+    Without metrics it is of all that the catalog knows.
+    """
+
+    by: Literal["key", "version"]
+    name: str
+    because: str
+    author: str
+    metrics: tuple[str, ...] = ()
+    first: str = ""
+    last: str = ""
+
+
+class Effect(NamedTuple):
+    """What an exclusion does to a metric, counted in its tallies as they are now."""
+
+    metric: Metric
+    first: str  # labels of the first and the last whole epoch
+    last: str
+    gone: Gone
+    of: int  # reports in these epochs
+    unknown: int = 0  # of these, those whose key nobody knows
+    others: int = 0  # of these, those of the keys that are not kept apart, if it is of another
+
+
+def clock_of(store: Store) -> int:
+    """Return the Unix time of the store, the latest of its servers: no operator's clock counts.
+
+    Raises: ExclusionError: no server tells it.
+    """
+    times = store.health().times
+    if not times:
+        raise ExclusionError("clock: the store does not tell its time, so no day can be checked")
+    return int(max(times))
+
+
+def proposed(
+    wish: Wish, catalog: Catalog, store: Store, keys: Collection[str]
+) -> tuple[Exclusion, list[Effect]]:
+    """Return the exclusion that *wish* asks for, and what it would do; nothing is written.
+
+    Args:   keys: names of the keys that there are or were.
+    Raises: ExclusionError: it cannot be meant, or what is stored cannot be parted.
+            UnknownMetricError, QueryError: too many epochs at once.
+    """
+    now = clock_of(store)
+    first, last = _days(wish, now)
+    exclusion = Exclusion(
+        id="",
+        by=wish.by,
+        name=wish.name,
+        metrics=_addresses(wish, catalog),
+        first=first,
+        last=last,
+        author=checked_words("author", wish.author, MAX_AUTHOR),
+        because=checked_words("because", wish.because, MAX_REASON),
+        at=now,
+    )
+    alike = [each for each in read_all(store.exclusions()) if _what(each) == _what(exclusion)]
+    for each in alike:
+        if each.included is None:
+            raise ExclusionError(f"{wish.by}={wish.name}: is excluded there already, by {each.id}")
+    exclusion = structs.replace(exclusion, id=_id(exclusion, len(alike)))
+    metrics = list(_metrics(exclusion, catalog))
+    effects = [_effect(exclusion, metric, catalog, store) for metric in metrics]
+    if not any(effect.gone.reports for effect in effects):
+        raise ExclusionError(f"{wish.by}={wish.name}: {_absent(wish, catalog, keys, effects)}")
+    return exclusion, [each for each in effects if each.gone.reports or each.unknown or each.others]
+
+
+def exclude(exclusion: Exclusion, store: Store, records: ExclusionRecords) -> None:
+    """Write what was proposed.  Raises ExclusionError: there are as many as there may be."""
+    if len(store.exclusions()) >= MOST:
+        raise ExclusionError(f"exclusions: there are {MOST} already, which is the most")
+    if not records.put(exclusion.id, to_json(exclusion)):
+        raise ExclusionError(f"id={exclusion.id}: is taken; run the command again")
+
+
+def include(
+    name: str, because: str, author: str, store: Store, records: ExclusionRecords
+) -> Exclusion:
+    """Take the exclusion *name* back.  Raises ExclusionError: there is none in force."""
+    stored = store.exclusions()
+    if name not in stored:
+        raise ExclusionError("id: is of no exclusion; hearsay exclusions lists them")
+    (exclusion,) = read_all({name: stored[name]})
+    if exclusion.included is not None:
+        raise ExclusionError(f"id={name}: was taken back by {exclusion.included.author} already")
+    back = Inclusion(
+        author=checked_words("author", author, MAX_AUTHOR),
+        because=checked_words("because", because, MAX_REASON),
+        at=clock_of(store),
+    )
+    ended = structs.replace(exclusion, included=back)
+    if not records.put(name, to_json(ended), stored[name]):
+        raise ExclusionError(f"id={name}: somebody else has changed it meanwhile; look again")
+    return ended
+
+
+def _id(exclusion: Exclusion, before: int) -> str:
+    """Return the id of *exclusion*, which so many *before* it were alike.
+
+    It follows from what is taken out, so of two operators who ask for the same at once only one
+    writes it.
+    """
+    text = msgspec.json.encode([*_what(exclusion), before])
+    return hashlib.sha256(text).hexdigest()[:_ID_DIGITS]
+
+
+def _what(exclusion: Exclusion) -> tuple[object, ...]:
+    """Return what an exclusion takes out, whoever made it."""
+    return exclusion.by, exclusion.name, exclusion.metrics, exclusion.first, exclusion.last
+
+
+def _days(wish: Wish, now: int) -> tuple[str, str]:
+    """Return the first and the last day as they are stored."""
+    if not wish.first and not wish.last:
+        return "", ""
+    if not wish.first or not wish.last:
+        raise ExclusionError("from, to: must both be given, or neither for what is asked once")
+    first, last = day_of_text(wish.first, "from"), day_of_text(wish.last, "to")
+    today = datetime.fromtimestamp(now, UTC).date()
+    if first > last:
+        raise ExclusionError(f"from={first}: must not be after {last}")
+    if last > today:
+        rule = f"must not be after {today}, which is today by the store's clock"
+        raise ExclusionError(f"to={last}: {rule}; a key that must report no more is revoked")
+    return first.isoformat(), last.isoformat()
+
+
+def _addresses(wish: Wish, catalog: Catalog) -> tuple[str, ...]:
+    """Return the metrics that are meant, "" for all.
+
+    Those of a version are named one by one: later registries may not list it any more.
+    """
+    if wish.by == VERSION and not wish.metrics:
+        is_once = not wish.first
+        metrics = [
+            metric
+            for metric in catalog
+            if wish.name in metric.segments.get(VERSION, ()) and (metric.every == ONCE) == is_once
+        ]
+    else:
+        metrics = [catalog.metric(name) for name in wish.metrics]
+    return tuple(sorted(set(map(Exclusion.address_of, metrics))))
+
+
+def _metrics(exclusion: Exclusion, catalog: Catalog) -> Iterator[Metric]:
+    """Yield the metrics that *exclusion* can be of.  Raises ExclusionError: one named cannot."""
+    for metric in catalog:
+        named = Exclusion.address_of(metric) in exclusion.metrics
+        if named and (metric.every == ONCE) == bool(exclusion.first):
+            rule = "is asked once, so it has no days: leave out --from and --to"
+            other = f"is asked every {metric.every}: give --from and --to"
+            raise ExclusionError(f"metric={metric.address}: {rule if exclusion.first else other}")
+        has_version = exclusion.name in metric.segments.get(VERSION, ())
+        if named and exclusion.by == VERSION and not has_version:
+            rule = f"does not keep a version {exclusion.name} apart (dimension {VERSION})"
+            raise ExclusionError(f"metric={metric.address}: {rule}")
+        if exclusion.is_meant(metric) and (exclusion.by == KEY or has_version):
+            yield metric
+
+
+def _effect(exclusion: Exclusion, metric: Metric, catalog: Catalog, store: Store) -> Effect:
+    epochs = exclusion.epochs(metric)
+    require_few_indexes(len(epochs), store.shards)
+    total, others, left_out, along = 0, 0, 0, 0
+    unknown = Counter[int]()  # reports under no known key, by epoch
+    has_key = False
+    for definition in catalog.definitions(metric):
+        index = store.index(definition.digest, epochs)
+        width = definition.mechanism.tally_size + 1
+        require_affordable(index.tallies, 1, width)
+        sieve = Sieve([exclusion], metric, index.cells)
+        for cell, vector in store.vectors(index, width):
+            n = reports_of(vector)
+            key = key_in(split_source(cell.segment)[0])
+            total += n
+            others += n if key == OTHER_KEYS else 0
+            unknown[cell.epoch] += n if key is None else 0
+            has_key = has_key or key == exclusion.name
+            sieve.passes(cell, vector[:COUNTER_SIZE], wanted=True)
+        for _ in sieve.rest():
+            pass
+        left_out += sum(n for _, n, _ in sieve.left_out)
+        along += sum(n for _, n, is_along in sieve.left_out if is_along)
+    if exclusion.by == KEY and has_key:
+        _require_known(metric, +unknown)
+    first, last = (epoch_label(metric.every, epoch) for epoch in (epochs[0], epochs[-1]))
+    is_of_key = exclusion.by == KEY
+    nameless = sum(unknown.values()) if is_of_key else 0
+    others = others if is_of_key and exclusion.name != OTHER_KEYS else 0
+    return Effect(metric, first, last, Gone(left_out, along), total, nameless, others)
+
+
+def _require_known(metric: Metric, unknown: Mapping[int, int]) -> None:
+    """Raise ExclusionError if some reports could be of the key, but nobody knows."""
+    if unknown:
+        ends = (epoch_label(metric.every, epoch) for epoch in (min(unknown), max(unknown)))
+        stretch = " to ".join(dict.fromkeys(ends))
+        rule = f"has {sum(unknown.values())} reports of {stretch} whose key is not known: they came"
+        what = "before keys were kept apart, so no key can be parted from them; take other days"
+        raise ExclusionError(f"metric={metric.address}: {rule} {what}")
+
+
+def _absent(wish: Wish, catalog: Catalog, keys: Collection[str], effects: Sequence[Effect]) -> str:
+    """Return why *wish* finds nothing, and what would."""
+    unknown, others = sum(each.unknown for each in effects), sum(each.others for each in effects)
+    if wish.by == VERSION:
+        known = sorted({v for metric in catalog for v in metric.segments.get(VERSION, ())})
+        if wish.name not in known:
+            return f"no metric has it among the values of {VERSION}: {', '.join(known) or 'none'}"
+    elif wish.name not in keys and wish.name != OTHER_KEYS:
+        return "there is no such key; hearsay keys list shows the id of each"
+    elif others:
+        rule = "are of keys that are not kept apart, perhaps of it: exclude the key other"
+        return f"there are no reports of it there, but {others} {rule}"
+    elif unknown:
+        rule = "came before keys were kept apart, so no key can be parted from them"
+        return f"there are no reports of it there, but {unknown} {rule}"
+    return "there are no reports of it that could be taken out there"

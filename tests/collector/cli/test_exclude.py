@@ -1,0 +1,146 @@
+"""What leaves keys out of answers, and tells of keys, on a real store, as an operator types it."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import pytest
+from click.testing import CliRunner, Result
+
+from collector.cli import main
+from collector.core.cells import Cell, key_source, segment_text
+from collector.core.config import VOLATILE
+from collector.core.credentials import digest_of, id_of
+from collector.core.entry import AcceptedColumn, encode
+from collector.demo.embedded import EmbeddedStore
+from collector.storage.connection import Connection
+from collector.storage.redis import RedisStorage
+from collector.storage.values import SealedUpload
+from tests.support.crowds.uploads import WRITE_KEY, registry_text
+from tests.support.store.archives import PAGE, SEALED, Desk
+from tests.support.store.servers import SHARDS, needs_real, own_keys
+
+from .test_cli import ENVIRONMENT
+
+pytestmark = [needs_real, pytest.mark.real]
+
+BAD: Final = "badbadbadbad"
+OWN: Final = id_of(digest_of(WRITE_KEY))
+TODAY: Final = int(time.time()) // 86_400
+
+
+def day(epoch: int) -> str:
+    return (date(1970, 1, 1) + timedelta(days=epoch)).isoformat()
+
+
+class Console:
+    """A store with reports of two keys, yesterday and today, and a shell beside it."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        registry, keys = folder / "metrics.toml", own_keys()
+        registry.write_text(registry_text(), encoding="utf-8")
+        connection = Connection.open(url)
+        self.storage = RedisStorage(connection, keys, VOLATILE)
+        self.storage.prepare()
+        desk = Desk(connection, keys, VOLATILE, folder)
+        for key in (BAD, OWN):
+            for epoch in (TODAY - 1, TODAY):
+                text = segment_text(PAGE, {}, key_source(key))
+                column = AcceptedColumn(Cell(PAGE.digest, epoch, text), bytes(300))
+                self.storage.append_many(
+                    [SealedUpload(secrets.token_bytes(16), SEALED, encode([column]), 300)]
+                )
+        desk.work(self.storage)
+        self.env = {
+            **ENVIRONMENT,
+            "HEARSAY_REGISTRY": str(registry),
+            "HEARSAY_PREFIX": keys.prefix,
+            "HEARSAY_SHARDS": str(SHARDS),
+            "HEARSAY_PROFILE": VOLATILE,
+            "HEARSAY_WRITE_KEY": WRITE_KEY,
+            "REDIS_URL": url,
+        }
+
+    def run(self, *arguments: str) -> Result:
+        return CliRunner().invoke(main, list(arguments), env=self.env)
+
+
+@pytest.fixture
+def console(real_store: EmbeddedStore, tmp_path: Path) -> Iterator[Console]:
+    console = Console(real_store.url, tmp_path)
+    yield console
+    console.storage.destroy()
+
+
+def excluding(*more: str) -> list[str]:
+    days = "--from", day(TODAY - 1), "--to", day(TODAY - 1)
+    return ["exclude", "--key", OWN, *days, "--because", "2.3 counted twice", *more]
+
+
+def test_a_build_was_wrong_for_two_days_and_one_command_repairs_it(console: Console) -> None:
+    tried = console.run(*excluding("--dry-run"))
+    nothing = console.run("exclusions", "--json")
+    done = console.run(*excluding("--author", "ada"))
+    (listed,) = json.loads(console.run("exclusions", "--json").stdout)["exclusions"]
+    back = console.run("include", listed["id"], "--because", "it was right", "--author", "bob")
+    table = console.run("exclusions").stdout
+
+    assert "test/page: 300 of 600 reports" in tried.stdout or "page: 300 of 600" in tried.stdout
+    assert tried.stdout.endswith("nothing was changed\n")
+    assert json.loads(nothing.stdout) == {"exclusions": []}
+    assert f"excluded: key {OWN}, {listed['id']}" in done.stdout
+    assert (listed["first"], listed["because"], listed["author"]) == (
+        day(TODAY - 1), "2.3 counted twice", "ada",
+    )  # fmt: skip
+    assert f"included again: key {OWN}" in back.stdout
+    assert f"{datetime.now(UTC).date()} by bob: it was right" in table
+
+
+def test_a_key_of_the_environment_has_the_id_that_the_list_shows(console: Console) -> None:
+    assert OWN in console.run("keys", "list").stdout
+    assert WRITE_KEY not in console.run("keys", "list").stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "rule"),
+    [
+        (("--version", "2.3"), "give --key or --version"),
+        (("--metric", "nothing"), "nothing"),
+        (("--to", day(TODAY + 3)), "today by the store's clock"),
+        (("--because", ""), "because: must be 1 to 200"),
+    ],
+)
+def test_a_refusal_is_one_line_and_changes_nothing(
+    console: Console, more: tuple[str, ...], rule: str
+) -> None:
+    refused = console.run(*excluding(*more))
+
+    assert refused.exit_code
+    assert rule in refused.output
+    assert "Traceback" not in refused.output
+    assert json.loads(console.run("exclusions", "--json").stdout) == {"exclusions": []}
+
+
+def test_sources_tell_which_key_sent_how_much_and_refuse_to_trim_two(console: Console) -> None:
+    days = "--from", day(TODAY - 1), "--to", day(TODAY)
+    told = console.run("sources", "page", *days)
+    document = json.loads(console.run("sources", "page", *days, "--json").stdout)
+    refused = console.run("sources", "page", *days, "--trim", "0.1")
+    console.run(*excluding())
+    left = json.loads(console.run("sources", "page", *days, "--json").stdout)
+
+    assert told.stdout.splitlines()[1:] == [
+        "key           reports  of all",
+        *(f"{key}      600  50.0 %" for key in sorted((BAD, OWN))),
+    ]
+    assert document["sources"] == {BAD: 600, OWN: 600}
+    assert refused.exit_code
+    assert "trim=0.1: needs 10 sources of 500 reports or more, and there are 2" in refused.output
+    assert left["sources"] == {BAD: 600, OWN: 300}
+    assert any("2.3 counted twice" in note for note in left["notes"])

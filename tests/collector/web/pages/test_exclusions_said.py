@@ -1,0 +1,100 @@
+"""Everything that people are given of a metric with an exclusion says what is left out and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import Final
+
+import pytest
+from flask.testing import FlaskClient
+
+from client_sdk.core.epoch import DAY
+from client_sdk.registry.registry import Registry
+from collector.core.catalog import Catalog
+from collector.core.exclusions import Exclusion, to_json
+from collector.query.release.publish import ReleaseRequest, release
+from collector.workspace.watch.evaluation import evaluate
+from collector.workspace.watch.report import report
+from collector.workspace.watch.rules import parse
+from tests.collector.web.pages.conftest import ONE_METRIC, Visit
+from tests.support.crowds.uploads import NOON, READ_TOKEN, bearer
+from tests.support.device.every_type import registry_text
+from tests.support.sites.watch_states import watch_state
+from tests.support.store.memory_storage import MemoryStorage
+
+TODAY: Final = int(NOON // DAY)
+BECAUSE: Final = "2.3 counted <twice> & more"
+CATALOG: Final = Catalog([Registry.from_text(registry_text())])
+SAID: Final = "reports of key badbadbadbad of 2026-02-23 to 2026-03-04 are left out"
+QUESTION: Final = json.dumps({"metrics": [ONE_METRIC], "date_range": "7d"})
+
+
+@pytest.fixture
+def excluded(filled: MemoryStorage) -> Iterator[MemoryStorage]:
+    """The store of all types, in which a key was excluded, whose reports are not known."""
+    exclusion = Exclusion(
+        id="5f0a91c2", by="key", name="badbadbadbad", first="2026-02-23", last="2026-03-04",
+        author="ada", because=BECAUSE, at=int(NOON),
+    )  # fmt: skip
+    filled.excluded = {exclusion.id: to_json(exclusion)}
+    yield filled
+    filled.excluded = {}
+
+
+@pytest.mark.parametrize(
+    "path", ["/", f"/metric/{ONE_METRIC}", f"/ask?q={QUESTION}", f"/compare?metric={ONE_METRIC}"]
+)
+def test_a_page_says_it_beside_the_numbers_with_markup_as_text(
+    visit: Visit, excluded: MemoryStorage, path: str
+) -> None:
+    text = visit(path).text
+
+    assert SAID in text
+    assert escape(BECAUSE) in text
+    assert BECAUSE not in text
+    excluded.excluded = {}
+    assert SAID not in visit(path).text
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "rows"])
+def test_a_file_says_it(browser: FlaskClient, excluded: MemoryStorage, form: str) -> None:
+    asked_for = {"q": QUESTION, "format": form}
+    body = browser.get("/v1/query", query_string=asked_for, headers=bearer(READ_TOKEN)).text
+
+    assert SAID in body
+    assert "2.3 counted" in body
+
+
+def test_a_weekly_report_says_it(excluded: MemoryStorage) -> None:
+    week = report(CATALOG, excluded, watch_state("set"), NOON)
+
+    assert SAID in week.text
+    assert SAID in week.html
+    assert escape(BECAUSE) in week.html
+
+
+def test_a_watch_says_it_although_it_asks_for_a_version(excluded: MemoryStorage) -> None:
+    (metric,) = (each for each in CATALOG if each.name == "boolean")
+    text = f'[[watch]]\nname = "w"\nmetric = "{metric.name}"\nabove = 0.5\n'
+    watches = parse(text)
+
+    said = evaluate(watches, watches.watch[0], CATALOG, excluded, TODAY - 2, NOON)
+
+    assert SAID in said.text
+
+
+def test_the_sheet_of_a_release_says_it(excluded: MemoryStorage, tmp_path: Path) -> None:
+    days = {"from": "2026-02-25", "to": "2026-03-01"}
+    paths = release(ReleaseRequest("boolean", days), CATALOG, excluded, NOON, tmp_path)
+    before = release(
+        ReleaseRequest("boolean", days | {"version": "0"}), CATALOG, excluded, NOON, tmp_path / "v"
+    )
+
+    sheets = [path.read_text("utf-8") for path in paths if "sheet" in path.name]
+    stayed = [path.read_text("utf-8") for path in before if "sheet" in path.name]
+    assert len(sheets) == len(stayed) == 2
+    assert all(SAID in sheet for sheet in sheets)
+    assert all("stays as it was" in sheet and SAID not in sheet for sheet in stayed)
