@@ -1,22 +1,31 @@
-"""Answers that cannot change any more, kept in the memory of a process."""
+"""What was worked out, kept in the memory of a process: bounded in bytes, and never stale.
+
+Bodies of answers that cannot change any more are kept by what was asked.  Of what can change, pages
+keep answers by the tallies that they rest on, and charts by the rows that they show: ``once`` and
+the pages say how.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
+from fractions import Fraction
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 from client_sdk import __version__
-from client_sdk.registry.metric import Metric
+from client_sdk.core.dataclass import as_dict
+from client_sdk.registry.metric import Metric, Sample
 
 from ..core.config import RelayTerms
 from .plan import Plan
 
-MOST_BYTES: Final = 32 * 1024 * 1024  # of all answers together
-LARGEST: Final = MOST_BYTES // 8  # of one; a longer one is computed each time
+T = TypeVar("T")
+MOST_BYTES: Final = 32 * 1024 * 1024  # of all that one cache keeps
+_PARTS: Final = 8  # entries that fill it; what is longer is computed each time
+LARGEST: Final = MOST_BYTES // _PARTS
 
 _encoder = msgspec.json.Encoder(order="sorted")
 
@@ -47,7 +56,7 @@ def key_of(plan: Plan, form: str, contents: str, relay: RelayTerms) -> bytes | N
     ]
     question = msgspec.structs.replace(plan.query, date_range="")
     declared = relay.operator, str(relay.colluding)
-    parts = [__version__, contents, question, windows, form, plan.notes, declared]
+    parts = [__version__, contents, question, windows, form, plan.notes, declared, plan.excluded]
     return hashlib.sha256(_encoder.encode(parts)).digest()
 
 
@@ -64,29 +73,61 @@ def _published(metric: Metric) -> tuple[Any, ...]:
     return metric.digest.hex(), *words, *limits
 
 
-class Cache:
-    """Bodies by key, the least recently used forgotten first.  Safe among threads."""
+def _plain(value: Any) -> object:
+    """Return *value* as what can be packed.  Raises TypeError of what is no data."""
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, range):
+        return value.start, value.stop, value.step
+    if isinstance(value, Sample):
+        return as_dict(value)
+    raise TypeError(type(value))
 
-    def __init__(self) -> None:
-        self._bodies: OrderedDict[bytes, bytes] = OrderedDict()
-        self._size = 0
+
+_packer = msgspec.msgpack.Encoder(enc_hook=_plain, order="sorted")  # every float exactly
+
+
+def packed(value: object) -> bytes | None:
+    """Return *value* in bytes that only what is equal has; None if it holds what cannot be told.
+
+    That is a function, an integer of more than 64 bits, or text that is no text.
+    """
+    try:
+        return _packer.encode(value)
+    except (OverflowError, TypeError, ValueError):
+        return None
+
+
+class Cache(Generic[T]):
+    """Values by key, the least recently used forgotten first.  Safe among threads."""
+
+    def __init__(self, most: int = MOST_BYTES) -> None:
+        """Keep *most* bytes, and no entry of more than an eighth of them."""
+        self._entries: OrderedDict[bytes, tuple[T, int]] = OrderedDict()
+        self._most, self._size = most, 0
         self._lock = Lock()
 
-    def get(self, key: bytes | None) -> bytes | None:
-        """Return the body kept under *key*, or None."""
-        with self._lock:
-            if key is None or key not in self._bodies:
-                return None
-            self._bodies.move_to_end(key)
-            return self._bodies[key]
+    @property
+    def size(self) -> int:
+        """Bytes of all that is kept."""
+        return self._size
 
-    def put(self, key: bytes | None, body: bytes) -> None:
-        """Keep *body* under *key*; nothing where it is None or the body is long."""
-        if key is None or len(body) > LARGEST:
+    def get(self, key: bytes | None) -> T | None:
+        """Return the value kept under *key*, or None."""
+        with self._lock:
+            if key is None or key not in self._entries:
+                return None
+            self._entries.move_to_end(key)
+            return self._entries[key][0]
+
+    def put(self, key: bytes | None, value: T, size: int) -> None:
+        """Keep *value*, of *size* bytes, under *key*; not where it is None or the value is long."""
+        if key is None or size > self._most // _PARTS:
             return
         with self._lock:
-            self._size += len(body) - len(self._bodies.pop(key, b""))
-            self._bodies[key] = body
-            while self._size > MOST_BYTES:
-                _, forgotten = self._bodies.popitem(last=False)
-                self._size -= len(forgotten)
+            _, before = self._entries.pop(key, (None, 0))
+            self._size += size - before
+            self._entries[key] = value, size
+            while self._size > self._most:
+                _, (_, forgotten) = self._entries.popitem(last=False)
+                self._size -= forgotten

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
@@ -10,10 +11,12 @@ from typing import Any, Final
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from msgspec import structs
 
-from collector.core.cells import LAST_VERSION
+from collector.core.cells import LAST_VERSION, Cell, key_source, segment_text
 from collector.core.config import RelayTerms
 from collector.core.credentials import ANALYST, READ, Credential, digest_of
+from collector.core.exclusions import Exclusion, Inclusion, to_json
 from collector.query import cache
 from collector.query.cache import Cache
 from collector.storage.values import Index
@@ -25,6 +28,7 @@ from tests.support.store.memory_storage import MemoryStorage
 
 PAGE: Final = registry().metric("page")
 CLOSED: Final = {"metrics": ["page"], "date_range": JANUARY}
+HEADERS: Final = {**bearer(READ_TOKEN), "Accept": "text/html,application/json"}
 RUNNING: Final = {"metrics": ["page"], "date_range": "30d"}
 
 
@@ -72,6 +76,62 @@ def test_what_a_browser_keeps_ends_with_what_was_declared_of_the_relay(
 
     assert tags[0] == tags[2]
     assert len(set(tags)) == 3
+
+
+BAD: Final = "badbadbadbad"
+GONE: Final = Exclusion(
+    id="5f0a91c2", by="key", name=BAD, first=JANUARY[0], last=JANUARY[1],
+    author="ada", because="2.3 counted twice", at=1,
+)  # fmt: skip
+
+
+def with_keys(storage: MemoryStorage) -> None:
+    """Put in reports of two keys, of a window that is closed."""
+    for key, n in ((BAD, 300), ("goodgoodgood", 500)):
+        text = segment_text(PAGE, {"platform": "mac"}, key_source(key))
+        storage.put({Cell(PAGE.digest, JANUARY_5, text): [(0, n), (1, n)]})
+
+
+QUERY: Final = {"q": json.dumps({"metrics": ["page"], "date_range": JANUARY})}
+OF_COMPARE: Final = {"metric": "page", "from": JANUARY[0], "to": JANUARY[1]}
+
+
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        ("/v1/query", QUERY),
+        ("/ask", QUERY),
+        ("/metric/page", {"range": "91d"}),
+        ("/compare", OF_COMPARE),
+    ],
+)
+def test_every_process_heeds_an_exclusion_at_once_and_its_end(
+    make_app: MakeApp, storage: CountingStorage, path: str, asked: dict[str, str]
+) -> None:
+    """Each keeps answers, pages and charts; whichever was asked before, none gives an old one."""
+    with_keys(storage)
+    clients = [make_app().test_client() for _ in range(2)]
+    taken_back = structs.replace(GONE, included=Inclusion("bob", "it was right", 2))
+
+    def ask() -> list[tuple[str | None, str]]:
+        answers = [client.get(path, query_string=asked, headers=HEADERS) for client in clients * 2]
+        assert {answer.status_code for answer in answers} == {200}
+        assert len({answer.text for answer in answers}) == 1
+        return [(answer.headers.get("ETag"), answer.text) for answer in answers]
+
+    before = ask()
+    storage.excluded = {GONE.id: to_json(GONE)}
+    excluded = ask()
+    storage.excluded = {GONE.id: to_json(taken_back)}
+
+    assert ask() == before
+    assert BAD not in before[0][1]
+    assert f"key {BAD}" in excluded[0][1]
+    assert before[0][0] is None or before[0][0] != excluded[0][0]
+    tag = {**HEADERS, "If-None-Match": before[0][0] or '"x"'}
+    storage.excluded = {GONE.id: to_json(GONE)}
+    again = clients[0].get(path, query_string=asked, headers=tag)
+    assert (again.status_code, again.text) == (200, excluded[0][1])
 
 
 def test_a_window_that_can_still_change_is_read_each_time(
@@ -221,32 +281,32 @@ def test_a_refusal_is_not_kept(client: FlaskClient) -> None:
 
 def test_the_least_recently_used_answers_are_forgotten_first() -> None:
     """And all of them together are never more than the limit."""
-    kept, whole = Cache(), bytes(cache.LARGEST)
+    kept, whole = Cache[bytes](), bytes(cache.LARGEST)
     most = cache.MOST_BYTES // cache.LARGEST
 
     for number in range(most):
-        kept.put(bytes([number]), whole)
+        kept.put(bytes([number]), whole, len(whole))
     assert kept.get(b"\0") is not None
-    kept.put(b"new", whole)
+    kept.put(b"new", whole, len(whole))
 
     assert kept.get(b"\1") is None
     assert [kept.get(key) is None for key in (b"\0", b"new")] == [False, False]
 
 
 def test_an_answer_that_is_longer_than_its_part_is_not_kept() -> None:
-    kept = Cache()
+    kept = Cache[bytes]()
 
-    kept.put(b"a", bytes(cache.LARGEST + 1))
-    kept.put(None, b"b")
+    kept.put(b"a", b"", cache.LARGEST + 1)
+    kept.put(None, b"b", 1)
 
     assert (kept.get(b"a"), kept.get(None)) == (None, None)
 
 
 def test_a_body_that_is_put_again_counts_once() -> None:
-    kept = Cache()
+    kept = Cache[bytes]()
     for _ in range(100):
-        kept.put(b"a", bytes(cache.LARGEST))
-    kept.put(b"b", b"b")
+        kept.put(b"a", b"", cache.LARGEST)
+    kept.put(b"b", b"b", 1)
 
     assert kept.get(b"a") is not None
 
