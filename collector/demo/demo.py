@@ -22,15 +22,12 @@ from types import TracebackType
 from typing import Any, Final, TextIO
 
 from client_sdk.core.epoch import day_of
-from client_sdk.privacy.wording import counted
 from client_sdk.registry.registry import Registry
 from client_sdk.upload.transport import MESSAGEPACK, RequestsTransport
 
 from ..core.config import SHARDS, VOLATILE
 from ..core.errors import ChildError
-from ..core.text_tables import table_lines
 from ..operations.parent_death import die_with_parent
-from ..rendering.numbers import number
 from ..storage.connect import open_storage
 from ..storage.redis import RedisStorage
 from .embedded import URL, EmbeddedStore, launch
@@ -46,45 +43,12 @@ from .fleet import (
     truth_of,
 )
 from .past import PAST_DAYS, Past, backfill, boards_of
+from .truth_table import covered, in_words, print_table
 
-_HEADINGS: Final = ("", "true", "estimate", "95 % interval", "covered")
 _START_TIMEOUT = 20.0  # seconds until the collector must answer
 _FOLD_TIMEOUT = 60.0  # seconds until everything acknowledged must be folded
 _POLL = 0.1  # seconds between two looks
 _ALONE: Final = 250  # devices with a client and an upload of their own; the others share gateways
-
-
-def covered(metrics: Mapping[str, Any]) -> dict[str, int]:
-    """Return how many of the intervals hold the true value, of how many."""
-    rows = [row for metric in metrics.values() for row in metric["rows"]]
-    numbers = [row for row in rows if row["value"] is not None]
-    return {"yes": sum(_covers(row) for row in numbers), "of": len(numbers)}
-
-
-def print_table(document: Mapping[str, Any], out: TextIO) -> None:
-    """Print every metric's rows and the share of intervals that cover."""
-    for name, metric in document["metrics"].items():
-        print(f"\n{name} ({counted(metric['n'], 'report')})", file=out)
-        rows = [_HEADINGS, *(_cells(row, metric["unit"]) for row in metric["rows"])]
-        for line in table_lines(rows, "<>><<", indent="  "):
-            print(line, file=out)
-    count = document["covered"]
-    share = 100 * count["yes"] / max(count["of"], 1)
-    print(f"\n{count['yes']} of {count['of']} intervals cover ({share:.0f} %)", file=out)
-
-
-def _cells(row: Mapping[str, Any], unit: str) -> tuple[str, ...]:
-    if row["value"] is None:
-        return row["item"], number(row["true"], unit, 0), "", "", "not enough reports"
-    names = ("true", "value", "ci_low", "ci_high")
-    half_width = (row["ci_high"] - row["ci_low"]) / 2
-    true, value, low, high = (number(row[name], unit, half_width) for name in names)
-    verdict = "yes" if _covers(row) else "NO"
-    return row["item"], true, value, f"{low} … {high}", verdict
-
-
-def _covers(row: Mapping[str, Any]) -> bool:
-    return bool(row["ci_low"] <= row["true"] <= row["ci_high"])
 
 
 def run(devices: int, port: int, once: bool, as_json: bool, show: bool = False) -> int:
@@ -111,7 +75,7 @@ def run(devices: int, port: int, once: bool, as_json: bool, show: bool = False) 
                 if as_json:
                     print(json.dumps(document))
                 else:
-                    print_table(document, out)
+                    print_table(document, out, in_words)
                     _say(out, f"{document['reports']:,} reports in {document['seconds']} s")
                 if not once:
                     _say_settings(site, store, out)
@@ -140,8 +104,7 @@ def _measure(site: _Site, devices: int, children: Children, out: TextIO) -> dict
     if others:
         traffic += drive_gateways(others, registry, site.gateway_transport)
         progress(devices)
-    if traffic.uploaded != devices * len(registry.metrics):
-        lost = devices * len(registry.metrics) - traffic.uploaded
+    if lost := traffic.lost(registry):
         raise children.failure(f"{lost} reports of {devices} devices were not acknowledged")
     site.wait_until(lambda: site.backlog() == 0, _FOLD_TIMEOUT, children)
     truth = truth_of(people, registry)

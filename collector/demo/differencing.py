@@ -27,14 +27,22 @@ from client_sdk.testing import FrozenClock, MemoryClient, MemoryTransport
 
 from ..core.text_tables import table_lines
 from ..estimation.estimate import mean
-from .slips import LAPLACE, Slip, laplace, slips
+from ..estimation.isolation import (
+    EACH,
+    EPSILON,
+    MEAN_AFTER,
+    MECHANISM,
+    NEWCOMER,
+    PEOPLE,
+    RANGE,
+    STEP,
+    TIMES,
+    of_exact,
+    of_server,
+)
+from .slips import Slip, laplace, slips
 
-PEOPLE: Final = 100
-EACH: Final = 10_000  # that each of them spent
-NEWCOMER: Final = 1_020_000
-RANGE: Final = 2_000_000  # declared before anybody spent anything
 EPSILONS: Final = (1.0, 0.5)  # of guesses
-TIMES: Final = (1, 100, 10_000)  # that a server with fresh noise is asked for both means
 ATTACKS: Final = 100_000
 DAYS: Final = 14  # on which somebody asks again
 WEEKLY: Final = "3"  # ε that the device may be charged in any seven days
@@ -47,10 +55,10 @@ question = "How much do people spend?"
 type = "number"
 min = 0
 max = {RANGE}
-step = 1000
+step = {STEP}
 unit = "EUR"
-mechanism = "hybrid"
-epsilon = "1"
+mechanism = "{MECHANISM}"
+epsilon = "{EPSILON}"
 every = "%s"
 longitudinal = "fresh"
 expected_devices = 5000
@@ -150,7 +158,10 @@ def exact() -> Isolation:
     first = [EACH] * PEOPLE
     second = [*first, NEWCOMER]
     means = (sum(first) / len(first), sum(second) / len(second))
-    return Isolation("exact means", 2, math.inf, _difference(*means), 0.0)
+    known = of_exact()
+    return Isolation(
+        "exact means", known.queries, known.epsilon, _difference(*means), known.half_width
+    )
 
 
 def central(times: int, chance: SystemRandom) -> Isolation:
@@ -164,10 +175,10 @@ def central(times: int, chance: SystemRandom) -> Isolation:
         before = first + laplace(RANGE / PEOPLE, chance)
         after = second + laplace(RANGE / (PEOPLE + 1), chance)
         total += _difference(before, after)
-    deviation = RANGE * LAPLACE * math.sqrt(2 / times)
+    known = of_server(times)
     return Isolation(
-        "noise of a server, ε 1 an answer", 2 * times, float(times), total / times,
-        _NORMAL * deviation,
+        f"noise of a server, ε {EPSILON} an answer", known.queries, known.epsilon, total / times,
+        known.half_width,
     )  # fmt: skip
 
 
@@ -236,8 +247,8 @@ def repeated(retries: int = 3) -> Repeats:
 
 def lines_of(result: Differencing) -> Iterator[str]:
     """Yield what was measured as text."""
-    after = (PEOPLE * EACH + NEWCOMER) // (PEOPLE + 1)
-    yield f"{PEOPLE} people spent {EACH:,} each. Then there are {PEOPLE + 1}, who spent {after:,}."
+    after = f"Then there are {PEOPLE + 1}, who spent {MEAN_AFTER:,}."
+    yield f"{PEOPLE} people spent {EACH:,} each. {after}"
     yield f"The newcomer spent {NEWCOMER:,}, of a declared range of 0 to {RANGE:,}."
     yield ""
     heads = ["who answers", "answers", "ε lost", "estimate of it", "95 % interval", "off by"]

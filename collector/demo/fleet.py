@@ -10,7 +10,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import chain, repeat
@@ -38,16 +38,21 @@ _AT_ONCE: Final = 500  # people drawn together
 
 @dataclass(frozen=True)
 class Traffic:
-    """What a fleet did: devices driven, reports recorded, and of these acknowledged."""
+    """What a fleet did: devices driven, reports recorded, of these acknowledged, left to others."""
 
     devices: int
     reports: int
     uploaded: int
+    left_out: int  # reports of metrics that are not in the panel of their device
 
     def __add__(self, other: Traffic) -> Traffic:
         """Return what both did."""
-        reports, uploaded = self.reports + other.reports, self.uploaded + other.uploaded
-        return Traffic(self.devices + other.devices, reports, uploaded)
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return Traffic(*(mine + theirs for mine, theirs in pairs))
+
+    def lost(self, registry: Registry) -> int:
+        """Return how many reports of these devices were neither acknowledged nor left out."""
+        return self.devices * len(registry.metrics) - self.uploaded - self.left_out
 
 
 @dataclass(frozen=True)
@@ -79,13 +84,12 @@ def drive(
     Every device has a ledger, an outbox and noise of its own; only the connection is shared.
     Args: clock: of the devices, in Unix seconds.
     """
-    reports = uploaded = 0
+    traffic = Traffic(0, 0, 0, 0)
     for done, visit in enumerate(visits(people, registry, transport, clock), 1):
-        reports += visit[0]
-        uploaded += visit[1]
+        traffic += visit
         if done % _PROGRESS_EVERY == 0 or done == len(people):
             progress(done)
-    return Traffic(len(people), reports, uploaded)
+    return traffic
 
 
 def visits(
@@ -93,8 +97,8 @@ def visits(
     registry: Registry,
     transport: Transport,
     clock: Callable[[], float] = time.time,
-) -> Iterable[tuple[int, int]]:
-    """Let one device after another report, and yield how many it recorded, and got rid of."""
+) -> Iterator[Traffic]:
+    """Let one device after another report, and yield what it did."""
     for person in people:
         client = Client(
             "http://127.0.0.1", "", registry, consent=Consent.GRANTED, data_dir=None,
@@ -106,7 +110,7 @@ def visits(
                 client.record(name, value)
             client.flush()
             stats = client.stats()
-        yield stats["recorded"], stats["uploaded"]
+        yield _traffic(1, stats)
 
 
 def drive_gateways(
@@ -115,14 +119,14 @@ def drive_gateways(
     transport: Transport,
     clock: Callable[[], float] = time.time,
 ) -> Traffic:
-    """Let each person's device record at a gateway of its platform and version, and upload once.
+    """Let each person's device record at a gateway of its segment, and upload once.
 
     Args: transport: with a gateway key.  clock: of the gateways, in Unix seconds.
     """
     groups: dict[tuple[tuple[str, str], ...], list[Person]] = {}
     for person in people:
         groups.setdefault(tuple(sorted(person.segment.items())), []).append(person)
-    traffic = Traffic(0, 0, 0)
+    traffic = Traffic(0, 0, 0, 0)
     for segment, group in groups.items():
         gateway = Gateway(
             "http://127.0.0.1", "", registry, consent=Consent.GRANTED, data_dir=None,
@@ -136,8 +140,13 @@ def drive_gateways(
             )
             gateway.flush()
             stats = gateway.stats()
-        traffic += Traffic(len(group), stats["recorded"], stats["uploaded"])
+        traffic += _traffic(len(group), stats)
     return traffic
+
+
+def _traffic(devices: int, stats: Mapping[str, int]) -> Traffic:
+    left_out = stats.get("not_in_panel", 0)
+    return Traffic(devices, stats["recorded"], stats["uploaded"], left_out)
 
 
 def _counted(person: Person, metric: Metric) -> object:
@@ -161,7 +170,7 @@ def run_forever(
 
     As many report on a day as usual, so that none is suspected for its number.
     """
-    more = iter(visits(_passers_by(chance), registry, transport, clock))
+    more = visits(_passers_by(chance), registry, transport, clock)
     day, reported = crowd.day, crowd.reported
     while True:
         if (today := day_of(clock())) != day:
@@ -193,6 +202,9 @@ MOST_VIEWS: Final = 21  # pages; it stands for as many and more, as in the regis
 INCOMES: Final = ("up to 50K", "over 50K")
 PLATFORMS: Final = ("desktop", "phone", "tablet")
 VERSIONS: Final = ("4.8", "4.9")
+ARMS: Final = ("control", "short form")  # of the experiment, into which a lot puts devices
+STEPS: Final = ("none", "read an article", "saw the offer", "began the form", "subscribed")
+WEEKS: Final = ("week 0", "week 1", "week 2", "week 3")
 # Invented, like all that is said of platforms and versions, since the surveys knew neither: who
 # leaves after one page is on a phone more often, so that a comparison finds a difference.
 _LEAVING: Final = (0.35, 0.55, 0.10)  # of the platforms, for who leaves after one page
@@ -201,6 +213,14 @@ _NEWEST: Final = 0.92  # of today's visitors that have the new version
 _A_DAY: Final = 0.1  # by how much that was less on each day before
 RELEASED: Final = 9  # days ago: the first with the new version
 # Invented too: since a new front page, some of those who would have left read on.
+# Invented as well: of those who see the form, the short one keeps more; and some come back.
+_FURTHEST: Final[Mapping[str, Sequence[int]]] = {  # percent that get to each of STEPS
+    "control": (30, 32, 18, 13, 7),
+    "short form": (30, 32, 18, 4, 16),
+}
+_BACK: Final = (1.0, 0.45, 0.3, 0.2)  # share with a visit in each of WEEKS
+_WEST, _SOUTH, _EAST, _NORTH = -8.0, 49.5, 2.0, 61.0  # ends of the published grid, in degrees
+_SQUARES: Final = 32  # of the grid, each way
 REDESIGNED: Final = 5  # days ago: the first with the new front page
 _READING_ON: Final = 0.5
 
@@ -216,9 +236,9 @@ class Person:
 def population(devices: int, chance: random.Random, days_ago: int = 0) -> list[Person]:
     """Draw *devices* people without replacement from the shipped counts, as far as these reach.
 
-    The first page, the number of pages, and age and income come from different surveys, so they
-    are paired at random; each keeps its own distribution.  The household is drawn from the people
-    of the same income.
+    The first page, the number of pages, and age and income come from different surveys, and so do
+    places: they are paired at random, and each keeps its own distribution.  The household is drawn
+    from the people of the same income.
 
     Args: days_ago: of the visit; it decides how many have the new version, and read on.
     """
@@ -228,11 +248,16 @@ def population(devices: int, chance: random.Random, days_ago: int = 0) -> list[P
     if days_ago <= REDESIGNED:
         views = _reading_on(views, chance)
     persons = _draw(_counts("age_income.csv"), devices, chance)
-    drawn = zip(pages, views, persons, strict=True)
+    squares = _draw(_counts("accidents_grid.csv"), devices, chance)
+    drawn = zip(pages, views, persons, squares, strict=True)
     return [
-        _person(page, int(seen), int(age), rich == "true", newest, chance)
-        for (page,), (seen,), (age, rich) in drawn
-    ]
+        _person(
+            {"first_page": page, "one_page": seen == "1", "page_views": min(int(seen), MOST_VIEWS),
+             "age": int(age), "region": _place(int(row), int(column))},
+            rich=rich == "true", newest=newest, chance=chance,
+        )
+        for (page,), (seen,), (age, rich), (row, column) in drawn
+    ]  # fmt: skip
 
 
 def _reading_on(views: Sequence[tuple[str, ...]], chance: random.Random) -> list[tuple[str, ...]]:
@@ -245,23 +270,34 @@ def _reading_on(views: Sequence[tuple[str, ...]], chance: random.Random) -> list
 
 
 def _person(
-    page: str, seen: int, age: int, rich: bool, newest: float, chance: random.Random
+    values: Mapping[str, object], *, rich: bool, newest: float, chance: random.Random
 ) -> Person:
-    """Return one with a household and a device."""
+    """Return one with these *values*, a household, a way to a subscription and a device."""
     statuses, weights = _households(rich)
     (marital,) = chance.choices(statuses, weights)
-    (platform,) = chance.choices(PLATFORMS, _LEAVING if seen == 1 else _STAYING)
+    (platform,) = chance.choices(PLATFORMS, _LEAVING if values["one_page"] else _STAYING)
+    arm = chance.choice(ARMS)
+    (furthest,) = chance.choices(STEPS, _FURTHEST[arm])
+    weeks = zip(WEEKS, _BACK, strict=True)
     return Person(
         {
-            "first_page": page,
-            "one_page": seen == 1,
-            "page_views": min(seen, MOST_VIEWS),
-            "income_over_50k": rich,
-            "age": age,
+            **values,
             "household": {"marital": HOUSEHOLDS[marital], "income": INCOMES[rich]},
+            "sign_up": furthest,
+            "came_back": tuple(week for week, share in weeks if chance.random() < share),
         },
-        {"platform": platform, "version": VERSIONS[chance.random() < newest]},
+        {
+            "platform": platform,
+            "version": VERSIONS[chance.random() < newest],
+            "experiment": arm,
+        },
     )
+
+
+def _place(row: int, column: int) -> tuple[float, float]:
+    """Return longitude and latitude of the middle of a square of the published grid."""
+    longitude = _WEST + (column + 0.5) * (_EAST - _WEST) / _SQUARES
+    return longitude, _SOUTH + (row + 0.5) * (_NORTH - _SOUTH) / _SQUARES
 
 
 def _draw(counts: Mapping[T, int], k: int, chance: random.Random) -> list[T]:

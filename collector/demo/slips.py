@@ -11,7 +11,6 @@ from typing import Final
 from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms import load
 
-LAPLACE: Final = math.sqrt(2)  # standard deviation of Laplace noise of scale 1
 _TRIALS: Final = 2_000
 _USUAL: Final = (9_000, 11_000)  # what everybody else spent, evenly
 _RICH: Final = 1_020_000

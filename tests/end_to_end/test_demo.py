@@ -85,12 +85,19 @@ def test_the_document_has_its_documented_shape(document: dict[str, Any]) -> None
         )
 
 
-def test_every_device_is_in_every_answer(document: dict[str, Any]) -> None:
-    """However small its segment is; and the fewest devices that the command takes do answer."""
-    metrics = document["metrics"].values()
-    assert {metric["n"] for metric in metrics} == {DEVICES}
-    assert all(row["value"] is not None for metric in metrics for row in metric["rows"])
-    assert (document["reports"], document["devices"]) == (len(REGISTRY.metrics) * DEVICES, DEVICES)
+def test_every_device_is_in_every_answer_whose_panel_holds_it(document: dict[str, Any]) -> None:
+    """However small its segment is; and the fewest devices that the command takes do answer.
+
+    The panel takes 400 of 1,000, with a standard deviation of 15.5: 100 off is a false alarm of
+    10^-10 for each metric.
+    """
+    numbers = {name: metric["n"] for name, metric in document["metrics"].items()}
+    always = {metric.name for metric in REGISTRY if not metric.panel}
+    assert {name for name, n in numbers.items() if n == DEVICES} == always
+    assert all(abs(n - 0.4 * DEVICES) < 100 for n in numbers.values() if n != DEVICES)
+    rows = [row for metric in document["metrics"].values() for row in metric["rows"]]
+    assert all(row["value"] is not None for row in rows)
+    assert (document["reports"], document["devices"]) == (sum(numbers.values()), DEVICES)
 
 
 def test_the_covered_rows_are_counted(document: dict[str, Any]) -> None:
@@ -176,7 +183,7 @@ def wait_for_the_page(process: subprocess.Popen[str], lines: list[str] | None = 
 
 RUNS = 4
 PORT = 8878
-INTERVALS = 32  # of a run
+INTERVALS = 82  # of a run
 LEVEL = 0.95
 FALSE_ALARM = 1e-9  # of the whole test, taking the intervals of a run as independent
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from io import StringIO
 from typing import Any
 
-from collector.demo.demo import covered, print_table
+from collector.demo.truth_table import covered, print_table
 
 
 def row(item: str, true: float, value: float | None) -> dict[str, Any]:

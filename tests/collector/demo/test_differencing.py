@@ -17,9 +17,6 @@ from client_sdk.mechanisms import load
 from collector.cli import main
 from collector.demo.differencing import (
     EPSILONS,
-    NEWCOMER,
-    RANGE,
-    TIMES,
     WEEKLY,
     Differencing,
     central,
@@ -37,6 +34,14 @@ from collector.demo.slips import (
     told_by_density,
     told_by_row,
     told_by_scale,
+)
+from collector.estimation.isolation import (
+    NEWCOMER,
+    RANGE,
+    TIMES,
+    of_answers,
+    of_newcomer,
+    of_server,
 )
 from tests.docs.pages import commands
 
@@ -101,6 +106,17 @@ def test_both_answers_of_hearsay_hide_the_newcomer_and_the_report_itself_is_deni
     assert alone.half_width / 1.96 / RANGE == pytest.approx(1.036, rel=0.05)
     assert both.off < SURE / 1.96 * both.half_width
     assert alone.half_width > RANGE
+
+
+def test_what_can_be_stated_beforehand_is_the_interval_of_what_is_drawn() -> None:
+    """The page of the attack shows the former, the command the latter."""
+    both, alone = locally()
+
+    assert of_answers().half_width == pytest.approx(both.half_width, rel=1e-3)
+    assert of_newcomer().half_width == pytest.approx(alone.half_width, rel=1e-3)
+    assert (of_answers().epsilon, of_newcomer().queries) == (both.epsilon, alone.queries)
+    assert of_server(100).ends() == pytest.approx((0.118, 0.902), abs=1e-3)
+    assert of_newcomer().ends() == (0.0, 1.0)
 
 
 def test_a_difference_of_two_tallies_is_what_was_perturbed_on_the_device_and_no_more() -> None:
