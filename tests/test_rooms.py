@@ -28,14 +28,15 @@ client_sdk.privacy: core mechanisms registry
 client_sdk.storage: core privacy
 client_sdk.upload: core privacy storage
 client_sdk.recording: core registry privacy storage upload
-client_sdk: core registry privacy storage upload recording
+client_sdk.learning: core mechanisms registry
+client_sdk: core registry learning privacy storage upload recording
 client_sdk.integrations: core registry recording root
 collector.core: core registry privacy
 collector.relay: core | core
 collector.issuer: core | core
 collector.storage: core | core
 collector.estimation: core mechanisms registry | core storage
-collector.analytics: mechanisms registry | core estimation
+collector.analytics: core mechanisms registry | core estimation
 collector.analytics.poisoning: mechanisms registry | estimation analytics
 collector.analytics.comparing: core mechanisms registry | core estimation analytics
     analytics.poisoning
@@ -49,12 +50,13 @@ collector.operations.telemetry: core registry root | core storage intake
 collector.planning: core mechanisms registry privacy | core estimation analytics.poisoning
 collector.operations.doctor: core registry privacy | core storage intake operations.telemetry
     planning
-collector.query: core mechanisms registry root | core storage estimation analytics
+collector.query: core mechanisms registry privacy root | core storage estimation analytics
     analytics.poisoning planning
 collector.rendering: core privacy | core analytics
 collector.client: privacy | core analytics rendering
 collector.query.release: core mechanisms registry root | core storage estimation analytics query
     rendering
+collector.learning: core mechanisms registry learning | core storage estimation analytics query
 collector.workspace: core | core storage query
 collector.workspace.watch: core registry privacy | core storage estimation analytics query rendering
 collector.worker: core registry privacy | core storage estimation analytics analytics.poisoning
@@ -65,9 +67,9 @@ collector.web: core mechanisms registry privacy root | core storage estimation a
     analytics.comparing analytics.verbs intake operations.telemetry planning operations.doctor
     query rendering workspace operations
 collector.worker.archive: core registry | core storage estimation
-collector.cli: core mechanisms registry privacy root | core storage estimation audit intake
-    operations.telemetry planning operations.doctor query rendering workspace client
-    query.release worker operations demo worker.archive workspace.watch relay issuer
+collector.cli: core mechanisms registry privacy learning root | core storage estimation analytics
+    audit intake operations.telemetry planning operations.doctor query rendering learning workspace
+    client query.release worker operations demo worker.archive workspace.watch relay issuer
 collector: | cli
 """
 
@@ -88,9 +90,9 @@ ROOMS: Final = _rooms()
 
 MOST_ENTRIES: Final = 16  # of a folder
 LARGE: Final = {
-    "client_sdk": 18,
+    "client_sdk": 19,
     "client_sdk/core": 18,  # each format that both sides write and read is a file
-    "client_sdk/registry": 17,  # each type of values is a class, and few share a file
+    "client_sdk/registry": 19,  # each type of values is a class, and few share a file
     "collector": 21,
 }  # of folders that may have more: here each capability has one
 MOST_LINES: Final = 400  # of a file

@@ -16,7 +16,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from client_sdk.mechanisms import DistributionMechanism, KeyValueMechanism, VectorMechanism
+from client_sdk.mechanisms import (
+    UNIT,
+    DistributionMechanism,
+    KeyValueMechanism,
+    VectorMechanism,
+)
 from client_sdk.registry.domains import MEAN_OF
 from client_sdk.registry.kinds import Domain
 from client_sdk.registry.metric import GRID, SMOOTH, Metric
@@ -95,16 +100,17 @@ def key_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float]:
 
 
 def vector_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float]:
-    """Return the mean of each coordinate from how many devices hold each tuple of numbers."""
+    """Return the mean of each labelled coordinate from how many devices hold each value."""
     domain: Any = metric.domain
-    sums = [Fraction(0)] * domain.size
+    sums = [0] * domain.size
     for value, devices in values.items():
-        numbers = domain.as_given(domain.encode(value, metric.name))
-        sums = [
-            sum_ + devices * Fraction(number) for sum_, number in zip(sums, numbers, strict=True)
-        ]
-    total = sum(values.values())
-    return {label: float(sum_ / total) for label, sum_ in zip(domain.labels, sums, strict=True)}
+        parts = domain.encode(value, metric.name)
+        sums = [sum_ + devices * part for sum_, part in zip(sums, parts, strict=True)]
+    whole = sum(values.values()) * UNIT
+    return {
+        label: domain.least + domain.extent * (sum_ / whole + 1) / 2
+        for label, sum_ in zip(domain.labels, sums, strict=False)
+    }
 
 
 def quantile_items(metric: Metric) -> tuple[str, ...]:
@@ -242,9 +248,9 @@ def answer_rows(part: Slice, alpha: float) -> tuple[Row, ...]:
     """
     units = _units(part.metric)
     about: dict[str, Any] = {"is_open": part.is_open}
-    if part.refusal is not None:
+    if reason := part.refusal or part.mixture:
         return tuple(
-            empty_row(with_item(part.dimensions, item), part.n, alpha, unit, part.refusal, **about)
+            empty_row(with_item(part.dimensions, item), part.n, alpha, unit, reason, **about)
             for item, unit in units.items()
         )
     estimates = _estimates(part, alpha)
@@ -302,7 +308,11 @@ def label_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float
     for value, n in values.items():
         if domain.parts and isinstance(value, tuple):
             value = dict(zip(domain.parts, value, strict=True))
-        answer = domain.as_given(domain.encode(value, metric.name))
+        encoded = domain.encode(value, metric.name)
+        if isinstance(encoded, tuple):  # a record, of an item each attribute
+            held.update(dict.fromkeys((domain.labels[item] for item in encoded), n))
+            continue
+        answer = domain.as_given(encoded)
         held.update(dict.fromkeys(answer if isinstance(answer, list) else [str(answer)], n))
     return {item: held[item] / total for item in domain.answer_items() or held}
 

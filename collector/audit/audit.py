@@ -29,6 +29,8 @@ from client_sdk.mechanisms import (
     KeyValueMechanism,
     MeanMechanism,
     Mechanism,
+    Record,
+    RecordMechanism,
     SetMechanism,
     TextMechanism,
     VectorMechanism,
@@ -248,6 +250,7 @@ def cases_of(mechanism: Mechanism[Any], dice: Dice, most: int) -> list[Case]:
     Items: the report supports one and not the other.  Sets: the same of sets of one item, so that
     padding is under attack too.  Strings: the report supports the cell of one and not that of the
     other.  Key-values: the one pair is at one end and not at the other.
+    Records: the report supports the item of the first attribute of one and not that of the other.
     Vectors: a report is likelier under a vector at its bound than under the opposite one.
     Numbers: the noisy position is as far as one end of the range or beyond; only the two ends, in
     either order, since only they show all of epsilon.  Mechanisms that state their law: the symbol
@@ -260,6 +263,9 @@ def cases_of(mechanism: Mechanism[Any], dice: Dice, most: int) -> list[Case]:
     if isinstance(mechanism, FrequencyOracle | SetMechanism):
         drawn = _distinct(2 * min(most, size // 2), size, dice)
         return [_of_items(mechanism, *pair) for pair in zip(drawn[::2], drawn[1::2], strict=True)]
+    if isinstance(mechanism, RecordMechanism):
+        ends = _distinct(2, mechanism.sizes[0], dice)
+        return [_of_records(mechanism, *ends)]
     if isinstance(mechanism, KeyValueMechanism):
         keys = _distinct(min(most, size), size, dice)
         return [_of_key(mechanism, key, bool(dice.uniform(2))) for key in keys]
@@ -292,6 +298,13 @@ def _of_items(mechanism: FrequencyOracle | SetMechanism, likely: int, unlikely: 
     if isinstance(mechanism, SetMechanism):
         return Case(frozenset({likely}), frozenset({unlikely}), event, pair)
     return Case(likely, unlikely, event, pair)
+
+
+def _of_records(mechanism: RecordMechanism, likely: int, unlikely: int) -> Case:
+    """Return the case of two records that differ in the first attribute."""
+    others = [attribute.first for attribute in mechanism.attributes[1:]]
+    event, pair = _supports_only(mechanism, likely, unlikely), f"{likely}>{unlikely}"
+    return Case(Record((likely, *others)), Record((unlikely, *others)), event, pair)
 
 
 def _of_key(mechanism: KeyValueMechanism, key: int, up: bool) -> Case:
@@ -332,7 +345,9 @@ def _of_vectors(mechanism: VectorMechanism, up: bool) -> Case:
 
 
 def _supports_only(
-    mechanism: FrequencyOracle | SetMechanism | KeyValueMechanism, wanted: int, other: int
+    mechanism: FrequencyOracle | SetMechanism | KeyValueMechanism | RecordMechanism,
+    wanted: int,
+    other: int,
 ) -> Callable[[bytes], bool]:
     """Return the event that a report supports the cell *wanted* of the tally, and not *other*."""
 

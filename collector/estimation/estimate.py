@@ -56,8 +56,8 @@ class Estimate(Struct, frozen=True):  # made a thousand times for a page
 class AsksSamples(Protocol):
     """A mechanism whose reports about an item come from a random sample of the devices."""
 
-    def share_variance(self, tally: Any, n: int, np: Any, /) -> tuple[Any, Any]:
-        """Return a and b of the variance a + b f(1-f) with which a share f is estimated."""
+    def share_variance(self, tally: Any, n: int, np: Any, /) -> tuple[Any, ...]:
+        """Return a, b and perhaps c of the variance a + b f(1-f) + c f of a share f's estimate."""
 
 
 @lru_cache(maxsize=256)  # an answer asks for few levels, once a row
@@ -77,8 +77,8 @@ def shares(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> list[
         limits = score_limits(mechanism.channel, debiased.totals, n, alpha)
         low, high = (limit / n for limit in limits)
     elif isinstance(mechanism, AsksSamples):
-        law = mechanism.share_variance(tally, n, np)
-        low, high = sampled_limits(debiased.totals / n, *law, alpha)
+        level, bend, *slope = mechanism.share_variance(tally, n, np)
+        low, high = sampled_limits(debiased.totals / n, level, bend, alpha, *slope)
     else:
         return _estimates(debiased, 1 / n, 0.0, alpha)
     return _rows(debiased.totals / n, np.sqrt(debiased.variances) / n, low, high)
@@ -159,17 +159,19 @@ def linear_limits(totals: Any, level: Any, slope: Any, alpha: float) -> tuple[An
     return totals + shift - reach, totals + shift + reach
 
 
-def sampled_limits(shares: Any, level: Any, bend: Any, alpha: float) -> tuple[Any, Any]:
+def sampled_limits(
+    shares: Any, level: Any, bend: Any, alpha: float, slope: Any = 0.0
+) -> tuple[Any, Any]:
     """Return the limits of shares whose unbiased estimates are *shares*, any shape.
 
     A share f is inside if the estimate lies within z standard errors of it, taken at f itself:
-    (t - f)^2 <= z^2 (level + bend f(1-f)), a quadratic again.
+    (t - f)^2 <= z^2 (level + bend f(1-f) + slope f), a quadratic again.
 
     Source: Wilson, JASA 1927, as above; derived here for a sample of devices that answer.
     """
     z = normal_quantile(alpha)
     scale = 1 + z * z * bend
-    middle = (shares + z * z * bend / 2) / scale
+    middle = (shares + z * z * (bend + slope) / 2) / scale
     reach = np.sqrt(np.maximum(middle**2 - (shares**2 - z * z * level) / scale, 0))
     return middle - reach, middle + reach
 
@@ -190,12 +192,15 @@ def mean(
 def coordinates(
     mechanism: VectorMechanism, domain: Domain, tally: Any, n: int, alpha: float
 ) -> list[Estimate]:
-    """Return the mean of each coordinate of *n* > 0 vectors in the unit of *domain*.
+    """Return the mean of each labelled coordinate of *n* > 0 vectors in the unit of *domain*.
 
-    Intervals are wider by the most that the mechanism's own bias can be.
+    The first coordinates have the labels.  Intervals are wider by the most that the mechanism's own
+    bias can be.
+
     Raises: InvalidTallyError: the tally cannot have come from n reports.
     """
-    debiased, bias = mechanism.debias(tally, n, np), mechanism.bias * domain.extent
+    bias, named = mechanism.bias * domain.extent, slice(len(domain.labels))
+    debiased = Debiased(*(part[named] for part in mechanism.debias(tally, n, np)))
     estimates = _estimates(debiased, domain.extent / n, domain.least, alpha)
     return [Estimate(e.value, e.std_error, e.ci_low - bias, e.ci_high + bias) for e in estimates]
 

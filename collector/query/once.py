@@ -1,13 +1,21 @@
 """What several questions of one page read and add up, done once for all of them.
 
-Nothing here outlives the page, so it answers what the store answers: a page is of one moment.
+Each page reads the store anew, so it answers what the store answers: a page is of one moment.  What
+outlives it are answers, kept by the plan and by every tally that they rest on, bit for bit.  So one
+report more makes another answer, as does whatever else changes a tally; and who asks again while
+nothing has changed waits for the store alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Final, TypeVar
 
+import msgspec
+
+from client_sdk.core.dataclass import field_names
 from client_sdk.registry.metric import Metric
 
 from ..analytics.poisoning.findings import suspicions
@@ -16,41 +24,127 @@ from ..core.cells import Cell
 from ..estimation.tally import merge_cells
 from ..storage.protocols import TallyStore
 from ..storage.values import Index
+from .cache import Cache, packed
 from .plan import Plan, Reading
-from .reading import slices_of
+from .reading import blaming, index_of, require_affordable, require_unpruned, slices_of
 
+T = TypeVar("T", bound=msgspec.Struct)
 MOST_KEPT: Final = 1_000_000  # counters of one reading, added up over shards: 8 MB
+_IN_MEMORY: Final = 5  # bytes of objects that a byte of their encoding stands for; measured: 2 to 4
+_IN_DIGEST: Final = frozenset({"domain", "mechanism", "policy", "otherwise"})
+_FACTS: Final = tuple(name for name in field_names(Metric) if name not in _IN_DIGEST)
+# What follows from the query, or is told otherwise.
+_OF_QUERY: Final = frozenset({"verb", "options", "readings", "marks", "definitions", "label"})
+_OF_PLAN, _OF_READING = (
+    tuple(each.name for each in fields(part) if each.name not in _OF_QUERY)
+    for part in (Plan, Reading)
+)
 
 
 class Once:
     """The tallies of a store, each read once, but for those that are too many to be kept."""
 
-    def __init__(self, storage: TallyStore) -> None:
-        """Read from *storage*."""
+    def __init__(self, storage: TallyStore, answers: Cache[Any] | None = None) -> None:
+        """Read from *storage*.
+
+        Args: answers: to keep them in, if they shall outlive the page.
+        """
         self._storage, self.shards = storage, storage.shards
+        self._answers = Cache[Any]() if answers is None else answers
+        self._marks: dict[bytes, int | None] = {}  # of pruning, as they were after what was read
+        self._excluded: Mapping[str, bytes] | None = None
         self._indexes: dict[tuple[bytes, Iterable[int], int | None], Index] = {}
         self._vectors: dict[int, Sequence[tuple[Cell, bytes]]] = {}  # by the identity of an index
+        self._contents: dict[int, bytes] = {}  # of such vectors
         self._slices: dict[tuple[Any, ...], list[Slice]] = {}
         self._suspicions: dict[int, tuple[str, ...]] = {}  # by the identity of such slices
 
     def pruned(self, metrics: Sequence[bytes]) -> Mapping[bytes, int]:
-        """Return what the store does, each time: an epoch may be pruned at any moment."""
-        return self._storage.pruned(metrics)
+        """Return what the store does, which is asked again once more was read of it.
+
+        What was read before stands as it was: an epoch is marked before anything of it goes.
+        """
+        if not self._marks.keys() >= set(metrics):
+            marks = self._storage.pruned(metrics)
+            self._marks |= {metric: marks.get(metric) for metric in metrics}
+        known = ((metric, self._marks[metric]) for metric in metrics)
+        return {metric: mark for metric, mark in known if mark is not None}
+
+    def exclusions(self) -> Mapping[str, bytes]:
+        """Return what the store did at first: a page is of one moment."""
+        if self._excluded is None:
+            self._excluded = self._storage.exclusions()
+        return self._excluded
 
     def index(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Index:
         """Return what the store does."""
         place = metric, epochs, latest
         if place not in self._indexes:
+            self._marks.clear()
             self._indexes[place] = self._storage.index(metric, epochs, latest)
         return self._indexes[place]
 
     def vectors(self, index: Index, width: int) -> Iterable[tuple[Cell, bytes]]:
         """Yield what the store does; of what is kept the shards of a cell are added up."""
         if len(index.cells) * width > MOST_KEPT:
+            self._marks.clear()
             return self._storage.vectors(index, width)
         if id(index) not in self._vectors:
+            self._marks.clear()
             self._vectors[id(index)] = merge_cells(self._storage.vectors(index, width), width - 1)
         return self._vectors[id(index)]
+
+    def answer(self, plan: Plan, besides: object, work: Callable[[], T]) -> T:
+        """Return what *work* does, or did for the same plan and tallies.
+
+        Args: besides: what the answer depends on beside both.
+
+        Raises: as ``slices_of`` and *work*.
+        """
+        key = self._key(plan, besides)
+        answer: T | None = self._answers.get(key)
+        if answer is not None:
+            require_unpruned(plan, self)
+            return answer
+        answer = work()
+        if key is not None and (whole := packed(answer)) is not None:
+            self._answers.put(key, answer, _IN_MEMORY * len(whole))
+        return answer
+
+    def _key(self, plan: Plan, besides: object) -> bytes | None:
+        """Return what an answer is kept by, None where it rests on more than is kept.
+
+        It is all that a plan has, and of a metric its digest and what is not in that; so what is
+        added to one of them is heeded, or where it cannot be packed no answer is kept.
+        """
+        marks = sorted((plan.marks or {}).items())
+        parts: list[object] = [besides, marks, [getattr(plan, name) for name in _OF_PLAN]]
+        for reading in plan.readings:
+            parts.append([getattr(reading, name) for name in _OF_READING])
+            for metric in reading.definitions:
+                with blaming(reading.metric):
+                    contents = self._contents_of(plan, reading, metric)
+                if contents is None:
+                    return None
+                parts.append([metric.digest, [getattr(metric, name) for name in _FACTS], contents])
+        whole = packed(parts)
+        return None if whole is None else hashlib.sha256(whole).digest()
+
+    def _contents_of(self, plan: Plan, reading: Reading, metric: Metric) -> bytes | None:
+        """Return a digest of all that is stored of a definition in the window."""
+        index, width = index_of(plan, reading, metric, self), metric.mechanism.tally_size + 1
+        if len(index.cells) * width > MOST_KEPT:
+            return None
+        if id(index) not in self._contents:
+            require_affordable(index.tallies, 0, width)
+            parts = list(self.vectors(index, width))
+            names = packed((index.cells, [(cell, len(vector)) for cell, vector in parts]))
+            if names is None:
+                return None
+            digest = hashlib.sha256(names)
+            digest.update(b"".join([vector for _, vector in parts]))
+            self._contents[id(index)] = digest.digest()
+        return self._contents[id(index)]
 
     def slices(self, plan: Plan, reading: Reading, metric: Metric) -> list[Slice]:
         """Return what ``slices_of`` does; questions of the same slices share them.
@@ -67,6 +161,8 @@ class Once:
             plan.query.against,
             frozenset(plan.filters.items()),
             plan.sources,
+            plan.keys,
+            plan.excluded,
         )
         if place not in self._slices:
             self._slices[place] = slices_of(plan, reading, metric, self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import lru_cache
@@ -22,6 +23,8 @@ _UNIT: Final = 16  # letters
 _DUST: Final = 1e-9  # of a digit: 0.30000000000000004 is 0.3
 _PLAIN: Final = (1e-6, 1e12)  # numbers beyond are written with a power of ten
 _SIZES: Final = ((1e13, 0.0, ""), (1e9, 1e9, " bn"), (1e6, 1e6, " M"), (1e5, 1e3, " k"))  # at axes
+_PLURAL: Final = re.compile(r"(?=.*[aeiouy])[a-z]{2,}[a-hj-rtv-z]s")  # an English word: no "ms"
+_NO_PLURAL: Final = frozenset({"atlas", "bias", "canvas", "iops", "lens", "series", "species"})
 _EXACT: Final = 4  # significant digits of a number without noise, if it is not whole
 _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -228,8 +231,18 @@ def _scaled(unit: str) -> tuple[float, str]:
 
 def _joined(digits: str, suffix: str) -> str:
     """Return a number and its unit: one point, two points."""
-    singular = suffix == f" {POINTS}" and digits.lstrip(f"+{MINUS}") == "1"
-    return digits + (suffix.removesuffix("s") if singular else suffix)
+    return digits + (_singular(suffix) if digits.lstrip(f"+{MINUS}") == "1" else suffix)
+
+
+def _singular(suffix: str) -> str:
+    """Return the unit of one thing: a page, a query; "ms" and what has no plural stay."""
+    unit = suffix.removeprefix(" ")
+    if not _PLURAL.fullmatch(unit) or unit in _NO_PLURAL:
+        return suffix
+    if unit.endswith("ies"):
+        return f" {unit.removesuffix('ies')}y"
+    is_long = unit.endswith(("ches", "shes", "sses", "xes"))
+    return f" {unit.removesuffix('es' if is_long else 's')}"
 
 
 def _short(unit: str) -> str:

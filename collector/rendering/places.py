@@ -6,11 +6,11 @@ An answer names a cell by its row and column; its facts tell the ends of each.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from ..analytics.rows import ITEM, Row, flat
+from ..analytics.rows import ITEM, LEFT_OUT, Row, column_of, flat
 from ..core.errors import QueryError
 
 LONGITUDE: Final = "longitude"
@@ -66,15 +66,29 @@ def numbers_of_place(box: Box) -> dict[str, float]:
 
 def records_of(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return *rows* flat; those of a map with the degrees of their cells after the dimensions."""
-    places = places_of(facts)
+    places, others = places_of(facts), _others(facts)
+    said = {LEFT_OUT: "; ".join(facts[LEFT_OUT])} if LEFT_OUT in facts else {}
     if not places:
-        return [flat(row) for row in rows]
-    return [_with_place(row, places.get(row.item)) for row in rows]
+        return [flat(row, others) | said for row in rows]
+    return [_with_place(row, places.get(row.item), others) | said for row in rows]
 
 
-def _with_place(row: Row, box: Box | None) -> dict[str, Any]:
+def _with_place(row: Row, box: Box | None, others: Collection[str]) -> dict[str, Any]:
     place = dict.fromkeys(COLUMNS) if box is None else numbers_of_place(box)
-    return {**row.dimensions, **place, **{k: v for k, v in flat(row).items() if k not in place}}
+    dimensions = {column_of(name, others): value for name, value in row.dimensions.items()}
+    return {**dimensions, **place, **flat(row, others)}
+
+
+def leading_columns(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
+    """Return the names of the columns before those of numbers: dimensions, then a place."""
+    others = _others(facts)
+    dimensions = (column_of(name, others) for row in rows for name in row.dimensions)
+    return [*dict.fromkeys(dimensions), *(COLUMNS if places_of(facts) else ())]
+
+
+def _others(facts: Mapping[str, Any]) -> tuple[str, ...]:
+    places = COLUMNS if places_of(facts) else ()
+    return (*places, LEFT_OUT) if LEFT_OUT in facts else places
 
 
 def located(rows: Sequence[Row], facts: Mapping[str, Any]) -> Sequence[Row]:
@@ -107,6 +121,7 @@ def geojson_of(rows: Sequence[Row], facts: Mapping[str, Any]) -> str:
         "type": "FeatureCollection",
         "bbox": [min(west), min(south), max(east), max(north)],
         "features": features,
+        **({LEFT_OUT: facts[LEFT_OUT]} if LEFT_OUT in facts else {}),
     }
     return json.dumps(collection, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
@@ -117,7 +132,7 @@ def _feature(row: Row, box: Box) -> dict[str, Any]:
     return {
         "type": "Feature",
         "geometry": {"type": "Polygon", "coordinates": [ring]},
-        "properties": {"place": box.in_words, **flat(row)},
+        "properties": {"place": box.in_words, **flat(row, ("place",))},
     }
 
 

@@ -11,15 +11,25 @@ from typing import Any, Final
 
 from client_sdk.privacy.wording import counted
 
-from ..analytics.rows import Row, chance
+from ..analytics.rows import LEFT_OUT, SHARE, Row, chance
 from ..core.cells import FACTS
 from ..core.text_tables import above, table_lines
 from .charts.frame import remarks
 from .charts.svg import Element, element, markup
 from .letters import one_line
-from .numbers import ends_of, margin, number, numbers_of, range_of, reading, value_of
-from .places import COLUMNS as PLACE
-from .places import located, places_of, records_of
+from .numbers import (
+    POINTS,
+    ends_of,
+    margin,
+    number,
+    numbers_of,
+    range_of,
+    reading,
+    unit_of,
+    value_of,
+)
+from .places import leading_columns, located, records_of
+from .wording import last_day
 
 COLUMNS: Final = (
     "value",
@@ -32,6 +42,7 @@ COLUMNS: Final = (
     "quality",
     "postprocess",
     "raw",
+    "shrunken",
     "simultaneous",
     "is_open",
     "influence",
@@ -68,7 +79,7 @@ def table_of(
     heads = [*names, "value", "±", "low", "high", "reports", "remarks"]
     head = element("thead", element("tr", *(element("th", name, scope="col") for name in heads)))
     body = element(
-        "tbody", *(element("tr", *_cells(row, names, unit or row.unit)) for row in rows[:most])
+        "tbody", *(element("tr", *_cells(row, names, unit or unit_of(row))) for row in rows[:most])
     )
     rest = len(rows) - most
     foot = element("tr", element("td", f"and {rest:,} more", colspan=str(len(heads))))
@@ -90,12 +101,13 @@ def csv_of(rows: Sequence[Row], facts: Mapping[str, Any] = _NO_FACTS) -> str:
     Texts that a spreadsheet would run as a formula begin with an apostrophe.
     Args: facts: of the answer; of a map they bring the degrees of each cell.
     """
-    names = [*_dimensions(rows), *(PLACE if places_of(facts) else ())]
+    names = leading_columns(rows, facts)
+    columns = [*COLUMNS, *((LEFT_OUT,) if LEFT_OUT in facts else ())]
     out = StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow([*map(inert, names), *COLUMNS])
+    writer.writerow([*map(inert, names), *columns])
     for record in records_of(rows, facts):
-        writer.writerow([*(_plain(record.get(name)) for name in (*names, *COLUMNS))])
+        writer.writerow([*(_plain(record.get(name)) for name in (*names, *columns))])
     return out.getvalue()
 
 
@@ -116,19 +128,26 @@ def _cells(row: Row, names: Sequence[str], unit: str) -> Iterator[Element]:
         yield element("td", low)
         yield element("td", high)
     yield element("td", f"{row.n:,}")
-    yield element("td", _remarks(row))
+    said = _remarks(row)
+    yield element("td", said, class_="remarks" if said else None)
 
 
 def _remarks(row: Row) -> str:
-    influence = None
+    influence = flip = None
+    if row.fakes_to_flip:
+        flip = f"it takes {counted(row.fakes_to_flip, 'fake device')} to turn it round"
     if row.influence is not None:
-        moved = number(row.influence, row.unit, abs(row.influence) / 2)
-        influence = f"1 % fake devices could move it by {moved}"
+        unit = POINTS if row.unit == SHARE else row.unit
+        moved = number(row.influence, unit, abs(row.influence) / 2)
+        influence = f"1 fake device in 100 could shift it by {moved}"
     parts = (
         "in progress" if row.is_open else None,
         chance(row.p_value) if row.p_value is not None else None,
-        f"{row.fakes_to_flip:,} fakes could reverse this" if row.fakes_to_flip else None,
+        flip,
         influence,
+        f"likely {number(row.shrunken, row.unit, row.std_error or 0.0)}: picked for its size"
+        if row.shrunken is not None
+        else None,
         row.note,
     )
     return one_line(" · ".join(part for part in parts if part))
@@ -179,7 +198,9 @@ def _basis(meta: Mapping[str, Any]) -> Iterator[str]:
     yield f"{counted(meta['n'], 'report')}; {level}, {_WORDS[meta['intervals']]}"
     for metric in meta["metrics"]:
         window = metric["window"]
-        stretch = " to ".join(dict.fromkeys((window["from"], window["to"])))
+        stretch = " to ".join(
+            dict.fromkeys((window["from"], last_day(window["to"], metric["every"])))
+        )
         yield f"{metric['name']}: {stretch}; ε {metric['epsilon_per_report']:.3g} a report"
         if sources := metric.get("sources"):
             ways = ", ".join(f"{sources[fact]:,} {fact}" for fact in FACTS)

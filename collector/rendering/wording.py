@@ -6,24 +6,30 @@ Files and the API keep what the rows say: "true", "(rest)", "2026-11-10/2026-11-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 from types import MappingProxyType
 from typing import Final
 
-from ..analytics.rows import AGAINST, ITEM, REST, Row, altered
+from client_sdk.core.epoch import DAY, LENGTHS
+
+from ..analytics.rows import AGAINST, ITEM, REST, TIME, Row, altered
 
 _ANSWERS: Final = MappingProxyType({"true": "yes", "false": "no"})
 _OTHERS: Final = "the others"
-_BETWEEN: Final = "/"  # of the first and the last day of a stretch
+_BETWEEN: Final = "/"  # of the first days of the first and the last epoch of a stretch
 
 
-def worded(rows: Sequence[Row], is_boolean: bool = False) -> list[Row]:
+def worded(rows: Sequence[Row], is_boolean: bool = False, every: str = "") -> list[Row]:
     """Return *rows* with dimensions as people call them.
 
     Args: is_boolean: the items are those of a yes or no.
+          every: how long the epochs are, whose first days the labels of time name.
     """
     values = {value for row in rows for value in row.dimensions.values()}
-    names = days_in_words(values)
+    # Against another epoch each is a stretch; on an axis of time they stay dates.
+    ends = [(row.dimensions[TIME], row.dimensions[AGAINST]) for row in rows if _held(row)]
+    is_stretch = _length(every) > 1 and any(all(map(days_of_label, pair)) for pair in ends)
+    names = days_in_words(values, every, alone=is_stretch)
     items = _ANSWERS if is_boolean else {}
     if not names and not items and REST not in values:
         return list(rows)
@@ -39,24 +45,49 @@ def worded(rows: Sequence[Row], is_boolean: bool = False) -> list[Row]:
     ]
 
 
-def days_in_words(labels: Iterable[str]) -> Mapping[str, str]:
+def last_day(label: str, every: str) -> str:
+    """Return the last day of the epoch that *label* names by its first, or the label of an hour."""
+    days = days_of_label(label, every)
+    return days[1].isoformat() if days else label
+
+
+def days_of_label(label: str, every: str = "") -> tuple[date, date] | None:
+    """Return the first and the last day of a stretch of epochs, None of hours and other labels."""
+    first, _, last = label.partition(_BETWEEN)
+    try:
+        ends = date.fromisoformat(first), date.fromisoformat(last or first)
+    except ValueError:
+        return None
+    return ends[0], ends[1] + timedelta(days=_length(every) - 1)
+
+
+def days_in_words(
+    labels: Iterable[str], every: str = "", *, alone: bool = False, today: date = date.max
+) -> Mapping[str, str]:
     """Return those of *labels* that are stretches of days, in words: "28 Oct to 3 Nov".
 
-    Single days are words beside stretches only.  Years are told where there are several.
+    Epochs are in words beside stretches only, or *alone*.  Years are told where there are several.
+    A stretch that is running ends *today*: no report is of a later day.
     """
-    stretches = {label: days for label in labels if (days := _days(label))}
-    if not any(_BETWEEN in label for label in stretches):
+    stretches = {
+        label: (days[0], max(days[0], min(days[1], today)))
+        for label in labels
+        if (days := days_of_label(label, every))
+    }
+    if not (alone or any(_BETWEEN in label for label in stretches)):
         return {}
     has_years = len({day.year for days in stretches.values() for day in days}) > 1
     return {label: _said(first, last, has_years) for label, (first, last) in stretches.items()}
 
 
-def _days(label: str) -> tuple[date, date] | None:
-    first, _, last = label.partition(_BETWEEN)
-    try:
-        return date.fromisoformat(first), date.fromisoformat(last or first)
-    except ValueError:  # hours, or no time at all
-        return None
+def _length(every: str) -> int:
+    """Return how many days an epoch has, 1 if it has less or is not known."""
+    return max(LENGTHS.get(every, DAY) // DAY, 1)
+
+
+def _held(row: Row) -> bool:
+    """Return whether *row* holds one time against another."""
+    return TIME in row.dimensions and AGAINST in row.dimensions
 
 
 def _said(first: date, last: date, has_years: bool) -> str:

@@ -150,13 +150,14 @@ def create_app(
         snapshot=snapshot,
         watches=sources.watches,
         answers=Cache(),
+        pages=Cache(),
         workspace=kept_by_people,
         links=Links(kept_by_people.links, documents, clock, monotonic),
         incidents=Incidents(monotonic),
         questions=Questions(credentials, clock, monotonic) if config.audit else None,
         recent=kept,
     ).attach(app)
-    app.jinja_env.filters["utc"] = utc
+    app.jinja_env.filters |= {"utc": utc}
     app.json.sort_keys = False  # type: ignore[attr-defined]  # the default provider has it
     for module in (route, query, workspace, openapi):
         app.register_blueprint(module.blueprint)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from flask import Flask, current_app
 
@@ -71,7 +71,8 @@ class Services:
     activity: Activity  # what this process counts
     snapshot: Callable[[], Snapshot]  # the state of the deployment
     watches: Callable[[], WatchState]  # what they said
-    answers: Cache  # those that cannot change any more
+    answers: Cache[bytes]  # those that cannot change any more
+    pages: Cache[Any]  # answers by their tallies, and charts by their rows
     workspace: Workspace  # what people keep beside the answers
     links: Links  # to share it
     incidents: Incidents  # failures that the log knows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -163,6 +164,105 @@ def test_a_brush_zooms_and_so_does_shift_with_the_arrows(visit: Open) -> None:
     page.wait_for_url("**from=**")
     keyed = query_of(page)
     assert keyed["from"] < keyed["to"] == brushed["to"]
+
+
+def drag(page: Page, begin: tuple[float, float], end: tuple[float, float]) -> None:
+    """Move a finger over the screen, as Chromium sees one."""
+    device = page.context.new_cdp_session(page)
+    steps = [
+        begin,
+        *(
+            (begin[0] + (end[0] - begin[0]) * i / 8, begin[1] + (end[1] - begin[1]) * i / 8)
+            for i in range(1, 9)
+        ),
+    ]
+    for kind, points in [
+        *(
+            ("touchMove" if i else "touchStart", [{"x": x, "y": y}])
+            for i, (x, y) in enumerate(steps)
+        ),
+        ("touchEnd", []),
+    ]:
+        device.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+
+def test_a_finger_across_a_chart_on_a_phone_zooms_and_one_up_the_page_scrolls(visit: Open) -> None:
+    page, _ = visit("/metric/one_page", viewport=NARROW, has_touch=True, is_mobile=True)
+    strips = page.locator(f"{TIME} .narrow .stretches a")
+    strips.first.scroll_into_view_if_needed()
+    first, last = strips.nth(2).bounding_box(), strips.last.bounding_box()
+    assert first
+    assert last
+    left, right, y = first["x"] + first["width"] / 2, last["x"] + last["width"] / 2, first["y"] + 60
+    scrolled = page.evaluate("scrollY")
+    drag(page, (left, y), (left, y - 120))
+    page.wait_for_function("scrolled => scrollY > scrolled", arg=scrolled)
+    assert query_of(page) == {}
+    assert page.locator(".brush").count() == 0
+
+    page.evaluate("scrolled => scrollTo(0, scrolled)", scrolled)
+    drag(page, (left, y), (right, y))
+    page.wait_for_url("**from=**")
+    brushed = query_of(page)
+    assert brushed["from"] < brushed["to"]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/metric/one_page", "one_page-answer"),
+        ("/ask?metric=one_page&verb=trend&by=time:day", "one_page-trend"),
+        ("/compare?metric=one_page&by=platform", "one_page-difference"),
+    ],
+)
+def test_a_picture_of_points_is_saved_under_the_name_of_the_drawing(
+    visit: Open, tmp_path: Path, path: str, name: str
+) -> None:
+    page, _ = visit(path)
+
+    with page.expect_download() as saving:
+        page.get_by_role("button", name="PNG").first.click()
+    saving.value.save_as(tmp_path / "picture")
+    head = (tmp_path / "picture").read_bytes()[:24]
+
+    assert saving.value.suggested_filename == f"{name}.png"
+    assert head[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = (int.from_bytes(head[i : i + 4], "big") for i in (16, 20))
+    assert width == 2 * 720  # twice the units of the drawing, for screens with more points
+    assert height > 100
+
+
+@pytest.mark.parametrize(
+    ("path", "panel"),
+    [
+        ("/metric/one_page", TIME),
+        ("/metric/both", "#answer"),
+        ("/compare?metric=one_page&by=platform", "#difference"),
+    ],
+)
+def test_every_mark_under_the_mouse_tells_its_own_numbers(
+    visit: Open, path: str, panel: str
+) -> None:
+    """Law: where a mouse can be moved to, nothing lies above a mark; no event is made by us.
+
+    A mark without numbers tells why it has none.
+    """
+    page, _ = visit(path)
+    page.locator(f"{panel} h2").scroll_into_view_if_needed()
+    marks = page.locator(f"{panel} .broad [data-row]").all()
+    assert sum(mark.get_attribute("data-reason") is None for mark in marks) >= 2
+
+    for mark in marks:
+        box = mark.bounding_box()
+        assert box
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        label, *numbers = (mark.get_attribute("data-row") or "").split("  ")
+        expect(page.locator(".tip b")).to_have_text(label)
+        told = numbers[0] if numbers else mark.get_attribute("data-reason")
+        assert told
+        expect(page.locator(".tip")).to_contain_text(told)
+    page.mouse.move(2, 2)
+    expect(page.locator(".tip")).to_be_hidden()
 
 
 def test_a_line_is_hidden_and_shown_again(visit: Open) -> None:

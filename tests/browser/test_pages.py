@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 import pytest
-from playwright.sync_api import ViewportSize
+from playwright.sync_api import ViewportSize, expect
 
 from tests.browser.conftest import Open
 from tests.support.sites.browsing import NARROW, WIDE, faults_of
@@ -33,6 +33,7 @@ PAGES: Final = (
         "/plan",
         "/privacy",
         "/privacy/people",
+        "/privacy/differencing",
         "/watches",
         "/watches/hot",
         OPERATIONS,
@@ -40,6 +41,7 @@ PAGES: Final = (
     *(f"/metric/{name}" for name in (*DEMO, *HOSTILE)),
     *ASKED,
     "/nowhere",
+    "/shared/xyz",
 )
 # Widths decide where things are, schemes their colours, and neither what the other does.
 VIEWS: Final[tuple[tuple[str, ViewportSize, Literal["light", "dark"]], ...]] = (
@@ -57,7 +59,7 @@ def test_a_page_is_sound_by_day_by_night_and_on_paper(
     """No fault of accessibility, no error, no dialog, nothing from elsewhere."""
     loaded: list[int] = []
     page, watch = visit("about:blank", token=site.operator if path == OPERATIONS else site.token)
-    watch.expected = ("404",) if path == "/nowhere" else ()
+    watch.expected = ("404",) if path in ("/nowhere", "/shared/xyz") else ()
     watch.expected += ("400",) if "verb=quantile" in path else ()
     page.on("response", lambda answer: loaded.append(len(answer.body())))
     page.goto(path)
@@ -73,3 +75,15 @@ def test_a_page_is_sound_by_day_by_night_and_on_paper(
     found += [f"print, {fault}" for fault in faults_of(page)]
     assert not found, "\n".join(dict.fromkeys(found))
     assert sum(loaded) <= MOST_BYTES
+
+
+def test_long_words_of_what_was_refused_wrap_on_a_phone(visit: Open, site: ShownSite) -> None:
+    page, watch = visit("about:blank", token=site.operator, viewport=NARROW)
+    watch.expected = ("404",)
+    page.goto("/shared/xyz")
+    page.goto(OPERATIONS)
+
+    refused = page.locator("section", has=page.locator("#refused")).locator("table")
+    expect(refused).to_contain_text("unknown-link")  # told by the next refresh
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+    assert not [fault for fault in faults_of(page) if fault.startswith("reflow")]

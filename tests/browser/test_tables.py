@@ -6,6 +6,7 @@ import re
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Open
@@ -51,6 +52,22 @@ def test_a_table_is_sorted_by_its_heads_and_stays_so_when_the_page_is_renewed(vi
         main.replaceChildren(...fresh.getElementById("main").childNodes);
     }""")
     expect(page.locator("#answer th[aria-sort=descending] button")).to_have_text("value")
+
+
+@pytest.mark.parametrize(
+    ("path", "width"),
+    [("/metric/first_page", 1280), ("/metric/first_page", 360), ("/compare", 1280)],
+)
+def test_no_row_of_a_table_is_as_high_as_a_chart(visit: Open, path: str, width: int) -> None:
+    """Law: remarks have at most four lines of 21 pixels; the table scrolls to them."""
+    page, _ = visit(path, viewport={"width": width, "height": 800})
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+
+    heights = page.evaluate(
+        "[...document.querySelectorAll('.chart-table tr')].map((row) => row.offsetHeight)"
+    )
+    assert len(heights) > 3
+    assert max(heights) <= 96
 
 
 def test_an_overview_is_searched_by_touch_and_by_keys(visit: Open) -> None:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, expect
 
-from tests.support.sites.browsing import watched
+from tests.support.sites.browsing import NARROW, WIDE, faults_of, watched
 from tests.support.sites.shown_site import ShownSite
 
 
@@ -49,6 +49,21 @@ def test_a_visit_without_scripts_from_log_in_to_log_out(browser: Browser, site: 
         page.get_by_role("button", name="Log out").click()
         expect(page.locator("h1")).to_have_text("Log in")
         assert page.context.cookies() == []
+
+
+def test_pages_are_sound_without_scripts_too(browser: Browser, site: ShownSite) -> None:
+    paths = ("/", "/metric/one_page", "/compare", "/boards", "/notes", "/share", "/shared/xyz")
+    faults: list[str] = []
+    with watched(browser, site.url, java_script_enabled=False) as (page, watch):
+        watch.expected = ("404",)
+        page.context.add_cookies([site.cookie()])
+        for path in paths:
+            page.goto(path)
+            for size in (WIDE, NARROW):
+                page.set_viewport_size(size)
+                faults += [f"{path}, {size['width']}: {fault}" for fault in faults_of(page)]
+
+    assert faults == []
 
 
 def test_no_control_that_needs_a_script_is_shown_without_one(

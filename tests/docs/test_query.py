@@ -97,7 +97,7 @@ def test_every_cell_of_the_notebook_runs_on_the_demo_and_shows_something(
 
 
 def test_the_notebook_keeps_what_its_cells_show() -> None:
-    """A code host shows nothing else; ``python -m tests.support.notebook`` keeps a demo's."""
+    """A code host shows nothing else; ``python -m tests.support.notebook answers`` keeps it."""
     kept = {cell["id"]: json.dumps(cell["outputs"]) for cell in code_cells(NOTEBOOK)}
 
     assert [name for name, outputs in kept.items() if outputs == "[]"] == []

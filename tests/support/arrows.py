@@ -12,7 +12,7 @@ from client_sdk.mechanisms import names as mechanism_names
 PACKAGES: Final = ("client_sdk", "collector")
 
 # The rooms that the collector takes from the device: contracts, never the device's own machinery.
-SHARED: Final = {"core", "mechanisms", "privacy", "registry"}
+SHARED: Final = {"core", "learning", "mechanisms", "privacy", "registry"}
 # They drive real clients, or attack mechanisms with the device's own randomness.
 DEVICE_USERS: Final = ("collector.demo", "collector.audit")
 # Whose mathematics is of one type of values; all others ask the domain, whatever its class.
@@ -21,6 +21,7 @@ ESTIMATORS: Final = (
     "collector.analytics.answer",
     "collector.analytics.distribution",
     "collector.analytics.quantiles",
+    "collector.analytics.records",
     "collector.analytics.sums",
     "collector.analytics.verbs.crosstab",
     "collector.analytics.verbs.funnel",
@@ -29,6 +30,8 @@ ESTIMATORS: Final = (
     "collector.analytics.verbs.variance",
     "collector.analytics.poisoning.findings",
     "collector.analytics.poisoning.influence",
+    "collector.learning.factors",
+    "collector.learning.naive_bayes",
     "collector.planning.amplification",
     "collector.planning.shuffling",
     "collector.planning.buckets",
@@ -37,7 +40,9 @@ ESTIMATORS: Final = (
 DOMAIN_MODULES: Final = (
     "client_sdk.registry.domains",
     "client_sdk.registry.grid_domain",
+    "client_sdk.registry.record_domain",
     "client_sdk.registry.vector_domain",
+    "client_sdk.registry.gradient_domain",
     "client_sdk.registry.joint_domains",
     "client_sdk.registry.number_domains",
 )
@@ -55,6 +60,7 @@ HOMES: Final = {
         "collector.demo.differencing",
         "collector.demo.fleet",
         "collector.estimation",
+        "collector.learning",
         "collector.planning.composition",
         "collector.planning.amplification",
         "collector.planning.shuffling",
@@ -66,6 +72,7 @@ HOMES: Final = {
     "click": ("client_sdk.cli", "collector.cli"),
     "typer": ("client_sdk.cli",),
     "redis": ("collector.storage",),
+    "hiredis": ("collector.storage",),
     "flask": ("collector.web", "client_sdk.integrations.flask"),
     "django": ("client_sdk.integrations.django",),
     "asgiref": ("client_sdk.integrations.django",),  # a part of Django

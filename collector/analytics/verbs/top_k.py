@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
 
 from ...estimation.estimate import Estimate
-from ..rows import Findings, Row
+from ...estimation.shrinkage import is_misleading, shrunken
+from ..rows import Findings, Row, altered
 from ..verb import Slice, Verb, VerbQuery, named, refused_rows, rows_of
 from .frequency import refusal, shares_of
 
@@ -27,8 +28,12 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     The k are picked from all items, so the intervals hold at once, with 1 - alpha, for all items of
     all slices, whether shown or not.  An item is between two ranks: it ranks behind those whose
     interval lies wholly on the other side of its own, and behind no others for sure.
+
+    What is picked for its size owes some of it to noise.  Where that is more than a little, the row
+    has a likelier share beside, and a warning says by how much those shown mislead together.
     """
     rows: list[Row] = []
+    warnings: list[str] = []
     facts: list[dict[str, Any]] = []
     comparisons = sum(len(part.metric.domain.labels) for part in slices if part.refusal is None)
     for part in slices:
@@ -40,8 +45,25 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         estimates = shares_of(part, query.alpha / comparisons)  # Bonferroni: under any dependence
         picked, fact = _picked(part, estimates, query)
         rows += picked
+        warnings += _misleading(part, picked, query.options.order)
         facts.append({"dimensions": dict(part.dimensions), **fact})
-    return Findings(tuple(rows), facts={"slices": facts})
+    return Findings(tuple(rows), tuple(warnings), facts={"slices": facts})
+
+
+def _misleading(part: Slice, rows: Sequence[Row], order: str) -> Iterator[str]:
+    """Yield how far the shares of *rows* that have a likelier one beside are off together."""
+    beside = [(row.value, row.shrunken) for row in rows if row.shrunken is not None]
+    if not beside:
+        return
+    values, likelier = (sum(share or 0.0 for share in each) for each in zip(*beside, strict=True))
+    said, picked = ("overstated", "largest") if order == "most" else ("understated", "smallest")
+    where = ", ".join((part.metric.name, *part.dimensions.values()))
+    yield (
+        f"{where}: {len(beside)} of the {len(rows)} shares shown are probably {said}: what is "
+        f"picked as the {picked} of {len(part.metric.domain.labels):,} is so in part by noise; "
+        f"together they show {values:.3g}, and {likelier:.3g} is likelier; "
+        "shrunken is the likelier share of each, for which the same interval holds"
+    )
 
 
 def _picked(
@@ -57,13 +79,16 @@ def _picked(
     best, worst = ranks(low, high, options.order)
     unsure = low <= 0
     rows = []
-    for place in order.tolist():
-        note = f"rank {best[place]}" + (f" to {worst[place]}" if worst[place] > best[place] else "")
-        note += " of " + str(len(labels))
+    likelier = shrunken(estimates, order.tolist())
+    for place, likely in zip(order.tolist(), likelier, strict=True):
+        note = rank_in_words(int(best[place]), int(worst[place]), len(labels))
         if unsure[place]:
             note += "; not distinguishable from zero"
         names = named([labels[place]])
-        rows += rows_of(part, names, [estimates[place]], query.alpha, simultaneous=True, note=note)
+        estimate = estimates[place]
+        (row,) = rows_of(part, names, [estimate], query.alpha, simultaneous=True, note=note)
+        misleads = is_misleading(estimate, likely, largest=sign < 0)
+        rows.append(altered(row, shrunken=likely) if misleads else row)
     fact = {
         "items": len(labels),
         "not_distinguishable_from_zero": int(unsure.sum()),
@@ -83,6 +108,13 @@ def ranks(low: Any, high: Any, order: str = "most") -> tuple[Any, Any]:
     ahead = low.size - np.searchsorted(np.sort(low), high, side="right")
     behind = np.searchsorted(np.sort(high), low, side="left")
     return 1 + ahead, low.size - behind
+
+
+def rank_in_words(best: int, worst: int, count: int) -> str:
+    """Return between which ranks an item is; none if these are two thirds of *count* or more."""
+    said = f"{best} to {worst} of {count}" if worst > best else f"{best} of {count}"
+    is_open = worst > best and 3 * (worst - best + 1) > 2 * count
+    return f"not enough reports to rank it (it may be {said})" if is_open else f"rank {said}"
 
 
 def _sure(best: Any, worst: Any, k: int) -> int:

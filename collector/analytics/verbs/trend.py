@@ -9,11 +9,12 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
+from client_sdk.core.epoch import DAY, LENGTHS
 from client_sdk.registry.domains import BOOLEAN_LABELS
 
 from ...core.errors import QueryError
 from ...estimation.significance import each_of, holm
-from ..comparing.differences import NO_CHANGE, difference
+from ..comparing.differences import NO_CHANGE, covers_zero, difference
 from ..comparing.numbers import (
     DRAWN,
     Population,
@@ -29,7 +30,18 @@ from ..comparing.numbers import (
     why_none,
 )
 from ..distribution import refusal as distribution_refusal
-from ..rows import ITEM, SHARE, TIME, Findings, Row, chance, empty_row, row_of, with_item
+from ..rows import (
+    ITEM,
+    SHARE,
+    TIME,
+    Findings,
+    Row,
+    chance,
+    empty_row,
+    moment,
+    row_of,
+    with_item,
+)
 from ..verb import Slice, Verb, VerbQuery, merged
 from .quantile import Level, quantile_rows
 
@@ -60,7 +72,8 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     rows are those of full windows.  Intervals are pointwise, those of windows that share stretches
     too.  A stretch without reports is no stretch.  Changes are looked for in stretches, not in
     windows, whose errors are not independent, and not in quantiles, whose errors are no more than
-    bounded.
+    bounded.  A stretch that is still running is no evidence of one: its devices so far are not
+    those of a whole stretch.  It is drawn and marked, and ``unfinished`` in facts names it.
 
     Raises: QueryError: ``options.item``, ``options.levels``.
     """
@@ -82,7 +95,9 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     changes = _changes(all_series, items, query)
     warnings = [_sentence(change, slices[0]) for change in changes if change["detected"]]
     warnings += [] if rows else [_too_short(options)]
-    facts = {"series": len(changes), "population": options.population}
+    facts: dict[str, Any] = {"series": len(changes), "population": options.population}
+    if unfinished := {part.dimensions[TIME]: None for part in parts if part.is_open}:
+        facts["unfinished"] = list(unfinished)
     return Findings(tuple(rows), tuple(warnings), {**facts, "changes": changes[:MOST_FACTS]})
 
 
@@ -138,7 +153,7 @@ def _changes(
     """Return what is known of the change of each series with two numbers or more, surest first."""
     scanned: list[tuple[Sequence[Slice], str, Scan]] = []
     for series in all_series:
-        parts = [part for part in series if part.refusal is None]
+        parts = [part for part in series if part.refusal is None and not part.is_open]
         if len(parts) > 1:
             scans = scans_of(parts, items, query.options.population)
             scanned += [(parts, item, scan) for item, scan in scans.items()]
@@ -152,12 +167,16 @@ def _changes(
 def _change(
     parts: Sequence[Slice], item: str, scan: Scan, p: float, level: float, query: VerbQuery
 ) -> dict[str, Any]:
-    """Return one change as facts; the interval holds at once over all splits of all series."""
+    """Return one change as facts; the interval holds at once over all splits of all series.
+
+    It is detected if the interval shows it, too: an answer never says both.
+    """
     step = difference(scan.after, scan.before, level)
-    detected = p <= query.alpha
+    detected = p <= query.alpha and not covers_zero(step)
     return {
         "dimensions": with_item(others(parts[0], TIME), item),
         "changed_at": parts[scan.place].dimensions[TIME],
+        "stretch": _stretch(parts),
         "before": scan.before.value,
         "after": scan.after.value,
         "difference": step.value,
@@ -168,6 +187,18 @@ def _change(
         "detected": detected,
         "note": None if detected else NO_CHANGE,
     }
+
+
+def _stretch(parts: Sequence[Slice]) -> str:
+    """Return how long the stretches of a series are, as far as their labels do not tell."""
+    every = parts[0].metric.every
+    longest = max(part.epochs[-1] - part.epochs[0] for part in parts) * LENGTHS[every]
+    return "7d" if DAY <= longest < LENGTHS["7d"] else every  # months have labels of their own
+
+
+def _at(change: dict[str, Any]) -> str:
+    words = moment(change["changed_at"], change["stretch"])
+    return f"at {words}" if words == change["changed_at"] else f"in {words}"
 
 
 def _sentence(change: dict[str, Any], part: Slice) -> str:
@@ -186,7 +217,7 @@ def _sentence(change: dict[str, Any], part: Slice) -> str:
         for name, value in change["dimensions"].items()
     )
     return (
-        f"{part.metric.address}: {', '.join(words)} changed at {change['changed_at']} "
+        f"{part.metric.address}: {', '.join(words)} changed {_at(change)} "
         f"from {start} to {end}{ending} "
         f"(difference {least} to {most}{apart}, {chance(change['p_value'])})"
     )

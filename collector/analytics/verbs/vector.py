@@ -39,7 +39,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     for part in slices:
         of_part = answer_rows(part, query.alpha)
         rows += of_part
-        if part.refusal is None:
+        if not (part.refusal or part.mixture):
             ellipsoids.append({"dimensions": dict(part.dimensions), **_ellipsoid(part, of_part)})
     return Findings(tuple(rows), facts={"ellipsoids": ellipsoids} if ellipsoids else {})
 

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from client_sdk.privacy.wording import counted
+
 from ...analytics.rows import ITEM, MEASURE, RELATIVE, SHARE, Row, chance
 from ..letters import width_of
 from ..numbers import POINTS, extent, number, numbers_of, reading
@@ -353,8 +355,8 @@ def _difference_notes(rows: Sequence[Row], drawn: Sequence[Row]) -> Iterator[Not
     for row in drawn if len(drawn) <= _FEW else ():
         if row.fakes_to_flip is not None and is_detectable(row):
             name = f"{label_of(row)}: " if label_of(row) else ""
-            reach = f"{row.fakes_to_flip:,} devices that send false reports could reverse this"
-            yield Note(f"{name}beyond noise, {reach}" if name else f"Beyond noise, {reach}")
+            fakes = counted(row.fakes_to_flip, "fake device")
+            yield Note(f"{name}more than noise; it would take {fakes} to turn it round")
 
 
 def _describe_differences(rows: Sequence[Row], unit: str) -> str:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from math import isclose
 from typing import Final
 
+from ...analytics.monotone import isotonic, weights_of
 from ...analytics.rows import SHARE, Row
 from ..letters import width_of
 from ..numbers import extent, number, numbers_of, reading, tick_labels
@@ -54,6 +55,7 @@ _NARROW: Final = 9.0  # user units: narrower buckets have a band for whiskers
 _CURVE_HEIGHT: Final = 220  # user units of the plot of cumulative shares
 _MOST_SPOTS: Final = 32
 _TICKS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
+_DRAWN: Final = "Drawn as never falling, from 0 to 100 %; the table has the unbiased shares"
 
 
 def edges_of(item: str) -> tuple[float, float] | None:
@@ -219,7 +221,7 @@ def _described(rows: Sequence[Row]) -> str:
 
 @dataclass(frozen=True)
 class _Step:
-    """A threshold and the share up to it, with its interval."""
+    """A threshold and the share up to it as it is drawn, with its interval within 0 and 1."""
 
     at: float
     value: float
@@ -237,7 +239,9 @@ def cdf_picture(
 ) -> Picture:
     """Return the curve of *rows*: items are thresholds in *x_unit*, values shares up to them.
 
-    Items that are no numbers stand side by side.
+    Items that are no numbers stand side by side.  The line is the nearest to the numbers that never
+    falls and stays within 0 and 1, as every such curve does; what a pointer is told, and the table
+    beside it, are the numbers themselves.
 
     Args: quantiles: levels that are read off the curve as it is drawn, straight between thresholds.
     """
@@ -246,7 +250,7 @@ def cdf_picture(
         return nothing(title, rows, face)
     left = PAD + left_width(_TICKS, SHARE)
     x = Linear(steps[0].at, steps[-1].at, left + 8, face.width - PAD - 26)
-    y = Linear(*extent(rows, 0.0, 1.0), 8 + _CURVE_HEIGHT, 8)
+    y = Linear(0.0, 1.0, 8 + _CURVE_HEIGHT, 8)
     body = left_axis(_TICKS, y, SHARE, x.start, x.end)
     body += _curve_foot(steps, numeric, x, y)
     body += _curve(steps, x, y)
@@ -257,6 +261,8 @@ def cdf_picture(
     unit = f"share of devices up to each value in {x_unit}" if x_unit else "share of devices up to"
     words = "; ".join(_quantile_in_words(marker, x_unit) for marker in markers)
     notes = [*([Note(words)] if words else []), *remarks(rows)]
+    if any(step.value != step.row.value for step in steps):
+        notes.append(Note(_DRAWN))
     description = f"Cumulative distribution at {len(steps)} thresholds. {words}"
     subtitle = subtitle_of(rows, unit)
     return Picture(
@@ -274,7 +280,18 @@ def _curve_steps(rows: Sequence[Row]) -> tuple[list[_Step], bool]:
         if (numbers := numbers_of(row))
     ]
     steps.sort(key=lambda step: step.at)
-    return [step for i, step in enumerate(steps) if not i or step.at > steps[i - 1].at], numeric
+    steps = [step for i, step in enumerate(steps) if not i or step.at > steps[i - 1].at]
+    trust = weights_of([step.row.std_error or 0.0 for step in steps])
+    rising = isotonic([step.value for step in steps], trust)
+    return [
+        replace(step, value=value, low=_share(step.low), high=_share(step.high))
+        for step, value in zip(steps, rising, strict=True)
+    ], numeric
+
+
+def _share(end: float) -> float:
+    """Return an end of an interval within 0 and 1, where every share is."""
+    return min(max(end, 0.0), 1.0)
 
 
 def _curve_foot(steps: Sequence[_Step], numeric: bool, x: Linear, y: Linear) -> Iterator[Element]:

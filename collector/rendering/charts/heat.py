@@ -11,7 +11,20 @@ from typing import Final, TypeAlias
 
 from ...analytics.rows import ALL, FAIR, GOOD, POOR, SHARE, Row
 from ..letters import one_line, shortened, width_of
-from ..numbers import Numbers, number, numbers_of, range_of, reading, span, tick_labels, value_of
+from ..numbers import (
+    POINTS,
+    Numbers,
+    margin,
+    number,
+    numbers_of,
+    plus_minus,
+    range_of,
+    reading,
+    span,
+    tick_labels,
+    unit_of,
+    value_of,
+)
 from .axes import label_width
 from .frame import (
     PAD,
@@ -42,13 +55,22 @@ _SLANTED: Final = 100  # user units of a slanted label at most
 _MOST_CELLS: Final = 240  # more would weigh more than the page
 _TITLED: Final = 36  # cells; fewer also carry a title each
 _BLANK: Final = "–"
-_Form: TypeAlias = Callable[[Row, Numbers, float | None], str]
-# How a number is printed, from the fullest: all cells of a table have the same form.
-_FORMS: Final[tuple[_Form, ...]] = (
-    lambda row, numbers, least: reading(row, least=least),
-    lambda row, numbers, least: value_of(row, least=least),
-    lambda row, numbers, least: value_of(row, least=least).partition(" ")[0],
-    lambda row, numbers, least: _without_unit(row, numbers, 0.02),
+_BETWEEN: Final = 12  # user units between the lines of a cell
+_Form: TypeAlias = Callable[[Row, Numbers, float | None], tuple[str, ...]]
+# How a number is printed, from the fullest: all cells of a table have the same form, of one line
+# or two.  Where intervals have no room, a note tells how wide they are.
+_WHOLE: Final[tuple[_Form, ...]] = (
+    lambda row, numbers, least: (reading(row, least=least),),
+    lambda row, numbers, least: (value_of(row, least=least), margin(row, least=least)),
+    lambda row, numbers, least: (
+        value_of(row, least=least).partition(" ")[0],
+        margin(row, least=least),
+    ),
+)
+_CUT: Final[tuple[_Form, ...]] = (
+    lambda row, numbers, least: (value_of(row, least=least),),
+    lambda row, numbers, least: (value_of(row, least=least).partition(" ")[0],),
+    lambda row, numbers, least: (_without_unit(row, numbers, 0.02),),
 )
 
 
@@ -121,7 +143,10 @@ def heat_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
         return nothing(title, rows, face)
     table = _table(rows, names, face)
     ramp = Ramp.of([row for row in rows if numbers_of(row) and not _is_margin(row)] or rows)
-    cells = group(_cells(table, ramp, face), text_anchor="middle", font_size=str(SMALL))
+    marker = Marker.of(face, list(table.rows.values()))
+    form = _form(table, marker.least)
+    drawn = _cells(table, ramp, marker, form)
+    cells = group(drawn, text_anchor="middle", font_size=str(SMALL))
     body: list[Element] = [*_heads(table), cells]
     foot = table.top + _HIGH * len(table.downs) + 8.0
     body += ramp.legend(foot, face.width)
@@ -133,7 +158,7 @@ def heat_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
         description=_described(rows, names),
         body=tuple(body),
         height=foot + legend_height(face.width),
-        notes=(*_notes(table), *remarks(rows)),
+        notes=(*_notes(table, form), *remarks(rows)),
     )
 
 
@@ -205,9 +230,7 @@ def _leaning(label: str, x: float, y: float) -> Element:
     )
 
 
-def _cells(table: _Table, ramp: Ramp, face: Face) -> Iterator[Element]:
-    marker = Marker.of(face, list(table.rows.values()))
-    form = _form(table, marker.least)
+def _cells(table: _Table, ramp: Ramp, marker: Marker, form: _Form | None) -> Iterator[Element]:
     titled = len(table.downs) * len(table.acrosses) <= _TITLED
     for i, down in enumerate(table.downs):
         for j, across in enumerate(table.acrosses):
@@ -232,9 +255,10 @@ def _form(table: _Table, least: float | None) -> _Form | None:
     rows = [row for key, row in table.rows.items() if key[0] in table.downs]
     numbered = [(row, numbers) for row in rows if (numbers := numbers_of(row))]
     room = table.wide - 4
-    forms = _FORMS if rows[0].unit == SHARE else _FORMS[:-1]
-    for form in forms:
-        if all(width_of(form(*entry, least), SMALL) <= room for entry in numbered):
+    cut = _CUT if rows[0].unit == SHARE else _CUT[:-1]
+    for form in (*_WHOLE, *cut):
+        lines = (line for entry in numbered for line in form(*entry, least))
+        if all(width_of(line, SMALL) <= room for line in lines):
             return form
     return None
 
@@ -258,16 +282,23 @@ def _cell(
         return
     if ramp is None:
         yield rectangle(x, y, wide, _HIGH - 2, "margin-cell")
-        if form:
-            yield text(form(row, numbers, least), x + wide / 2, y + _HIGH / 2 - 1, "tick", "middle")
+        for line, middle in _lines(form, row, numbers, least):
+            yield text(line, x + wide / 2, y + middle - 4, "tick", "middle")
         return
     step, opacity = ramp.step(numbers.value), opacity_of(row)
     yield cell(x, y, wide, _HIGH - 2, step, opacity)
-    if form:
-        place = x + wide / 2, y + _HIGH / 2 + 3
-        yield element(
-            "text", form(row, numbers, least), x=place[0], y=place[1], **ink_on(step, opacity)
-        )
+    for line, foot in _lines(form, row, numbers, least):
+        yield element("text", line, x=x + wide / 2, y=y + foot, **ink_on(step, opacity))
+
+
+def _lines(
+    form: _Form | None, row: Row, numbers: Numbers, least: float | None
+) -> Iterator[tuple[str, float]]:
+    """Yield what is printed in a cell, and the foot of each line in it, in user units."""
+    lines = [line for line in form(row, numbers, least) if line] if form else []
+    first = _HIGH / 2 + 3 - _BETWEEN * (len(lines) - 1) / 2
+    for i, line in enumerate(lines):
+        yield line, first + _BETWEEN * i
 
 
 def _is_margin(row: Row) -> bool:
@@ -275,12 +306,25 @@ def _is_margin(row: Row) -> bool:
     return ALL in row.dimensions.values()
 
 
-def _notes(table: _Table) -> Iterator[Note]:
+def _notes(table: _Table, form: _Form | None) -> Iterator[Note]:
+    rows = [row for row in table.rows.values() if numbers_of(row)]
+    if form not in _WHOLE:
+        yield Note(_widths(rows))
     downs, acrosses = table.left_out
     if downs:
         yield Note(f"and {downs:,} more below")
     if acrosses:
         yield Note(f"and {acrosses:,} more to the right")
+
+
+def _widths(rows: Sequence[Row]) -> str:
+    """Return how wide the intervals of *rows* are: "Intervals of ± 3 to 5 points"."""
+    halves = [(row, (n.high - n.low) / 2) for row in rows if (n := numbers_of(row))]
+    ends = [max(halves, key=lambda pair: sign * pair[1]) for sign in (-1, 1)]
+    least, most = (plus_minus(half, unit_of(row)) for row, half in ends)
+    among = least if least == most else f"{least} to {most.removeprefix('± ')}"
+    unit = POINTS if rows[0].unit == SHARE else one_line(rows[0].unit)
+    return f"Intervals of {among} {unit}".rstrip() + "; the table has each"
 
 
 def _described(rows: Sequence[Row], names: Sequence[str]) -> str:

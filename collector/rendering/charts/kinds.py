@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ...analytics.rows import ITEM, MEASURE, SHARE, TIME, Row, units_of
+from ...analytics.rows import ITEM, LEFT_OUT, MEASURE, SHARE, TIME, Row, units_of
 from ..places import places_of
 from .bars import bars_picture, difference_picture, dots_picture
 from .distribution import cdf_picture, cell_of, histogram_picture
@@ -110,6 +110,9 @@ def chart_of(
     if len(parts) > _MOST:
         more = Note(f"and {len(parts) - _MOST:,} more pictures: ask for fewer slices")
         pictures[-1] = replace(pictures[-1], notes=(*pictures[-1].notes, more))
+    if left_out := (facts or {}).get(LEFT_OUT):
+        notes = (*pictures[-1].notes, *map(Note, left_out))
+        pictures[-1] = replace(pictures[-1], notes=notes)
     return finish(pictures[0], face) if len(pictures) == 1 else stacked(title, pictures, face)
 
 

@@ -13,11 +13,10 @@ import msgspec
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.exceptions import NotAcceptable
 
-from ...analytics.rows import TIME
+from ...analytics.rows import LEFT_OUT, TIME
 from ...core.errors import QueryError
 from ...query import Answer
-from ...rendering.places import COLUMNS as PLACE
-from ...rendering.places import geojson_of, places_of, records_of
+from ...rendering.places import geojson_of, leading_columns, records_of
 from ...rendering.tables import COLUMNS, csv_of
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
@@ -123,9 +122,8 @@ def form_of(parameters: Mapping[str, str], accepted: MIMEAccept) -> Form:
 def columns_of(reply: Answer) -> dict[str, Any]:
     """Return the columns of the flat rows: dimensions as they come, then those of numbers."""
     records = records_of(reply.rows, reply.meta.facts)
-    dimensions = (name for row in reply.rows for name in row.dimensions)
-    degrees = PLACE if places_of(reply.meta.facts) else ()
-    names = dict.fromkeys((*dimensions, *degrees, *COLUMNS))
+    said = (LEFT_OUT,) if LEFT_OUT in reply.meta.facts else ()
+    names = (*leading_columns(reply.rows, reply.meta.facts), *COLUMNS, *said)
     return {name: [record.get(name) for record in records] for name in names}
 
 

@@ -149,7 +149,7 @@ def _answer(query: Query) -> ResponseReturnValue:
         body = shared.answers.get(key)
         if body is None:
             body = form.body(run(resolved, shared.tallies, relay=shared.config.relay))
-            shared.answers.put(key, body)
+            shared.answers.put(key, body, len(body))
         response = Response(body, content_type=form.content_type)
     response.headers["Vary"] = "Accept, Authorization, Cookie"
     if tag:

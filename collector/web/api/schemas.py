@@ -72,6 +72,14 @@ class Part(Struct, forbid_unknown_fields=True):
     values: list[str]
 
 
+class Attribute(Struct, forbid_unknown_fields=True):
+    """An attribute of a record; of numbers the edges between its values, which are ranges."""
+
+    name: str
+    values: list[str]
+    edges: list[float] | UnsetType = UNSET
+
+
 class Metric(Struct, forbid_unknown_fields=True):
     """A metric, with its domain by the keys of a registry.
 
@@ -113,6 +121,8 @@ class Metric(Struct, forbid_unknown_fields=True):
     cells: list[int] | UnsetType = UNSET
     parts: list[Part] | UnsetType = UNSET
     periods: list[str] | UnsetType = UNSET
+    attributes: list[Attribute] | UnsetType = UNSET
+    label: list[str] | UnsetType = UNSET
 
 
 class Metrics(Struct, forbid_unknown_fields=True):

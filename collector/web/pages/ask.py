@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -46,11 +47,12 @@ from .choices import (
     segment_of,
 )
 from .compare import with_periods
-from .files import CSV, FILES, KIND_PARAMETER
+from .fields import OPTION, fields_of, labelled
+from .files import CSV, FILES, KIND_PARAMETER, name_of
 from .layout import CONTENT_TYPE, EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
 from .metric import BEFORE_PARAMETER, granularity, item_needed, items_of, leads_of, usual_item
 from .panels import PERIODS, Answers, Panel, PanelRequest, dressed
-from .questions import ADOPTION, COMPARE, LIFT, NEEDS_SEGMENT, OPTION, TREND
+from .questions import ACTIVES, ADOPTION, COMPARE, LIFT, NEEDS_SEGMENT, TREND
 
 blueprint = Blueprint("ask", __name__)
 
@@ -78,12 +80,12 @@ def ask_page() -> ResponseReturnValue:
     answers = Answers()
     panel: Panel | None = None
     fault = before = ""
-    query = None
+    query = original = None
     is_chosen = bool(request.args.get("q") or request.args.get("verb"))
     try:
         require_known(request.args, _PARAMETERS, SEGMENT, OPTION, many=("metric", "by"))
         before = choices_of(request.args).against
-        query = question_of(request.args, answers.catalog)
+        query = original = question_of(request.args, answers.catalog)
         if is_chosen and not request.args.get("q"):
             query = completed(query, answers)
         if is_chosen:
@@ -100,7 +102,7 @@ def ask_page() -> ResponseReturnValue:
             reply = answers.reply(query)
             csv = url_for("ask.ask_file", kind="csv", q=as_json(query), before=before or None)
             drawn = answers.marks(query), answers.before(wish, reply)
-            panel = with_periods(dressed(wish, reply, csv, *drawn))
+            panel = with_latest(with_periods(dressed(wish, reply, csv, *drawn), answers))
     except (QueryError, UnknownMetricError) as error:
         fault = str(error)
     return shown(
@@ -111,8 +113,21 @@ def ask_page() -> ResponseReturnValue:
         is_chosen=is_chosen,
         link=url_for("ask.ask_page", q=as_json(query), before=before or None) if query else "",
         before=before,
-        **_form(query, answers.catalog),
+        common=_common(original, answers.catalog),
+        **_form(query, original, answers.catalog),
     )
+
+
+def with_latest(panel: Panel) -> Panel:
+    """Return *panel* with the numbers of the last periods in its hint, if it counts devices."""
+    rows = panel.reply.rows if panel.reply and panel.wish.query.verb == ACTIVES else ()
+    days = [row for row in rows if row.value is not None and len(row.dimensions) == 1]
+    said = ", ".join(
+        f"{row.dimensions[TIME]}{' so far' if row.is_open else ''}: {row.value:,.0f} devices"
+        for row in days[-2:]
+    )
+    hint = f"{said}. {panel.wish.hint}".rstrip()
+    return replace(panel, wish=replace(panel.wish, hint=hint)) if said else panel
 
 
 @blueprint.get("/ask.<kind>")
@@ -129,7 +144,7 @@ def ask_file(kind: str) -> ResponseReturnValue:
     query, answers = read(request.args.get("q", "").encode()), Answers()
     title = title_of(query, answers.catalog)
     wish = PanelRequest("answer", title, query, against=choices_of(request.args).against)
-    return answers.file(kind, wish, title, query.verb)
+    return answers.file(kind, wish, title, name_of(query))
 
 
 def question_of(parameters: MultiDict[str, str], catalog: Catalog) -> Query:
@@ -171,7 +186,8 @@ def completed(query: Query, answers: Answers) -> Query:
     partners = questions.partners_of(query.verb, metric, metrics)
     if partners and len(query.metrics) == 1:
         query = msgspec.structs.replace(query, metrics=[*query.metrics, partners[0].address])
-    if query.verb == COMPARE and query.date_range is None and metric.every != ONCE:
+    is_over_time = query.verb == COMPARE and not _dimension(query, metric)
+    if is_over_time and query.date_range is None and metric.every != ONCE:
         query = msgspec.structs.replace(query, date_range=answers.previous_range(metric))
     query = _with_dimensions(query, metric)
     options = _with_arms(query, metric)
@@ -275,8 +291,26 @@ def _options(parameters: MultiDict[str, str], verb: str) -> dict[str, Any]:
     return options_of(verb, [(name, text) for name, text in texts if text])
 
 
-def _form(query: Query | None, catalog: Catalog) -> dict[str, Any]:
-    """Return what the page shows besides the answer."""
+def _common(original: Query | None, catalog: Catalog) -> list[dict[str, str]]:
+    """Return the questions that some metric answers, as links, if none of either is chosen."""
+    if original is None or any(request.args.get(name) for name in ("q", "verb", "metric")):
+        return []
+    rest = _picked(original.date_range).address().replace("?", "&", 1)
+    return [
+        {
+            "words": question.words,
+            "of": metric.title,
+            "url": url_for("ask.ask_page", metric=metric.address, verb=question.verb) + rest,
+        }
+        for question, metric in questions.common_questions(list(catalog))
+    ]
+
+
+def _form(query: Query | None, original: Query | None, catalog: Catalog) -> dict[str, Any]:
+    """Return what the page shows besides the answer.
+
+    Args: original: the question as it was chosen, which others keep the range of.
+    """
     metrics = list(catalog)
     metric = metrics[0] if metrics else None
     with suppress(UnknownMetricError, QueryError):
@@ -295,7 +329,7 @@ def _form(query: Query | None, catalog: Catalog) -> dict[str, Any]:
         "metrics": metrics,
         "partners": partners,
         "partner": named,
-        "questions": _links(metric, metrics, verb, query),
+        "questions": _links(metric, metrics, verb, original or query),
         "verb": verb,
         "about": summary(verb),
         "chosen": picked.shown_for([metric]),
@@ -304,7 +338,7 @@ def _form(query: Query | None, catalog: Catalog) -> dict[str, Any]:
         "earlier": EARLIER if verb == COMPARE and metric.every != ONCE else {},
         "against": _against_words(query, dimension),
         "other": query.against if isinstance(query.against, tuple) else ("", ""),
-        "between": list(metric.segments) if verb in NEEDS_SEGMENT else [],
+        "between": _between(verb, metric, dimension),
         "dimension": dimension,
         "stretches": questions.stretches_of([metric]) if verb not in (COMPARE, LIFT) else [],
         "is_over_time": load(verb).needs_time,
@@ -313,15 +347,22 @@ def _form(query: Query | None, catalog: Catalog) -> dict[str, Any]:
         "filter_rows": filter_rows(metric, query.filters),
         "levels": LEVELS,
         "alpha": f"{query.alpha:g}",
-        "postprocesses": questions.labelled(load(verb).postprocess),
+        "postprocesses": labelled(load(verb).postprocess),
         "postprocess": query.postprocess,
         "fields": list(
-            questions.fields_of(verb, metric, query.options, dimension=dimension, partner=partner)
+            fields_of(verb, metric, query.options, dimension=dimension, partner=partner)
         ),
         "option": OPTION,
         "segment": SEGMENT,
         "time": TIME,
     }
+
+
+def _between(verb: str, metric: Metric, dimension: str) -> list[str]:
+    """Return the dimensions that *verb* can be about: of an experiment those of arms."""
+    if verb == LIFT and dimension in (*questions.arms_of(metric), ""):
+        return questions.arms_of(metric)
+    return list(metric.segments) if verb in NEEDS_SEGMENT else []
 
 
 def _against_words(query: Query, dimension: str) -> str:

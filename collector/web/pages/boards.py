@@ -16,6 +16,7 @@ from ...core.credentials import ASK, EVERY_APP, MANAGE, VIEW
 from ...core.errors import ForbiddenError, QueryError, UnknownDocumentError
 from ...query import Query, read
 from ...query.options import as_json
+from ...rendering.wording import days_in_words
 from ...workspace.documents import MAX_PANELS, Board, Document, SavedQuestion
 from ...workspace.documents import Panel as BoardPanel
 from ...workspace.shelf import Shelf, app_of, is_visible, knows, place_of
@@ -24,6 +25,7 @@ from ..auth import author, reader, scope, visible
 from ..forms import FORM, LARGE_FORM, FormFault, fault_of, form_of
 from ..services import services
 from .choices import WORDS, Choices, choices_of, require_known
+from .compare import with_periods
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown, wants_page
 from .metric import BEFORE_PARAMETER, leads_of
 from .panels import PERIODS, Answers, Panel, PanelRequest
@@ -36,6 +38,7 @@ QUESTIONS: Final = "questions"  # the choice of no board: the list of saved ques
 MOST_SHOWN: Final = 200  # boards of the list; the search finds the others
 SEE_OTHER: Final = 303
 NAME: Final = in_path("key", "^[a-z0-9][a-z0-9-]{0,63}$", "The name in a board's address.")
+_EDIT: Final = "Edit the board to change this question or to remove its panel."
 _TEXT: Final = {"type": "string"}
 _SEARCH: Final = in_query("q", _TEXT, "Words of a title, a group or an author.")
 _SHOWN: Final = (*RANGE_PARAMETERS, BEFORE_PARAMETER)
@@ -227,14 +230,40 @@ def _answered(wish: PanelRequest, answers: Answers) -> Panel:
     unknown = [name for name in wish.query.metrics if not knows(answers.catalog, name)]
     if unknown:
         said = f"{', '.join(unknown)}: no registry has a metric of this name any more."
-        return Panel(wish, None, f"{said} Edit the board to remove this panel.")
+        return Panel(wish, None, said if answers.is_shared else f"{said} {_EDIT}")
     if answers.is_shared:  # who has but the link can open nothing that a row leads to
-        return answers.panel(wish)
+        return _dated(answers.panel(wish), answers)
     question = as_json(wish.query)
     csv = url_for("ask.ask_file", kind="csv", q=question, before=wish.against or None)
-    return answers.panel(
-        replace(wish, link=leads_of(wish.query, answers.catalog)), csv if answers.may_ask else ""
-    )
+    wish = replace(wish, link=leads_of(wish.query, answers.catalog))
+    panel = answers.panel(wish, csv if answers.may_ask else "")
+    if panel.fault and _is_gone(wish.query, answers):
+        return replace(panel, fault=f"{panel.fault}. {_EDIT}")
+    return _dated(panel, answers)
+
+
+def _is_gone(query: Query, answers: Answers) -> bool:
+    """Return whether *query*, which could be asked when it was kept, cannot be asked any more."""
+    try:
+        answers.plan(query)
+    except QueryError:
+        return True
+    return False
+
+
+def _dated(panel: Panel, answers: Answers) -> Panel:
+    """Return *panel* with the days that it is of, which no form beside it tells."""
+    compared = with_periods(panel, answers)
+    if compared is not panel or panel.reply is None:
+        return compared
+    windows = {(each.window, each.every) for each in panel.reply.meta.metrics}
+    if len(windows) > 1:
+        return panel
+    window, every = windows.pop()
+    label = f"{window.first}/{window.last}"
+    named = days_in_words([label], every, today=answers.today)
+    words = named.get(label)  # none of hours, nor of what has no time
+    return replace(panel, wish=replace(panel.wish, hint=f"{words}.")) if words else panel
 
 
 def _timed(query: Query, choices: Choices | None) -> Query:

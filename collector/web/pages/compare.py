@@ -22,7 +22,8 @@ from ...core.errors import QueryError
 from ...query import Query
 from ...query.request import SEGMENT
 from ...query.window import PERIOD, PREVIOUS
-from ...rendering.wording import worded
+from ...rendering.charts import Mark
+from ...rendering.wording import days_of_label, worded
 from ..api.openapi import Operation, in_query
 from ..auth import scope
 from .choices import (
@@ -36,15 +37,17 @@ from .choices import (
     filters_of,
     require_known,
 )
-from .files import CSV, FILES, KIND_PARAMETER
+from .files import CSV, FILES, KIND_PARAMETER, name_of
 from .layout import CONTENT_TYPE, EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
 from .metric import called, item_needed, items_of, leads_of, usual_item
-from .panels import Answers, Panel, PanelRequest
+from .panels import Answers, Notice, Panel, PanelRequest, every_of
+from .questions import by_length
 
 blueprint = Blueprint("compare", __name__)
 
 BEFORE: Final = TIME  # what is compared: this stretch of time with the one before
 DIFFERENCE: Final = "difference"
+MOST_NOTES: Final = 8  # above a difference; the page of notes has all
 _PERIODS: Final = f"{TIME}:{PERIOD}"
 _PARAMETERS: Final = (
     in_query("metric", {"type": "string"}, "The name of a metric."),
@@ -77,7 +80,7 @@ def compare() -> ResponseReturnValue:
         choices = _over(metric, choices, by, answers)
         item = _item(metric, choices, answers)
         panels = [
-            with_periods(answers.panel(_led(wish, answers), _address(wish)))
+            with_periods(answers.panel(_led(wish, answers), _address(wish)), answers)
             for wish in _wishes(metric, choices, by, item)
         ]
     shown_of = () if metric is None else (metric,)
@@ -120,7 +123,7 @@ def compare_file(kind: str) -> ResponseReturnValue:
     named = {wish.id: wish for wish in wishes}
     wish = named.get(request.args.get("panel", ""), wishes[-1])
     title = f"{metric.title}: {wish.title}"
-    return answers.file(kind, wish, title, f"{metric.name}-{wish.id}")
+    return answers.file(kind, wish, title, name_of(wish.query, wish.id))
 
 
 def _is_comparable(metric: Metric) -> bool:
@@ -137,7 +140,7 @@ def _metric(answers: Answers, metrics: list[Metric]) -> Metric | None:
     name = request.args.get("metric")
     if name:
         return answers.catalog.metric(name)
-    return metrics[0] if metrics else None
+    return next(iter(by_length(metrics)), None)
 
 
 def _by(metric: Metric) -> str:
@@ -177,6 +180,7 @@ def _wishes(metric: Metric, choices: Choices, by: str, item: str) -> Iterator[Pa
     if not by:
         return
     hint = "All intervals hold at once. One that covers 0 shows no detectable change."
+    beside = "Intervals of two numbers may overlap though they differ: the difference tells."
     if by == BEFORE:
         before = earlier_of(request.args) or PREVIOUS
         queries = [
@@ -190,8 +194,8 @@ def _wishes(metric: Metric, choices: Choices, by: str, item: str) -> Iterator[Pa
             choices.query(metric, "compare", {**of_one, **held}, [by]),
             choices.query(metric, "segments", of_one, [by]),
         ]
-    yield PanelRequest(DIFFERENCE, "Difference", queries[0], hint)
-    yield PanelRequest("levels", "What is compared", queries[1])
+    yield PanelRequest(DIFFERENCE, f"{metric.title}: difference", queries[0], hint)
+    yield PanelRequest("levels", f"{metric.title}: what is compared", queries[1], beside)
 
 
 def _led(wish: PanelRequest, answers: Answers) -> PanelRequest:
@@ -205,15 +209,39 @@ def _tells(panels: list[Panel]) -> bool:
     return reply is None or any(row.value is not None for row in reply.rows)
 
 
-def with_periods(panel: Panel) -> Panel:
-    """Return *panel* of a difference with what is held against what in its hint, if that is one."""
-    rows = panel.reply.rows if panel.reply else ()
+def with_periods(panel: Panel, answers: Answers) -> Panel:
+    """Return *panel* of a difference with what is held against what in its hint, if that is one.
+
+    It has no axis of time, so notes on days of either period stand above it.
+    """
+    reply, wish = panel.reply, panel.wish
+    rows = reply.rows if reply else ()
     pairs = {(row.dimensions.get(TIME), row.dimensions.get(AGAINST)) for row in rows}
-    if panel.wish.query.verb not in ("compare", "lift") or len(pairs) != 1:
+    if reply is None or wish.query.verb not in ("compare", "lift") or len(pairs) != 1:
         return panel
-    shown = worded(rows[:1])[0].dimensions
-    periods = f"{shown.get(TIME, 'Each')} against {shown.get(AGAINST)}."
-    return replace(panel, wish=replace(panel.wish, hint=f"{periods} {panel.wish.hint}"))
+    every = every_of(reply)
+    shown = worded(rows[:1], every=every)[0].dimensions
+    stretches = [days for label in pairs.pop() if label and (days := days_of_label(label, every))]
+    is_running = any(last > answers.today for _, last in stretches)
+    running = " (in progress)" if is_running else ""
+    periods = f"{shown.get(TIME, 'Each')}{running} against {shown.get(AGAINST)}."
+    notes = [
+        _notice(mark)
+        for mark in answers.marks(wish.query)
+        if any(first.isoformat() <= mark.at <= last.isoformat() for first, last in stretches)
+    ]
+    if len(notes) > MOST_NOTES:
+        more = Notice("", f"and {len(notes) - MOST_NOTES} more", url_for("notes.notes_page"))
+        notes = [*notes[:MOST_NOTES], more]
+    hint = f"{periods} {wish.hint}".strip()
+    return replace(panel, wish=replace(wish, hint=hint, notices=(*wish.notices, *notes)))
+
+
+def _notice(mark: Mark) -> Notice:
+    """Return a note of a day, whose text leads to what it is about."""
+    if mark.url:
+        return Notice(f"{mark.at}:", mark.text, mark.url)
+    return Notice(f"{mark.at}: {mark.text}")
 
 
 def _address(wish: PanelRequest) -> str:

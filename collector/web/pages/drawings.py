@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from hashlib import sha256
+from itertools import chain
+from sys import getsizeof
+from typing import Any, Final, NamedTuple
 
 from markupsafe import Markup
 
-from ...analytics.rows import AGAINST, ITEM, MEASURE, TIME, Row, altered
+from ...analytics.rows import AGAINST, ALL, ITEM, MEASURE, TIME, Row, altered
 from ...analytics.verbs.actives import DEVICES
+from ...query.cache import packed
 from ...rendering.charts import Before, Face, Mark, chart_of
-from ...rendering.charts.frame import varying
+from ...rendering.charts.frame import measure_words, varying
+from ...rendering.tables import table_of
+from ...rendering.wording import worded
+from ..services import services
 
 WIDTH: Final = 540  # user units: about the pixels of a panel, so that its letters are of its size
 NARROW_WIDTH: Final = 320  # user units: the pixels of a panel on a phone of 360
 _NARROW: Final = "-n"  # after the prefix of ids
 WINDOW: Final = "window"
 _PAIR: Final = "pair"
+MOST_ROWS: Final = 20  # of a table; the file has them all
+_KIND: Final = "drawing"  # keeps its keys apart from those of answers
 _OF_TIME: Final = frozenset({TIME, WINDOW})
 Draw = Callable[[Face], str]
 
@@ -56,6 +68,98 @@ def charts_of(
         return chart_of(verb, rows, title, own, facts=facts, marks=marks, before=before)
 
     return twice(draw, prefix, **face)
+
+
+class Subject(NamedTuple):
+    """What of a panel its drawing depends on, beside the numbers."""
+
+    id: str
+    title: str
+    verb: str
+    is_boolean: bool  # its items are those of a yes or no
+    every: str  # how long the epochs are, "" if that differs
+    most_rows: int  # of a chart
+    link: Callable[[Row], str] | None  # data, as every argument is: what it refers to is known
+
+
+class Drawing(NamedTuple):
+    """The charts of an answer, each with its heading, "" if there is one, and its table."""
+
+    charts: tuple[tuple[str, Markup], ...]
+    table: Markup
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory, about."""
+        return sum(map(getsizeof, (self.table, *chain.from_iterable(self.charts))))
+
+
+def drawing_of(
+    subject: Subject,
+    rows: Sequence[Row],
+    facts: Mapping[str, Any],
+    marks: Sequence[Mark],
+    before: Before | None,
+) -> Drawing:
+    """Return the drawing of *rows*, kept where the same was drawn before.
+
+    It is kept by every number and text of the arguments, and nothing else may change it.
+    """
+    drawings, whole = services().pages, packed((_KIND, subject, rows, facts, marks, before))
+    key = None if whole is None else sha256(whole).digest()
+    drawing: Drawing | None = drawings.get(key)
+    if drawing is None:
+        words = partial(worded, is_boolean=subject.is_boolean, every=subject.every)
+        table = table_of(words(rows), subject.title, most=MOST_ROWS, facts=facts)
+        charts = _charts(subject, rows, facts, marks, before, words)
+        drawing = Drawing(tuple(charts), Markup(table))  # noqa: S704  # it escapes
+        drawings.put(key, drawing, drawing.size)
+    return drawing
+
+
+def _charts(
+    subject: Subject,
+    rows: Iterable[Row],
+    facts: Mapping[str, Any],
+    marks: Sequence[Mark],
+    before: Before | None,
+    words_of: Callable[[Sequence[Row]], list[Row]],
+) -> Iterator[tuple[str, Markup]]:
+    """Yield a chart, or one a measure where shares of different groups stand in one answer."""
+    drawn: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.dimensions.get(TIME) != ALL:
+            drawn.setdefault(row.dimensions.get(MEASURE, ""), []).append(row)
+    for number, (measure, some) in enumerate(drawn.items()):
+        words = measure_words(measure)
+        plain = labelled(words_of([plain_row(row) for row in some]))
+        past = before and replace(before, rows=words_of(_past_of(before, measure)))
+        chart = charts_of(
+            subject.verb,
+            plain,
+            f"{subject.title} {words}".strip(),
+            f"{identifier(subject.id)}-{number}",
+            facts=facts,
+            marks=marks,
+            before=past,
+            most_rows=subject.most_rows,
+            link=subject.link,
+        )
+        yield words if len(drawn) > 1 else "", chart
+
+
+def _past_of(before: Before, measure: str) -> list[Row]:
+    """Return the rows of *before* that are of *measure*, as its panel draws them."""
+    return [
+        plain_row(row)
+        for row in before.rows
+        if row.dimensions.get(TIME) != ALL and row.dimensions.get(MEASURE, "") == measure
+    ]
+
+
+def identifier(text: str) -> str:
+    """Return *text* as the beginning of ids."""
+    return "c-" + re.sub(r"[^A-Za-z0-9-]", "-", text)[:60]
 
 
 def plain_row(row: Row) -> Row:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Final
 
@@ -17,31 +17,41 @@ from .choices import DATES, Choices, only
 _DAYS: Final = {f"{TIME}:day": 1, f"{TIME}:week": 7, "1d": 1, "7d": 7, "28d": 28}
 
 
-def leads(
-    metric: Metric, choices: Choices, items: tuple[str, ...], stretch: str = TIME
-) -> Callable[[Row], str]:
-    """Return what gives a row of *metric* the address of the page that it leads to.
+@dataclass(frozen=True)
+class Lead:
+    """Gives a row of a metric the address of the page that it leads to.
 
     It is "" for what leads nowhere else: a row of no segment, item or day, or of those chosen.
+    """
+
+    page: str
+    choices: Choices
+    items: tuple[str, ...]  # that can be chosen
+    segments: Mapping[str, tuple[str, ...]]
+    days: int  # that a point stands for; 0 for no such stretch
+
+    def __call__(self, row: Row) -> str:
+        """Return the address that *row* leads to."""
+        picked = self.choices
+        for name, value in row.dimensions.items():
+            if name in self.segments and value in self.segments[name]:
+                others = [entry for entry in picked.segment if entry[0] != name]
+                picked = replace(picked, segment=tuple(sorted([*others, (name, only(value))])))
+            elif name == ITEM and value in self.items:
+                picked = replace(picked, item=value)
+            elif name == TIME and self.days:
+                picked = _within(picked, value, self.days)
+        return self.page + picked.address() if picked != self.choices else ""
+
+
+def leads(metric: Metric, choices: Choices, items: tuple[str, ...], stretch: str = TIME) -> Lead:
+    """Return what gives a row of *metric* the address of the page that it leads to.
 
     Args: items: that can be chosen.  stretch: of time, that a point stands for.
     """
     page = url_for("metric.metric_page", name=metric.address)
     days = _DAYS.get(metric.every if stretch == TIME else stretch, 0)
-
-    def address(row: Row) -> str:
-        picked = choices
-        for name, value in row.dimensions.items():
-            if name in metric.segments and value in metric.segments[name]:
-                others = [entry for entry in picked.segment if entry[0] != name]
-                picked = replace(picked, segment=tuple(sorted([*others, (name, only(value))])))
-            elif name == ITEM and value in items:
-                picked = replace(picked, item=value)
-            elif name == TIME and days:
-                picked = _within(picked, value, days)
-        return page + picked.address() if picked != choices else ""
-
-    return address
+    return Lead(page, choices, items, metric.segments, days)
 
 
 def _within(choices: Choices, label: str, days: int) -> Choices:

@@ -10,7 +10,7 @@ from typing import Final
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
-from ...query import Answer
+from ...query import Answer, Query
 from ...rendering.charts import Before, Face, Mark, chart_of
 from ..api.formats import FORMS
 from ..api.openapi import in_path
@@ -52,6 +52,11 @@ def file_of(
     response = Response(form.body(reply), content_type=form.content_type)
     response.headers["Content-Disposition"] = f'attachment; filename="{name}.{kind}"'
     return response
+
+
+def name_of(query: Query, panel: str = "") -> str:
+    """Return how files of the answer to *query* are called: by its metric, and *panel* or verb."""
+    return f"{query.metrics[0].rpartition('/')[2]}-{panel or query.verb}"
 
 
 def files_of(csv: str, verb: str) -> Iterator[tuple[str, str]]:

@@ -29,6 +29,7 @@ from ...query.window import PREVIOUS
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visitor
 from ..services import services
+from .beside import AT_ONCE, end_of, said_once, sample_in_words, untitled, with_levels
 from .choices import (
     DATES,
     WORDS,
@@ -40,7 +41,7 @@ from .choices import (
     segment_of,
 )
 from .drill import leads
-from .files import CSV, FILES, KIND_PARAMETER
+from .files import CSV, FILES, KIND_PARAMETER, name_of
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .panels import (
     ALL_DRAWN,
@@ -230,16 +231,17 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
         return
     of_one = {"item": item} if item_needed(metric) else {}
     what = f"{named(metric, item)} by {name}" if of_one else f"By {name}"
-    hint = "All intervals hold at once, so you may compare segments."
+    hint = AT_ONCE if dimension == next(iter(metric.segments)) else ""  # it is true of all
     query = choices.query(metric, "segments", of_one, [dimension])
     yield PanelRequest(f"by-{dimension}", what, query, hint)
     values = metric.segments[dimension]
     if are_arms(dimension, values):
         options = {"dimension": dimension, "control": control_of(values) or values[0]}
-        query = choices.query(metric, "lift", {**options, **of_one}, [dimension])
+        alone = of_one if choices.item or len(items_of(metric)) > _LINES else {}
+        query = choices.query(metric, "lift", {**options, **alone}, [dimension])
         hint = "Devices are taken to be in their arms by chance."
         title = experiment_title(metric, dimension, options["control"])
-        if metric.domain.compared:
+        if alone and metric.domain.compared:
             title = f"{title}: {metric.domain.headline(item)}"
         yield PanelRequest(f"lift-{dimension}", title, query, hint)
     if dimension in SPREADING and metric.every != ONCE:
@@ -268,13 +270,19 @@ def metric_page(name: str) -> ResponseReturnValue:
             for wish in further_wishes(metric, choices, item)
         ),
     ]
+    steps, panels = with_levels(panels, metric, answers)
     basis = first.reply.meta.metrics[0] if first.reply else None
+    notes, panels = said_once(panels)
     return shown(
         "metric.html",
         metric=metric,
+        sample=sample_in_words(metric, [*notes, *(text for p in panels for text in p.warnings)]),
+        notes=[untitled(text, metric) for text in notes],
         columns=in_columns(panels),
         panels=panels,
         basis=basis,
+        last_day=basis and end_of(basis, answers.today),
+        steps=steps,
         shuffled=(basis and basis.epsilon_shuffled) or None,
         above=above,
         chosen=choices.shown_for([metric]),
@@ -308,7 +316,7 @@ def metric_file(name: str, panel: str, kind: str) -> ResponseReturnValue:
         if wish.id == panel:
             title = f"{metric.title}: {wish.title}"
             own = replace(wish, against=choices.against)
-            return answers.file(kind, own, title, f"{metric.name}-{wish.id}")
+            return answers.file(kind, own, title, name_of(wish.query, wish.id))
     raise NotFound
 
 

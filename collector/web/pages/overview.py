@@ -22,7 +22,7 @@ from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
 from ...analytics.answer import MEAN
-from ...analytics.rows import ITEM, MEASURE, SHARE, Row
+from ...analytics.rows import ITEM, LEFT_OUT, MEASURE, SHARE, Row, moment
 from ...analytics.verb import ESTIMATE, load
 from ...core.credentials import VIEW
 from ...core.errors import DamagedTallyError, QueryError, RefusedByStoreError
@@ -36,10 +36,12 @@ from ...rendering.numbers import margin, numbers_of, reading, value_of
 from .. import auth
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visible
+from .beside import steps_of
 from .choices import WORDS, Choices, choices_of, require_known
+from .drawings import identifier
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .metric import granularity
-from .panels import NOTHING, Answers, greatest, identifier
+from .panels import NOTHING, Answers, greatest
 
 _OTHERS = 3  # items told beside the greatest
 _SEARCH = "Common strings are looked for when this is opened."
@@ -52,6 +54,8 @@ _ORDERS: Final = {
     "name": "by name",
     "registry": "as registered",
 }
+_SHORT: Final = frozenset({"7d", "14d", "month"})  # ranges that hold few weeks, or part of one
+_WEEKS: Final = frozenset({"7d", "28d"})
 _REST: Final = "Other"  # the heading of metrics without a group
 _PARAMETERS: Final = (
     *RANGE_PARAMETERS,
@@ -80,6 +84,8 @@ class Tile:
     others: tuple[tuple[str, str], ...] = ()  # the next items, each with its number
     line: Markup = NOTHING
     change: str = ""  # what the line did, if that is more than noise
+    now: str = ""  # the number since then, as the tile's is the average of before and after
+    left_out: tuple[str, ...] = ()  # what operators have taken out, in sentences
     p_value: float | None = None  # of the change that is likeliest, had nothing changed
 
 
@@ -144,13 +150,13 @@ def tile_of(metric: Metric, choices: Choices, answers: Answers) -> Tile:
         tile = _with_number(metric, url, row, reply, choices)
         if row is None or not tile.value or metric.every == ONCE:
             return tile
-        line, change, p_value = _line(metric, choices, row.item, answers)
+        line, change, p_value, now = _line(metric, choices, row.item, answers)
     except (DamagedTallyError, RefusedByStoreError):
         reason = "The stored counts are damaged or cannot be read. Run hearsay fsck."
         return Tile(metric, url, reason=reason)
     except (QueryError, UnknownMetricError) as error:
         return Tile(metric, url, reason=str(error))
-    return replace(tile, line=line, change=change, p_value=p_value)
+    return replace(tile, line=line, change=change, p_value=p_value, now=now)
 
 
 def sure_of_changes(tiles: Sequence[Tile]) -> list[Tile]:
@@ -161,7 +167,9 @@ def sure_of_changes(tiles: Sequence[Tile]) -> list[Tile]:
     tested = [tile.p_value for tile in tiles if tile.p_value is not None]
     corrected = iter(holm(tested))
     return [
-        tile if tile.p_value is None or next(corrected) <= ALPHA else replace(tile, change="")
+        tile
+        if tile.p_value is None or next(corrected) <= ALPHA
+        else replace(tile, change="", now="")
         for tile in tiles
     ]
 
@@ -204,13 +212,13 @@ def _headline(metric: Metric, reply: Answer) -> Row | None:
 def _with_number(
     metric: Metric, url: str, row: Row | None, reply: Answer, choices: Choices
 ) -> Tile:
-    usual = usual_range([metric])
     tile = Tile(
         metric,
         url,
         n=reply.meta.n,
-        period="" if choices.range or usual == DEFAULT_RANGE else WORDS[usual],
-        is_open=reply.meta.metrics[0].window_open,
+        period=_period(metric, reply, choices),
+        is_open=reply.meta.metrics[0].window_open and metric.every != ONCE,
+        left_out=tuple(reply.meta.facts.get(LEFT_OUT, ())),
     )
     if not _is_listed(metric):
         return replace(tile, reason=_SEARCH)
@@ -228,6 +236,21 @@ def _with_number(
     )
 
 
+def _period(metric: Metric, reply: Answer, choices: Choices) -> str:
+    """Return of which days the reports are if that is not what the page says, "" if it is.
+
+    Of a short range only those weeks count that begin in it, so of seven days often one: it is
+    said, as a number of a few days is not that of seven.
+    """
+    usual = usual_range([metric])
+    if not choices.range and usual != DEFAULT_RANGE:
+        return f"in {WORDS[usual]}"
+    if choices.range not in _SHORT or metric.every not in _WEEKS:
+        return ""
+    window = reply.meta.metrics[0].window
+    return f"since {window.first}" if reply.meta.n else ""
+
+
 def _others(metric: Metric, first: Row, rows: Sequence[Row]) -> tuple[tuple[str, str], ...]:
     if metric.domain.verb == "map" or metric.domain.grid:
         return ()
@@ -241,23 +264,25 @@ def _others(metric: Metric, first: Row, rows: Sequence[Row]) -> tuple[tuple[str,
 
 def _line(
     metric: Metric, choices: Choices, item: str, answers: Answers
-) -> tuple[Markup, str, float | None]:
-    """Return the line of the number, how it changed most, and the chance had nothing changed."""
+) -> tuple[Markup, str, float | None, str]:
+    """Return the line, how it changed most, the chance had nothing changed, the number since."""
     if metric.domain.compared:
-        return NOTHING, "", None
+        return NOTHING, "", None, ""
     options = {} if metric.domain.grid else {ITEM: item}
     query = choices.query(metric, "trend", options, [granularity(metric, choices)])
     reply = answers.reply(query, is_checked=False)
     face = Face(prefix=identifier(f"line-{metric.address}"), heading=False)
     drawn = Markup(spark(reply.rows, f"{metric.title} over time", face))  # noqa: S704  # it escapes
-    return drawn, *_change(reply)
+    steps = steps_of(reply, query, metric, answers)
+    return drawn, *_change(reply), steps[0].number if steps else ""
 
 
 def _change(reply: Answer) -> tuple[str, float | None]:
     """Return the surest change in words, and its p-value; nothing of a line that has none."""
     for change in reply.meta.facts.get("changes", ())[:1]:
         how = "higher" if change["after"] > change["before"] else "lower"
-        return f"{how} since {change['changed_at']}", change["p_value"]
+        at = moment(change["changed_at"], change["stretch"])
+        return f"{how} since {at}", change["p_value"]
     return "", None
 
 

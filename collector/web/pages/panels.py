@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
@@ -18,7 +18,7 @@ from client_sdk.core.epoch import DAY, LENGTHS, epoch_of, epoch_start
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
-from ...analytics.rows import ALL, LOWER_END, MEASURE, TIME, UPPER_END, Row, altered
+from ...analytics.rows import ALL, ITEM, LOWER_END, TIME, UPPER_END, Row, altered
 from ...core.catalog import Catalog
 from ...core.config import RelayTerms
 from ...core.credentials import ASK
@@ -27,25 +27,23 @@ from ...query import Answer, Once, Plan, Query, earlier, options, plan, run
 from ...query.run import IN_PROGRESS
 from ...query.window import days_of, epochs_of
 from ...rendering.charts import Before, Mark
-from ...rendering.charts.frame import measure_words
 from ...rendering.charts.scale import hours_of
-from ...rendering.tables import table_of
-from ...rendering.wording import worded
+from ...rendering.wording import last_day
 from ...storage.connection import allowed
 from ...workspace.documents import MAX_TITLE, Document, Note
-from ...workspace.notes import notes_on, readable
+from ...workspace.notes import is_planned, notes_on, readable
 from .. import auth
 from ..auth import reader, visible
 from ..services import services
-from .drawings import charts_of, labelled, plain_row
-from .files import SVG, file_of, files_of
+from .drawings import Subject, drawing_of
+from .files import SVG, file_of, files_of, name_of
 
-MOST_ROWS: Final = 20  # of a table; the file has them all
 ALL_DRAWN: Final = 200  # rows of a chart, if all are asked for
 MOST_DRAWN: Final = 20  # rows of a chart, if not all are asked for
 _RANGES: Final = ("30d", "28d", "14d", "7d")  # to be compared with the previous period
 _LONG_RANGES: Final = ("6mo", "91d", "28d")
 PERIODS: Final[Mapping[str, str]] = {"previous": "previous period", "year": "a year ago"}
+COMPARE: Final = "compare"
 _BOOLEAN: Final = "boolean"
 NOTHING: Final = Markup("")
 _HEIGHT: Final = re.compile(r'viewBox="0 0 [\d.]+ ([\d.]+)"')
@@ -105,6 +103,12 @@ class Panel:
         return list(files_of(self.csv, self.wish.query.verb)) if self.csv else []
 
     @property
+    def file_name(self) -> str:
+        """How its files are called, without their kind; those of a question alone by its verb."""
+        is_of_page = not self.csv.startswith("/ask.")
+        return name_of(self.wish.query, self.wish.id if is_of_page else "")
+
+    @property
     def hidden_rows(self) -> int:
         """How many rows the chart leaves out that one of all rows shows."""
         is_listed = not any(name.startswith(TIME) for name in self.wish.query.dimensions)
@@ -134,8 +138,13 @@ class Answers:
         self.is_shared = granted is not None
         self.may_ask = granted is None and ASK in reader().scopes
         self._pressure = shared.pressure
-        self._storage = Once(shared.tallies)
+        self._storage = Once(shared.tallies, shared.pages)
         self._relay = relay
+
+    @property
+    def today(self) -> date:
+        """The day on which is asked, beyond which there are no reports."""
+        return datetime.fromtimestamp(self._now, UTC).date()
 
     @property
     def catalog(self) -> Catalog:
@@ -159,9 +168,8 @@ class Answers:
         The shortest, if none has: it is the first that will.  Of epochs longer than a day it is
         the days of complete ones where there are any: the first days of a week are no week.
         """
-        today = datetime.fromtimestamp(self._now, UTC).date()
         ranges = _LONG_RANGES if metric.every == "28d" else _RANGES
-        longest = epochs_of(metric, *days_of(ranges[0], today, "range"), "range")
+        longest = epochs_of(metric, *days_of(ranges[0], self.today, "range"), "range")
         looked = range(longest.start - len(longest), longest.stop)
         first = min(
             (
@@ -181,7 +189,7 @@ class Answers:
             )
             return start.isoformat(), (stop - timedelta(days=1)).isoformat()
         for words in ranges:
-            epochs = epochs_of(metric, *days_of(words, today, "range"), "range")
+            epochs = epochs_of(metric, *days_of(words, self.today, "range"), "range")
             if epochs.start - len(epochs) >= first:
                 return words
         return ranges[-1]
@@ -208,7 +216,8 @@ class Answers:
         if self.is_shared:
             return []
         notes = notes_on(self._notes, query.metrics, self._catalog)
-        return [Mark(note.at, note.text, note.url) for note in notes]
+        past = (note for note in notes if not is_planned(note, self._now))
+        return [Mark(note.at, note.text, note.url) for note in past]
 
     @cached_property
     def _notes(self) -> list[Document[Note]]:
@@ -257,7 +266,7 @@ class Answers:
             return Before((), 0, words, str(error))
         now, then = (answer.meta.metrics[0].window for answer in (reply, other))
         hours = [hours_of(window.first) or 0.0 for window in (now, then)]
-        name = f"{words}, {then.first} – {then.last}"
+        name = f"{words}, {then.first} – {last_day(then.last, every_of(other))}"
         return Before(other.rows, round((hours[0] - hours[1]) / 24), name)
 
 
@@ -281,16 +290,24 @@ def dressed(
 ) -> Panel:
     """Return the panel of a *reply*, with *marks* on its time axes and the period *before*."""
     query, origin, facts = wish.query, auth.origin(), reply.meta.facts
-    rows, note = _without_common_note(reply.rows)
-    is_boolean = all(metric.type == _BOOLEAN for metric in reply.meta.metrics)
-    listed = worded(rows, is_boolean)
+    rows, note = _without_common_note(_with_title(query.verb, reply))
+    subject = Subject(
+        id=wish.id,
+        title=wish.title,
+        verb=query.verb,
+        is_boolean=all(metric.type == _BOOLEAN for metric in reply.meta.metrics),
+        every=every_of(reply),
+        most_rows=wish.rows,
+        link=wish.link,
+    )
+    drawing = drawing_of(subject, rows, facts, marks, before)
     # Beside the numbers, but for what the head of the page tells.
     warnings = (_titled(text, reply) for text in reply.meta.warnings if IN_PROGRESS not in text)
     return Panel(
         wish,
         reply,
-        charts=tuple(_charts(wish, rows, facts, marks, before, is_boolean)),
-        table=Markup(table_of(listed, wish.title, most=MOST_ROWS, facts=facts)),  # noqa: S704  # escapes
+        charts=drawing.charts,
+        table=drawing.table,
         curl=options.curl(query, origin),
         python=options.python(query, origin),
         json=options.as_json(query),
@@ -299,6 +316,22 @@ def dressed(
         warnings=(*filter(None, (note,)), *warnings),
         facts=facts,
     )
+
+
+def _with_title(verb: str, reply: Answer) -> Sequence[Row]:
+    """Return the rows of *reply*; a difference that "yes" would name has the metric's title."""
+    (metric, *others), rows = reply.meta.metrics, reply.rows
+    is_alone = verb == COMPARE and len(rows) == 1 and not others and metric.type == _BOOLEAN
+    if not is_alone:
+        return rows
+    name = {ITEM: f"{metric.title}: yes"}
+    return [altered(row, dimensions={**row.dimensions, **name}) for row in rows]
+
+
+def every_of(reply: Answer) -> str:
+    """Return how long the epochs of all metrics of *reply* are, "" if that differs."""
+    lengths = {metric.every for metric in reply.meta.metrics}
+    return lengths.pop() if len(lengths) == 1 else ""
 
 
 def _titled(warning: str, reply: Answer) -> str:
@@ -325,51 +358,6 @@ def _without_common_note(rows: Sequence[Row]) -> tuple[Sequence[Row], str]:
     if note in (LOWER_END, UPPER_END):  # it stands for the interval
         return rows, ""
     return ([altered(row, note=None) for row in rows], note) if note else (rows, "")
-
-
-def _charts(
-    wish: PanelRequest,
-    rows: Iterable[Row],
-    facts: Mapping[str, Any],
-    marks: Sequence[Mark],
-    before: Before | None,
-    is_boolean: bool,
-) -> Iterator[tuple[str, Markup]]:
-    """Yield a chart, or one a measure where shares of different groups stand in one answer."""
-    drawn: dict[str, list[Row]] = {}
-    for row in rows:
-        if row.dimensions.get(TIME) != ALL:
-            drawn.setdefault(row.dimensions.get(MEASURE, ""), []).append(row)
-    for number, (measure, some) in enumerate(drawn.items()):
-        words = measure_words(measure)
-        plain = labelled(worded([plain_row(row) for row in some], is_boolean))
-        past = before and replace(before, rows=worded(_past_of(before, measure), is_boolean))
-        chart = charts_of(
-            wish.query.verb,
-            plain,
-            f"{wish.title} {words}".strip(),
-            f"{identifier(wish.id)}-{number}",
-            facts=facts,
-            marks=marks,
-            before=past,
-            most_rows=wish.rows,
-            link=wish.link,
-        )
-        yield words if len(drawn) > 1 else "", chart
-
-
-def _past_of(before: Before, measure: str) -> list[Row]:
-    """Return the rows of *before* that are of *measure*, as its panel draws them."""
-    return [
-        plain_row(row)
-        for row in before.rows
-        if row.dimensions.get(TIME) != ALL and row.dimensions.get(MEASURE, "") == measure
-    ]
-
-
-def identifier(text: str) -> str:
-    """Return *text* as the beginning of ids."""
-    return "c-" + re.sub(r"[^A-Za-z0-9-]", "-", text)[:60]
 
 
 def greatest(rows: Iterable[Row]) -> Row | None:

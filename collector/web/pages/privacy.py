@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from fractions import Fraction
 from typing import Any
 
 from flask import Blueprint
@@ -12,7 +13,7 @@ from werkzeug.wrappers import Response
 
 from client_sdk import __version__
 from client_sdk.core.limits import DEFAULT_CAP_WEEK
-from client_sdk.mechanisms import FrequencyOracle
+from client_sdk.mechanisms import DistributionMechanism, FrequencyOracle
 from client_sdk.privacy.budget import (
     YEAR,
     added,
@@ -21,6 +22,7 @@ from client_sdk.privacy.budget import (
     costs_together,
     epsilon,
     guesses,
+    nano_of,
     odds,
     percent,
 )
@@ -29,6 +31,7 @@ from client_sdk.registry.metric import Metric
 
 from ...core.catalog import Catalog
 from ...core.credentials import OPEN, VIEW
+from ...estimation import isolation
 from ...intake.wire import JSON
 from ...planning.registry_report import plus_minus
 from ..api.openapi import Operation
@@ -49,6 +52,35 @@ def privacy() -> ResponseReturnValue:
     costs = _together(visible())
     relay = services().config.relay
     return shown("privacy.html", is_part=is_part, cap=DEFAULT_CAP_WEEK, relay=relay, **costs)
+
+
+@blueprint.get("/privacy/differencing")
+@scope(VIEW, page=True)
+@Operation(media_type=CONTENT_TYPE)
+def differencing() -> ResponseReturnValue:
+    """Show what subtracting two answers yields: of exact means, of a server's noise, and of ours.
+
+    Nothing is drawn and no report is read: the intervals are those of ``hearsay demo differencing``
+    before its draws, and those of one report of each metric.
+    """
+    nano = nano_of(Fraction(isolation.EPSILON))
+    rounds = [
+        {
+            "exact": isolation.of_exact(times),
+            "server": isolation.of_server(times),
+            "guesses": guesses(times * nano),
+            "ours": isolation.of_answers(times),
+        }
+        for times in isolation.TIMES
+    ]
+    return shown(
+        "differencing.html",
+        attack=isolation,
+        rounds=rounds,
+        alone=isolation.of_newcomer(),
+        guesses=guesses(nano),
+        metrics=[_isolated(metric) for metric in visible()],
+    )
 
 
 @blueprint.get("/privacy/people")
@@ -148,6 +180,22 @@ def _entry(metric: Metric) -> dict[str, Any]:
         "best_guess_of_100": guesses(most, delta),
         "precision_with_expected_devices": plus_minus(metric),
         "answers_need_reports": metric.min_reports,
+    }
+
+
+def _isolated(metric: Metric) -> dict[str, Any]:
+    """Return what one report of *metric* tells of who has been isolated by two answers."""
+    domain, mechanism = metric.domain, metric.mechanism
+    interval = ""
+    if domain.grid and not isinstance(mechanism, DistributionMechanism):
+        reach = isolation.of_report(mechanism) * domain.extent
+        interval = f"± {reach:,.3g} {domain.unit}, of a range of {domain.extent:,g}"
+    return {
+        "metric": metric,
+        "report": epsilon(metric.most_nano),
+        "interval": interval,
+        "guesses": guesses(metric.most_nano, mechanism.delta),
+        "hundred": guesses(isolation.TIMES[1] * metric.most_nano, mechanism.delta),
     }
 
 

@@ -18,7 +18,7 @@ from ...query.options import as_json
 from ...workspace.documents import Document, Grant
 from ...workspace.documents import Panel as BoardPanel
 from ...workspace.links import DAYS
-from ...workspace.shelf import app_of
+from ...workspace.shelf import app_of, knows
 from .. import auth
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import author, scope, visible
@@ -57,7 +57,8 @@ def share_page() -> ResponseReturnValue:
     """Ask for how long an answer or a board is to be shared, and list the links there are."""
     require_known(request.args, _PARAMETERS)
     board, q = request.args.get("board", ""), request.args.get("q", "")
-    title = board_of(board).content.title if board else request.args.get("title", "")[:120]
+    content = board_of(board).content if board else None
+    title = content.title if content else request.args.get("title", "")[:120]
     if q:
         q = as_json(known_question(q))
     shared = services()
@@ -69,6 +70,7 @@ def share_page() -> ResponseReturnValue:
         board=board,
         q=q,
         title=title or "An answer",
+        left_out=len(content.panels) - len(_opened(content.panels)) if content else 0,
         days=DAYS,
         good=[(link, _address(link)) for link in sorted(good, key=lambda link: -link.at)[:200]],
         embed_origins=shared.config.embed_origins,
@@ -91,12 +93,12 @@ def share() -> ResponseReturnValue:
         raise QueryError("form: must hold a question as q, or the name of a board")
     if form.board:
         board = board_of(form.board).content
-        title, panels, app = board.title, board.panels, board.app
+        title, panels, app, about = board.title, _opened(board.panels), board.app, board.about
         if not panels:
             raise QueryError("board: has no panels to be shared; pin a question to it first")
     else:
         query = known_question(form.q)
-        title, panels = form.title, [BoardPanel(form.title, query, wide=True)]
+        title, panels, about = form.title, [BoardPanel(form.title, query, wide=True)], ""
         app = app_of(query.metrics, visible(), shared.catalog)
     _, document = shared.links.share(
         title,
@@ -106,6 +108,7 @@ def share() -> ResponseReturnValue:
         author=author(),
         board=form.board,
         app=app,
+        about=about,
     )
     return redirect(url_for("shared.share_page") + f"#{document.name}", SEE_OTHER)
 
@@ -130,7 +133,7 @@ def revoke(key: str) -> ResponseReturnValue:
 
 @blueprint.get("/shared/<address>")
 @scope(OPEN)
-@Operation(media_type=CONTENT_TYPE, parameters=(_ADDRESS,), problems=(400, 404, 410, 429, 500, 503))
+@Operation(media_type=CONTENT_TYPE, parameters=(_ADDRESS,), problems=(400, 404, 429, 500, 503))
 def shared_page(address: str) -> ResponseReturnValue:
     """Show what a shared link opens, and nothing else."""
     require_known(request.args)
@@ -143,6 +146,12 @@ def shared_page(address: str) -> ResponseReturnValue:
     )
     response.headers["X-Robots-Tag"] = "noindex"
     return response
+
+
+def _opened(panels: list[BoardPanel]) -> list[BoardPanel]:
+    """Return those of *panels* that a link can open: their metrics are still there."""
+    view = visible()
+    return [panel for panel in panels if all(knows(view, name) for name in panel.query.metrics)]
 
 
 def _address(document: Document[Grant]) -> str:

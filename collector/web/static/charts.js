@@ -176,7 +176,7 @@
     const link = document.createElement("a");
     canvas.toBlob((blob) => {
       link.href = URL.createObjectURL(blob);
-      link.download = new URL(button.dataset.png, location.href).pathname.split("/").slice(-2).join("-").replace(/\.svg$/, ".png");
+      link.download = `${button.closest("[data-name]").dataset.name}.png`;  // as the server calls its files
       link.click();
       URL.revokeObjectURL(link.href);
     });

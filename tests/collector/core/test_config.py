@@ -301,7 +301,7 @@ BAD: dict[str, tuple[dict[str, str], str]] = {
     "one secret for two uses": ({"HEARSAY_ADMIN_TOKEN": READ_TOKEN}, "HEARSAY_WRITE_KEY, "),
     "a key file that is missing": (
         {"HEARSAY_WRITE_KEY_FILE": "/nothing/here"},
-        "HEARSAY_WRITE_KEY_FILE=/nothing/here: cannot be read",
+        "HEARSAY_WRITE_KEY_FILE=/nothing/here: cannot be read: No such file",
     ),
     "a prefix that matches other keys": ({"HEARSAY_PREFIX": "*"}, "prefix=*"),
     "an address of another kind": ({"REDIS_URL": f"http://:{CANARY}@h"}, "REDIS_URL=***"),

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+import tracemalloc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
 from collector.core.catalog import Catalog
-from collector.core.cells import RELAYED, UNKNOWN, Cell, segment_text
-from collector.core.errors import DamagedTallyError
+from collector.core.cells import BEYOND, RELAYED, UNKNOWN, Cell, segment_text
+from collector.core.errors import DamagedTallyError, StorageUnavailableError
 from collector.estimation.tally import merge, merge_cells
-from collector.query import Answer, Once, plan, read, run
+from collector.query import Answer, Once, Plan, plan, read, run
+from collector.query.cache import Cache, packed
+from collector.query.plan import Reading
 from collector.storage.values import Index
-from tests.support.crowds.uploads import NOON, TODAY, registry
+from tests.support.crowds.uploads import NOON, TODAY, registry, registry_text
 from tests.support.store.memory_storage import MemoryStorage
 
 CATALOG = Catalog([registry()])
@@ -38,10 +44,57 @@ QUESTIONS: tuple[dict[str, Any], ...] = (
 )
 
 
+LATEST = Cell(PAGE.digest, TODAY, segment_text(PAGE, {"platform": "linux"}))
+OLD = Cell(PAGE.digest, TODAY - 9, segment_text(PAGE, {"platform": "mac"}))
+
+
+def one_more(storage: MemoryStorage) -> None:
+    storage.put({LATEST: [(0, 1), (1, 1)]})
+
+
+def one_of_no_value_seen(storage: MemoryStorage) -> None:
+    storage.put({LATEST: [(0, 1)]})
+
+
+def one_after_the_last_class(storage: MemoryStorage) -> None:
+    storage.put({OLD._replace(lateness=BEYOND): [(0, 1), (2, 1)]})
+
+
+def moved_by_refolding(storage: MemoryStorage) -> None:
+    storage.tallied[OLD][1] -= 1
+    storage.tallied[OLD][2] += 1
+
+
+def pruned(storage: MemoryStorage) -> None:
+    storage.marks[PAGE.digest] = TODAY - 5
+    for cell in [cell for cell in storage.tallied if cell.epoch < TODAY - 5]:
+        del storage.tallied[cell]
+
+
+def restored(storage: MemoryStorage) -> None:
+    storage.marks.clear()
+    storage.put({OLD: [(0, 300), (1, 100), (2, 100), (3, 100)]})
+
+
+CHANGES: tuple[Callable[[MemoryStorage], None], ...] = (
+    one_more,
+    one_of_no_value_seen,
+    one_after_the_last_class,
+    moved_by_refolding,
+    pruned,
+    restored,
+)
+
+
 class Counting(MemoryStorage):
     """Tallies on two shards, and how often they were read."""
 
     reads = 0
+    marks_read = 0
+
+    def pruned(self, metrics: Sequence[bytes]) -> dict[bytes, int]:
+        self.marks_read += 1
+        return super().pruned(metrics)
 
     def vectors(self, index: Index, width: int) -> Iterator[tuple[Cell, bytes]]:
         self.reads += 1
@@ -65,9 +118,9 @@ def filled(storage: Counting | None = None) -> Counting:
     return storage
 
 
-def answered(storage: Any, fields: dict[str, Any]) -> Answer:
+def answered(storage: Any, fields: dict[str, Any], catalog: Catalog = CATALOG) -> Answer:
     body = json.dumps({"metrics": ["page"], "date_range": "14d", **fields})
-    return run(plan(read(body.encode()), CATALOG, NOON), storage)
+    return run(plan(read(body.encode()), catalog, NOON), storage)
 
 
 def test_answers_of_one_page_are_those_of_questions_asked_alone() -> None:
@@ -88,6 +141,37 @@ def test_questions_of_the_same_days_read_the_store_once() -> None:
         answered(page, fields)
 
     assert storage.reads == 1
+
+
+def test_questions_of_the_same_days_look_for_pruned_epochs_before_and_after_the_reading() -> None:
+    storage = filled()
+    page = Once(storage)
+
+    for fields in QUESTIONS[:10]:
+        answered(page, fields)
+
+    assert storage.marks_read == 2
+
+
+@pytest.mark.parametrize("kept", [None, Cache[Any]()])
+def test_what_is_pruned_while_a_page_reads_is_never_answered(kept: Cache[Any] | None) -> None:
+    """Neither the first time nor where the same tallies were answered before."""
+
+    class Pruning(Counting):
+        is_pruning = False
+
+        def vectors(self, index: Index, width: int) -> Iterator[tuple[Cell, bytes]]:
+            yield from super().vectors(index, width)
+            if self.is_pruning:
+                self.marks[PAGE.digest] = TODAY - 3
+
+    storage = Pruning()
+    filled(storage)
+    answered(Once(storage, kept), {})
+    storage.is_pruning = True
+
+    with pytest.raises(StorageUnavailableError, match="is being pruned"):
+        answered(Once(storage, kept), {})
 
 
 def test_another_page_sees_what_came_since() -> None:
@@ -139,3 +223,146 @@ def test_a_vector_that_is_not_whole_is_passed_on() -> None:
     cell = Cell(b"m", 1, "")
 
     assert as_bytes(merge_cells([(cell, b"123"), (cell, bytes(8))], 3)) == [b"123", bytes(8)]
+
+
+class BlindToCounts(Once):
+    """A planted bug: answers are kept by which tallies there are, not by what is in them."""
+
+    def _contents_of(self, plan: Plan, reading: Reading, metric: Metric) -> bytes | None:
+        index = self.index(metric.digest, reading.epochs, reading.version)
+        return packed(index.cells)
+
+
+class BlindToCells(Once):
+    """Another: by the sum of all tallies, wherever they are."""
+
+    def _contents_of(self, plan: Plan, reading: Reading, metric: Metric) -> bytes | None:
+        index = self.index(metric.digest, reading.epochs, reading.version)
+        vectors = self.vectors(index, SIZE + 1)
+        return packed(merge([vector for _, vector in vectors], SIZE)[1].tolist())
+
+
+def is_fresh(make: type[Once], fields: dict[str, Any]) -> bool:
+    """Return whether a page that keeps answers says what the store says, after each change."""
+    storage, kept = filled(), Cache[Any]()
+    for change in CHANGES:
+        answered(make(storage, kept), fields)
+        change(storage)
+        if answered(make(storage, kept), fields) != answered(storage, fields):
+            return False
+    return True
+
+
+@pytest.mark.parametrize("fields", QUESTIONS)
+def test_a_kept_answer_is_that_of_the_tallies_as_they_are_now(fields: dict[str, Any]) -> None:
+    assert is_fresh(Once, fields)
+
+
+@pytest.mark.parametrize("planted", [BlindToCounts, BlindToCells])
+def test_an_answer_that_is_kept_by_less_than_its_tallies_is_caught(planted: type[Once]) -> None:
+    assert not is_fresh(planted, {})
+
+
+def test_a_question_asked_again_of_the_same_tallies_is_answered_without_work() -> None:
+    """The store is read all the same: nobody else knows that they are the same."""
+    storage, kept = filled(), Cache[Any]()
+    storage.marks[PAGE.digest] = TODAY - 10
+
+    first, second = ([answered(Once(storage, kept), q) for q in QUESTIONS] for _ in range(2))
+
+    assert all(again is answer for again, answer in zip(second, first, strict=True))
+    assert storage.reads == 2 * len(QUESTIONS)
+
+
+def test_what_one_page_keeps_answers_no_other_question_days_or_check() -> None:
+    storage, kept = filled(), Cache[Any]()
+    several = [*QUESTIONS, {"alpha": 0.1}, {"date_range": "7d"}]
+
+    for _ in range(2):
+        for fields in several:
+            assert answered(Once(storage, kept), fields) == answered(storage, fields)
+    resolved = plan(read(b'{"metrics":["page"]}'), CATALOG, NOON)
+    checked, unchecked = (run(resolved, Once(storage, kept), is_checked=c) for c in (True, False))
+
+    assert checked is not unchecked
+
+
+def test_whatever_a_plan_says_makes_another_answer() -> None:
+    """Also what is not in its question: a part of the plan, or a fact that it learnt."""
+    storage, kept = filled(), Cache[Any]()
+    usual = plan(read(b'{"metrics":["page"]}'), CATALOG, NOON)
+    relayed = replace(usual, sources=((True, frozenset({RELAYED})),))
+    noted = replace(usual, notes=("something is missing",))
+
+    answers = [run(each, Once(storage, kept)) for each in (usual, relayed, noted)]
+
+    assert answers == [run(each, storage) for each in (usual, relayed, noted)]
+    assert answers[1].meta.n < answers[0].meta.n
+    assert "something is missing" in answers[2].meta.warnings
+
+
+def test_metrics_of_one_name_in_two_apps_share_no_answer() -> None:
+    separate = 'app = { name = "other", separate = true }'
+    other = Registry.from_text(registry_text().replace('app = "test"', separate))
+    catalog, storage, kept = Catalog([registry(), other]), filled(), Cache[Any]()
+    for cell, counts in list(storage.tallied.items()):
+        storage.put({cell._replace(metric=other.metric("page").digest): list(counts.items())})
+
+    mine, its = (
+        answered(Once(storage, kept), {"metrics": [name]}, catalog)
+        for name in ("test/page", "other/page")
+    )
+
+    assert mine.meta.n == its.meta.n > 0
+    assert [mine.meta.metrics[0].name, its.meta.metrics[0].name] == ["test/page", "other/page"]
+    assert mine.meta.metrics[0].digest != its.meta.metrics[0].digest
+
+
+def test_what_a_registry_says_beside_the_digest_of_a_metric_is_heeded() -> None:
+    storage, kept = filled(), Cache[Any]()
+    strict = Catalog([registry(min_reports=10**6)])
+
+    plenty = answered(Once(storage, kept), {})
+    refused = answered(Once(storage, kept), {}, strict)
+
+    assert strict.metric("page").digest == PAGE.digest
+    assert plenty.rows[0].value is not None
+    assert refused.rows[0].value is None
+
+
+def test_a_question_with_a_number_that_cannot_be_told_is_answered_and_not_kept() -> None:
+    storage, kept = filled(), Cache[Any]()
+    odd = {"verb": "trend", "dimensions": ["time"], "order_by": [["n", "asc"]]}
+    resolved = plan(read(json.dumps({"metrics": ["page"], **odd}).encode()), CATALOG, NOON)
+
+    assert [packed(value) for value in (10**30, "\ud800", object(), lambda: 0)] == [None] * 4
+    assert run(replace(resolved, notes=(10**30,)), Once(storage, kept)).rows  # type: ignore[arg-type]
+    assert kept.size == 0
+
+
+@pytest.mark.parametrize("fields", QUESTIONS)
+def test_an_answer_takes_no_more_memory_than_it_is_counted_with(fields: dict[str, Any]) -> None:
+    storage, kept = filled(), Cache[Any]()
+    answered(Once(storage, kept), fields)  # what is worked out once for all answers is no part
+    counted = kept.size
+    tracemalloc.start()
+
+    answer = answered(storage, fields)
+
+    measured, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert answer.meta.warnings or answer.rows
+    assert 1_000 < measured <= counted
+
+
+def test_however_many_questions_are_asked_no_more_is_kept_than_the_limit() -> None:
+    """As one token alone may ask them, each with another level."""
+    storage, kept = filled(), Cache[Any](most=100_000)
+    sizes = []
+
+    for number in range(1, 40):
+        answered(Once(storage, kept), {"alpha": number / 1_000})
+        sizes.append(kept.size)
+
+    assert max(sizes) <= 100_000
+    assert sizes[-1] > 50_000

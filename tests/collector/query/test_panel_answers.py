@@ -20,6 +20,7 @@ from collector.core.errors import QueryError
 from collector.estimation.estimate import Estimate, shares
 from collector.estimation.precision import half_width
 from collector.query import Answer, plan, read, run
+from collector.query.run import OF_ALL
 from tests.collector.web.conftest import MakeApp, config, credentials, make_app, storage
 from tests.collector.web.pages.conftest import BROWSER
 from tests.support.crowds.uploads import NOON, READ_TOKEN, bearer
@@ -247,3 +248,16 @@ def test_a_sample_is_told_in_small_numbers(share: float, period: str, words: str
     """Law: it is never told that nobody, or everybody, answers."""
     assert words in (Sample(share, period).in_words or "")
     assert Sample(1.0, period).in_words is None
+
+
+@pytest.mark.parametrize(
+    ("name", "verb", "whose"),
+    [("steps", "funnel", OF_ALL), ("m0", "frequency", OF_ALL)],
+)
+def test_a_sampled_answer_says_for_whom_its_own_intervals_hold(
+    catalog: Catalog, name: str, verb: str, whose: str
+) -> None:
+    found = answer(catalog, name, verb)
+
+    (warning,) = (text for text in found.meta.warnings if SENTENCE in text)
+    assert warning.endswith(f"; {whose}")

@@ -95,6 +95,12 @@ def test_a_window_is_open_while_its_last_epoch_runs() -> None:
     assert reading(OPTED_IN, {}, NOON).is_open
 
 
+def test_what_is_reported_once_has_no_period_that_is_not_complete() -> None:
+    """More devices may still answer, so its answers are no version; but no period is cut short."""
+    assert not reading(OPTED_IN, {}, NOON).is_unfinished
+    assert reading(PAGE, {"to": day(TODAY)}, NOON).is_unfinished
+
+
 def test_an_hour_is_closed_when_the_next_begins() -> None:
     last_hour = {"from": day(TODAY), "to": day(TODAY)}
     end = (TODAY + 1) * DAY

@@ -281,5 +281,14 @@ def test_an_answer_about_some_sources_says_what_it_leaves_out() -> None:
 
 
 def test_a_fact_that_does_not_exist_is_refused_with_those_that_do() -> None:
-    with pytest.raises(QueryError, match=r"^filters\.0: @source has the values relayed, attested$"):
-        asked(mixed(), filters=[["is", "@source", ["anonymous"]]])
+    known = r"^filters\.0: @source has the values relayed, attested, or key: and the id of a key"
+    for value in ("anonymous", "key:", "key:0123", "key:ABCDEFABCDEF"):
+        with pytest.raises(QueryError, match=known):
+            asked(mixed(), filters=[["is", "@source", [value]]])
+
+
+def test_keys_and_facts_are_not_taken_by_one_filter() -> None:
+    both = ["attested", "key:aaaaaaaaaaaa"]
+
+    with pytest.raises(QueryError, match=r"take keys by a filter of their own$"):
+        asked(mixed(), filters=[["is", "@source", both]])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -13,9 +15,15 @@ from benchmarks.accuracy.heavy_hitters import tally_of as text_tally
 from client_sdk.mechanisms.composite.pem import PEM
 from client_sdk.registry import Registry
 from collector.analytics.rows import flat
+from collector.analytics.verb import names
+from collector.client import Result
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell, segment_text
 from collector.query import Answer, plan, read, run
+from collector.query.run import OF_RECORDS
+from collector.rendering.places import records_of
+from collector.rendering.tables import csv_of
+from collector.web.api.formats import columns_of
 from tests.support.crowds.uploads import NOON
 from tests.support.device.registries import (
     CATEGORY,
@@ -25,11 +33,13 @@ from tests.support.device.registries import (
     LOCATION,
     NUMBER,
     PAIR,
+    RECORD,
     RETENTION,
     STRING,
+    VECTOR,
     table,
 )
-from tests.support.enumeration.populations import WAVE, law_of
+from tests.support.enumeration.populations import WAVE, law_of, reported
 from tests.support.store.memory_storage import MemoryStorage
 
 KINDS: Final = {
@@ -43,6 +53,9 @@ KINDS: Final = {
     "shop": {**FUNNEL, "mechanism": '"grr"'},
     "word": {**STRING, "epsilon": '"4"'},
     "visits": {**RETENTION, "mechanism": '"grr"'},
+    "leaves": RECORD,
+    "axes": VECTOR,
+    "pairs": {**PAIR, "mechanism": '"grr"', "parts": '{ n = ["1", "2"], value = ["x", "y"] }'},
 }
 REGISTRY: Final = Registry.from_text(
     HEAD + "".join(table(name, fields, every='"1d"') for name, fields in KINDS.items())
@@ -69,12 +82,29 @@ QUESTIONS: Final[list[tuple[str, list[str], dict[str, Any]]]] = [
     ("heavy_hitters", ["word"], {"options": {"candidates": ["cafe", "decade"]}}),
     ("retention", ["visits"], {}),
     ("map", ["place"], {"options": {"coarsen": 2}}),
+    ("crosstab", ["leaves"], {}),
+    ("crosstab", ["leaves"], {"options": {"of": "label"}}),
+    ("crosstab", ["pairs"], {}),
+    ("vector", ["axes"], {}),
 ]
+BETWEEN: Final[list[tuple[str, list[str], dict[str, Any]]]] = [  # questions about several slices
+    ("actives", ["theme"], {"dimensions": ["time:day"]}),
+    ("adoption", ["theme"], {"dimensions": ["platform", "time:day"]}),
+    ("compare", ["theme"], {"dimensions": ["time:day"]}),
+    ("lift", ["theme"], {"options": {"dimension": "platform", "control": "mac"}}),
+    ("segments", ["theme"], {"options": {"item": "free"}}),
+    ("trend", ["theme"], {"dimensions": ["time:day"]}),
+]
+SOME: Final[dict[str, list[Any]]] = {  # values of fifty devices
+    "leaves": [{"plan": "pro", "age": 40, "label": "left"}] * 50,
+    "axes": [[0.5, 0.25, -0.5]] * 50,
+}
 TODAY: Final = int(NOON) // 86_400
 
 
+@cache
 def storage() -> MemoryStorage:
-    """Return a store with reports of two platforms on two days of every metric."""
+    """Return a store with reports of two platforms on two days of every metric; all read it."""
     found = MemoryStorage()
     for name in KINDS:
         metric = REGISTRY.metric(name)
@@ -89,6 +119,8 @@ def storage() -> MemoryStorage:
 def tally_of(name: str, n: int) -> list[int]:
     """Return a tally that *n* reports can give."""
     mechanism = REGISTRY.metric(name).mechanism
+    if name in SOME:
+        return [cell * (n // 50) for cell in of_fifty(name)]
     if name == "age":
         return [10 * n, 100 * n, 0]
     if name == "games":
@@ -99,6 +131,13 @@ def tally_of(name: str, n: int) -> list[int]:
     cells = np.floor(n * np.linspace(1, 3, len(law)) @ law / (2 * len(law))).astype(int)
     cells[0] += n - cells.sum()
     return [int(cell) for cell in cells]
+
+
+@cache
+def of_fifty(name: str) -> tuple[int, ...]:
+    """Return the tally of fifty devices."""
+    tally, _ = reported(REGISTRY.metric(name), SOME[name], seed="0")
+    return tuple(map(int, tally))
 
 
 @pytest.mark.parametrize("dimensions", [[], ["time:day", "platform"]], ids=["whole", "sliced"])
@@ -124,3 +163,45 @@ def test_a_request_of_each_verb_is_answered_with_rows_of_json(
         assert platforms == {"linux"}, "the smaller one has too few reports"
         assert {row["platform"] for row in rows} == {"linux", "mac"}
         assert len({row["time"] for row in rows}) == 2
+
+
+@pytest.mark.parametrize(("verb", "metrics", "more"), [*QUESTIONS, *BETWEEN])
+def test_no_column_of_an_answer_hides_another(
+    verb: str, metrics: list[str], more: dict[str, Any]
+) -> None:
+    """Law: every form has a column for each dimension and for each field of a number."""
+    body = {"verb": verb, "metrics": metrics, "dimensions": ["platform"], "date_range": "7d"}
+    asked = plan(read(json.dumps({**body, **more}).encode()), Catalog([REGISTRY]), NOON)
+
+    reply = run(asked, storage())
+
+    header = next(csv.reader(csv_of(reply.rows, reply.meta.facts).splitlines()))
+    sent: Any = msgspec.json.decode(msgspec.json.encode(reply))
+    result = Result(tuple(sent["rows"]), sent["meta"])
+    of_forms = (records_of(reply.rows, reply.meta.facts), result.records())
+    assert len(set(header)) == len(header) == len(columns_of(reply))
+    for row, *records in zip(reply.rows, *of_forms, strict=True):
+        for record in records:
+            values = list(record.values())
+            assert set(record) <= set(header)
+            assert record["value"] == row.value
+            assert values[: len(row.dimensions)] == list(row.dimensions.values())
+
+
+def test_the_columns_of_every_verb_are_looked_at() -> None:
+    assert {verb for verb, _, _ in [*QUESTIONS, *BETWEEN]} == set(names())
+
+
+def test_a_record_asked_without_its_table_says_what_its_reports_are_of() -> None:
+    """n differs between both verbs: each report is about one attribute."""
+    found = {}
+    for verb in ("frequency", "crosstab"):
+        body = {"verb": verb, "metrics": ["leaves"], "date_range": "7d"}
+        asked = plan(read(json.dumps(body).encode()), Catalog([REGISTRY]), NOON)
+        found[verb] = run(asked, storage())
+
+    table, shares = found["crosstab"], found["frequency"]
+    assert {row.n for row in shares.rows} == {shares.meta.n}
+    assert sum({row.dimensions["attribute"]: row.n for row in table.rows}.values()) == table.meta.n
+    assert f"leaves: {OF_RECORDS}" in shares.meta.warnings
+    assert not any(OF_RECORDS in text for text in table.meta.warnings)

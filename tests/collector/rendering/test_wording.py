@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
-from collector.analytics.rows import AGAINST, REST, empty_row
-from collector.rendering.wording import days_in_words, worded
+from collector.analytics.rows import AGAINST, REST, altered, empty_row
+from collector.rendering.wording import days_in_words, last_day, worded
 
 
 @pytest.mark.parametrize(
@@ -23,6 +25,47 @@ from collector.rendering.wording import days_in_words, worded
 )
 def test_stretches_of_days_are_words(labels: list[str], words: list[str]) -> None:
     assert [days_in_words(labels)[label] for label in labels] == words
+
+
+@pytest.mark.parametrize(
+    ("label", "every", "words"),
+    [
+        ("2026-11-02/2026-11-09", "7d", "2 to 15 Nov"),
+        ("2026-11-02/2026-11-02", "7d", "2 to 8 Nov"),
+        ("2026-10-05/2026-11-02", "28d", "5 Oct to 29 Nov"),
+        ("2026-11-10/2026-11-16", "1d", "10 to 16 Nov"),
+    ],
+)
+def test_a_stretch_ends_on_the_last_day_of_its_last_epoch(
+    label: str, every: str, words: str
+) -> None:
+    """Law: days are told that reports are of, and not the days on which their epochs began."""
+    assert days_in_words([label], every) == {label: words}
+    assert last_day(label.partition("/")[2], every)[-2:].lstrip("0") == words.split()[-2]
+
+
+@pytest.mark.parametrize(("today", "words"), [(11, "2 to 11 Nov"), (16, "2 to 15 Nov")])
+def test_a_stretch_that_is_running_ends_today(today: int, words: str) -> None:
+    """Law: no report is of a day that is yet to come."""
+    label = "2026-11-02/2026-11-09"
+
+    assert days_in_words([label], "7d", today=date(2026, 11, today)) == {label: words}
+
+
+def test_one_week_against_another_is_told_in_days_and_on_an_axis_by_its_first() -> None:
+    week = {"time": "2026-11-09"}
+    rows = [empty_row({**week, AGAINST: "2026-11-02"}, 0, 0.05, "share", "too few")]
+
+    assert worded(rows, every="7d")[0].dimensions == {"time": "9 to 15 Nov", AGAINST: "2 to 8 Nov"}
+    assert worded([altered(rows[0], dimensions=week)], every="7d")[0].dimensions == week
+    assert worded(rows, every="1d") == rows
+    web = altered(rows[0], dimensions={**week, AGAINST: "web"})
+    assert worded([web], every="7d") == [web]
+
+
+@pytest.mark.parametrize("label", ["once", "2026-01-05T07:00Z", "2026-01-05"])
+def test_a_label_that_is_no_longer_epoch_is_its_own_last_day(label: str) -> None:
+    assert last_day(label, "1h" if "T" in label else "once") == label
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,7 @@ def test_a_late_report_of_a_tally_that_is_there_is_taken_while_its_key_is_refuse
     """Also by a process that has just been started, and has to ask the store for it."""
     site = Site(config, store)
     full = config.new_tallies_mb * LIMIT
-    site.send(PLACES[:2] * 12, QUIET)
+    site.send(PLACES[:2] * 12)
     site.fold()
     before = site.begun
     site.credentials.share(BYTES_BEGUN, TODAY, "elsewhere", {digest_of(WRITE_KEY): full - before})

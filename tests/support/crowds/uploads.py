@@ -13,6 +13,8 @@ from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.core.wire import Column, base64url
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
+from collector.core.cells import UNKNOWN, Cell, Source, key_source, segment_text
+from collector.core.credentials import digest_of, id_of
 
 TODAY = (date(2026, 3, 4) - date(1970, 1, 1)).days  # a Wednesday
 NOON = TODAY * DAY + DAY / 2  # Unix time
@@ -136,3 +138,16 @@ def as_msgpack(columns: Iterable[Column], *, upload_id: bytes = UPLOAD_ID, **mor
 def bearer(secret: str) -> dict[str, str]:
     """Return the header that carries a key or token."""
     return {"Authorization": f"Bearer {secret}"}
+
+
+def cell_under(
+    key: str, metric: Metric, epoch: int, segment: Mapping[str, str] | None = None
+) -> Cell:
+    """Return where a report that comes under *key* is counted."""
+    source = key_source(id_of(digest_of(key)))
+    return Cell(metric.digest, epoch, segment_text(metric, segment or {}, source))
+
+
+def facts_of(source: Source) -> Source:
+    """Return what a *source* says beside the key."""
+    return UNKNOWN | {fact for fact in source if not fact.startswith("key:")}

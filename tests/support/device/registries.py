@@ -80,12 +80,26 @@ RETENTION: Final = {
     "mechanism": '"auto"',
     "periods": '["week 0", "week 1", "week 2", "week 3"]',
 }
+RECORD: Final = {
+    **BOOLEAN,
+    "type": '"record"',
+    "mechanism": '"auto"',
+    "label": '["stayed", "left"]',
+    "attributes": '{ plan = ["free", "pro", "team"], age = { edges = [30, 50.5] } }',
+}
 VECTOR: Final = {
     **BOOLEAN,
     "type": '"vector"',
     "mechanism": '"auto"',
     "length": "3",
     "unit": '"points"',
+}
+TASTE: Final = {
+    **BOOLEAN,
+    "type": '"taste"',
+    "mechanism": '"auto"',
+    "values": '["news", "chess", "sport"]',
+    "every": '"once"',
 }
 
 

@@ -17,6 +17,7 @@ from client_sdk.mechanisms import (
     VectorMechanism,
 )
 from client_sdk.mechanisms.composite.pem import PEM
+from client_sdk.mechanisms.composite.sampled_attribute import SampledAttribute
 from client_sdk.mechanisms.composite.sampled_item import SampledItem
 from client_sdk.mechanisms.deployed.cms import CMS
 from client_sdk.mechanisms.deployed.dbitflip import DBitFlip
@@ -40,6 +41,7 @@ from tests.support.references.sampled_reference import (
     of_cms,
     of_dbitflip,
     of_hcms,
+    of_sampled_attribute,
     of_sampled_item,
     of_sampled_number,
 )
@@ -71,6 +73,9 @@ def estimates(
         case SampledNumber():
             symbols = [int.from_bytes(payload, "big") for payload in payloads]
             return of_sampled_number(mechanism, numbers, symbols)
+        case SampledAttribute():
+            told = [sorted(mechanism.supports(payload)) for payload in payloads]
+            return of_sampled_attribute(mechanism, numbers["odds"], told)
         case VectorMechanism():
             words = [int.from_bytes(payload, "big") for payload in payloads]
             return codebook_reference.positions(mechanism, numbers, words)

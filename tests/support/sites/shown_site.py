@@ -149,7 +149,7 @@ def shown_site(folder: Path) -> Iterator[ShownSite]:
     """Run a collector of the demo's metrics and the hostile ones, with DAYS of reports."""
     demo, hostile = folder / "metrics.toml", folder / "hostile.toml"
     text = DEMO_REGISTRY.read_text(encoding="utf-8")
-    demo.write_text(text.replace("min_reports = 1000", f"min_reports = {MIN_REPORTS}"), "utf-8")
+    demo.write_text(text.replace("min_reports = 300", f"min_reports = {MIN_REPORTS}"), "utf-8")
     hostile.write_text(hostile_registry(), "utf-8")
     both = Path(os.pathsep.join(map(str, (hostile, demo))))
     with running_site(folder / "store", both, WRITE_KEY, READ_TOKEN) as site:

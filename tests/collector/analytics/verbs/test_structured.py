@@ -87,6 +87,23 @@ def test_intervals_of_ratios_cover_and_forgetting_that_parts_depend_would_be_see
     assert fits_rate(hits, TRIALS, 1 - ALPHA) == (not forgets)
 
 
+@pytest.mark.parametrize(("tally", "end"), [((2_000, 0, 1_000), 1.0), ((2_000, 1_000, 0), 0.0)])
+def test_a_ratio_beyond_what_it_can_be_is_not_known_for_sure(
+    tally: tuple[int, int, int], end: float
+) -> None:
+    """Law: noise can lead all of the interval beyond 0 or 1; what is cut off is no point there."""
+    metric = grr(FUNNEL, values='["visit", "paid"]', epsilon='"2"')
+    found = Shares.of(metric.mechanism, np.array(tally), sum(tally))
+    members = np.array([[0, 0, 1], [0, 1, 1]], dtype=bool)
+
+    ratio = found.ratio(members[0], members[1], ALPHA)
+
+    assert ratio is not None
+    assert ratio.value == end
+    assert 0 <= ratio.ci_low <= end <= ratio.ci_high <= 1
+    assert ratio.ci_high - ratio.ci_low > ratio.std_error
+
+
 def test_a_ratio_whose_dependence_is_unknown_takes_the_worst() -> None:
     """It is never narrower than with errors that cancel."""
     metric = metric_of(FUNNEL, mechanism='"dbitflip"')

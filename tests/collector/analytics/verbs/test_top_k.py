@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pytest
 
+from client_sdk.mechanisms import FrequencyOracle
+from collector.analytics.rows import Findings
 from collector.analytics.verb import Slice
-from collector.analytics.verbs.top_k import ranks
+from collector.analytics.verbs.top_k import rank_in_words, ranks
 from tests.support.crowds.asking import ask
 from tests.support.enumeration.coverage import fits_rate
 from tests.support.enumeration.populations import category, drawn, slice_of
@@ -70,6 +75,23 @@ def test_ranks_follow_from_intervals_that_lie_apart() -> None:
     assert list(zip(best.tolist(), worst.tolist(), strict=True)) == [(4, 4), (2, 3), (2, 3), (1, 1)]
 
 
+@pytest.mark.parametrize(
+    ("best", "worst", "count", "words"),
+    [
+        (1, 1, 17, "rank 1 of 17"),
+        (2, 3, 3, "rank 2 to 3 of 3"),
+        (2, 17, 17, "not enough reports to rank it (it may be 2 to 17 of 17)"),
+        (1, 2, 2, "not enough reports to rank it (it may be 1 to 2 of 2)"),
+        (1, 1, 1, "rank 1 of 1"),
+    ],
+)
+def test_a_rank_that_may_be_nearly_any_is_none(
+    best: int, worst: int, count: int, words: str
+) -> None:
+    """Two thirds of all ranks say that there are too few reports, and nothing of the item."""
+    assert rank_in_words(best, worst, count) == words
+
+
 def test_items_that_noise_alone_may_have_made_are_marked_and_counted() -> None:
     """Six items are held by nobody."""
     found = ask("top_k", [slice_of(category(*LABELS, epsilon='"3"'), HELD)])
@@ -91,6 +113,53 @@ def test_a_slice_that_is_too_small_does_not_tell_which_items_lead() -> None:
 
     assert [(row.item, row.value) for row in found.rows] == [("v0", None), ("v1", None)]
     assert found.facts == {"slices": []}
+
+
+def asked_of(held: Sequence[int], order: str = "most") -> tuple[Findings, Any]:
+    """Return the first 20 of many items, and the true share of each."""
+    metric = category(*(f"v{i}" for i in range(len(held))), mechanism="oue", epsilon='"2"')
+    assert isinstance(metric.mechanism, FrequencyOracle)
+    chance, counts = np.random.default_rng(7), np.array(held)
+    p, q = metric.mechanism.chances
+    tally = chance.binomial(counts, p) + chance.binomial(counts.sum() - counts, q)
+    one = Slice(metric, {}, int(counts.sum()), tally, (0,))
+    found = ask("top_k", [one], options={"k": 20, "order": order})
+    return found, np.array([held[int(row.item[1:])] for row in found.rows]) / counts.sum()
+
+
+@pytest.mark.parametrize("order", ["most", "least"])
+def test_of_many_alike_those_shown_are_said_to_be_misleading(order: str) -> None:
+    """Of 400 items with 0.25 % each, the 20 largest are so by noise: the likelier share is near."""
+    found, truth = asked_of([100] * 400, order)
+
+    likely = np.array([row.shrunken for row in found.rows], dtype=float)
+    shown = np.array([row.value for row in found.rows], dtype=float)
+    (warning,) = found.warnings
+    assert f"20 of the 20 shares shown are probably {'over' if order == 'most' else 'under'}" in (
+        warning
+    )
+    assert f"{likely.sum():.3g} is likelier" in warning
+    assert abs(likely - truth).max() < abs(shown - truth).min()
+    for row, share in zip(found.rows, likely, strict=True):
+        assert row.ci_low is not None
+        assert row.ci_high is not None
+        assert max(row.ci_low, 0) <= share <= row.ci_high
+
+
+def test_of_shares_that_stand_clear_of_noise_nothing_is_said() -> None:
+    """20 items share all devices: each is known to a few percent of itself."""
+    found, _ = asked_of([20_000] * 20 + [0] * 380)
+
+    assert found.warnings == ()
+    assert [row.shrunken for row in found.rows] == [None] * 20
+
+
+def test_only_rows_that_mislead_have_a_likelier_share_beside() -> None:
+    """Ten stand clear; behind them come ten of 390 alike, which are there by noise."""
+    found, _ = asked_of([20_000] * 10 + [100] * 390)
+
+    assert [row.shrunken is None for row in found.rows] == [True] * 10 + [False] * 10
+    assert "10 of the 20 shares shown" in found.warnings[0]
 
 
 @pytest.mark.parametrize("level", [ALPHA, ALPHA * len(LABELS)], ids=["at once", "each alone"])

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
+from client_sdk.registry import Registry
 from collector.analytics.comparing.differences import NO_CHANGE
 from collector.analytics.comparing.numbers import scan, scans_of
 from collector.analytics.rows import Findings
@@ -15,6 +16,7 @@ from collector.analytics.verb import Slice, merged
 from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import AGE, drawn, exact, is_at_most
+from tests.support.crowds.uploads import registry_text
 from tests.support.enumeration.coverage import fits_rate
 from tests.support.enumeration.populations import WAVE, metric_of, slice_of
 
@@ -110,6 +112,46 @@ def test_a_refused_stretch_takes_no_part_in_a_change() -> None:
     few = exact({"time": day(6)}, 1.0, 60, 6)
 
     assert change_of(ask("trend", [*days, few])) == change_of(ask("trend", days))
+
+
+def test_an_unfinished_stretch_is_named_and_takes_no_part_in_a_change() -> None:
+    """Law: the devices that a running week has so far are not those of a week."""
+    steps = flat([0.2, 0.2, 0.2, 0.5])
+    running = [*steps[:-1], replace(steps[-1], is_open=True)]
+
+    whole, unfinished = ask("trend", steps), ask("trend", running)
+
+    assert change_of(whole)["detected"]
+    assert not change_of(unfinished)["detected"]
+    assert "unfinished" not in whole.facts
+    assert unfinished.facts["unfinished"] == [day(3)]
+    assert unfinished.rows[-1].is_open
+    assert unfinished.rows[-1].value == pytest.approx(0.5, abs=1e-3)
+
+
+def test_a_first_stretch_that_runs_shows_no_change() -> None:
+    steps = flat([0.2, 0.5])
+
+    found = ask("trend", [steps[0], replace(steps[1], is_open=True)])
+
+    assert found.facts["changes"] == []
+    assert found.warnings == ()
+
+
+def test_a_change_is_never_said_beside_an_interval_that_holds_0() -> None:
+    """The p-value takes the errors under no change, the interval those as they are: they differ.
+
+    The control: without the rule some of these would be said to have changed.
+    """
+    changes = [
+        change_of(ask("trend", [*flat([0.02], 30_000), exact({"time": day(1)}, share, 1_200, 1)]))
+        for share in (0.02 + 0.001 * step for step in range(70))
+    ]
+
+    holding = [change for change in changes if change["ci_low"] <= 0 <= change["ci_high"]]
+    assert any(change["p_value"] <= ALPHA for change in holding)
+    assert not any(change["detected"] for change in holding)
+    assert any(change["detected"] for change in changes)
 
 
 def test_segments_are_series_of_their_own() -> None:
@@ -252,3 +294,27 @@ def test_quantiles_that_cannot_be_followed_are_refused(
     """With what would work."""
     with pytest.raises(QueryError, match=message):
         ask("trend", parts, options=options)
+
+
+@pytest.mark.parametrize(
+    ("every", "length", "words"),
+    [
+        ("1d", 1, "at 2026-03-09 from"),
+        ("1d", 4, "in the week of 2026-03-09 from"),
+        ("7d", 1, "in the week of 2026-03-09 from"),
+        ("28d", 1, "in the four weeks from 2026-03-09 from"),
+    ],
+)
+def test_a_change_is_said_of_the_whole_stretch_that_its_label_begins(
+    every: str, length: int, words: str
+) -> None:
+    """A week is named by its first day, on which nothing need have changed."""
+    text = registry_text().replace('every = "1h"', f'every = "{every}"', 1)
+    metric = Registry.from_text(text).metric("crashed")
+    shares = [0.3] * 8 + [0.4] * 8
+    days = [exact({"time": day(i)}, x, 4_000, i, metric=metric) for i, x in enumerate(shares)]
+    parts = [merged(days[i : i + length], days[i].dimensions) for i in range(0, 16, length)]
+
+    found = ask("trend", parts)
+
+    assert f"yes changed {words}" in found.warnings[0]

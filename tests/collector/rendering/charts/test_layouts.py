@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import pytest
 
-from collector.analytics.rows import TIME
+from collector.analytics.rows import TIME, Row
 from collector.rendering.charts import Face
 from collector.rendering.numbers import ends_of, finest, margin, value_of
-from tests.support.charts import bars, difference, dots, histogram, line
+from tests.support.charts import bars, difference, dots, heat, histogram, line
 from tests.support.sites.drawing import boxes, of_class, parsed, tag
 from tests.support.sites.gallery import (
     PICTURES,
@@ -22,6 +22,7 @@ from tests.support.sites.gallery import (
     row,
     shares,
     themes_over_time,
+    two_way,
 )
 
 PHONE = Face(width=320, felt=False)
@@ -179,3 +180,35 @@ def test_a_cross_stands_in_a_strip_and_on_no_line_of_the_axis() -> None:
 
         assert strip.left <= cross.left <= cross.right <= strip.right
         assert all(not cross.top <= line <= cross.foot for line in lines)
+
+
+def wide_table() -> list[Row]:
+    """Return a table of so many columns that no interval has room on a phone."""
+    return [
+        row({"a": a, "b": f"{b}"}, 0.5, (0.003 if b else 0.011)) for a in "xy" for b in range(10)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "width", "is_cut"),
+    [
+        (two_way(), 720, False),
+        (two_way(), 540, False),
+        (two_way(), 320, False),
+        (wide_table(), 720, False),
+        (wide_table(), 280, True),
+    ],
+)
+def test_no_cell_prints_a_number_without_its_interval(
+    rows: list[Row], width: int, is_cut: bool
+) -> None:
+    """Law: it stands below the number where it has room, and else a note tells how wide all are."""
+    root = parsed(heat(rows, "t", Face("x", width=width, styled=True)))
+
+    printed = [e.text or "" for e in root.iter() if (e.get("class") or "").startswith("on-")]
+    numbers = sum(not text.startswith(("±", "(")) for text in printed)
+    assert numbers == sum(row.value is not None for row in rows)
+    assert sum("±" in text or "(" in text for text in printed) == (0 if is_cut else numbers)
+    notes = [e.text or "" for e in of_class(root, "note")]
+    widths = ["Intervals of ± 0.3 to 1.1 points; the table"] if is_cut else []
+    assert [text for text in notes if text.startswith("Intervals")] == widths

@@ -85,6 +85,22 @@ def test_numbers_read_as_people_write_them(value: float, unit: str, half: float,
     assert number(value, unit, half) == text
 
 
+@pytest.mark.parametrize(
+    ("unit", "single"),
+    [
+        *(("pages", "page"), ("queries", "query"), ("watches", "watch"), ("boxes", "box")),
+        *((unit, unit) for unit in ("ms", "s", "kbps", "iops", "series", "Celsius", "press")),
+        *((unit, unit) for unit in ("", "€", "<script>s", "pages a visit")),
+    ],
+)
+def test_one_thing_is_told_in_the_singular(unit: str, single: str) -> None:
+    """Law: what is no plain English plural stays as it was declared."""
+    assert number(1.0, unit, 0) == f"1 {single}".rstrip()
+    assert number(-1.2, unit, 3.0) == f"{MINUS}1 {single}".rstrip()
+    assert number(1.04, unit, 0.3) == f"1.0 {unit}".rstrip()
+    assert number(21.0, unit, 0) == f"21 {unit}".rstrip()
+
+
 def test_a_signed_number_shows_its_plus_but_zero_has_none() -> None:
     assert number(0.012, POINTS, 0.004, signed=True) == "+1.2 points"
     assert number(0.0, POINTS, 0.004, signed=True) == "0.0 points"

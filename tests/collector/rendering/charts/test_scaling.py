@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from collector.analytics.rows import SHARE, Row
-from tests.support.charts import bars, difference, dots, histogram, line
+from tests.support.charts import bars, cdf, difference, dots, histogram, line
 from tests.support.sites.drawing import of_class, parsed, path_points, tag
 from tests.support.sites.gallery import (
     buckets,
@@ -161,6 +161,38 @@ def test_grouped_dots_are_where_their_values_are() -> None:
         drawn.append((min(places), max(places)))
 
     assert drawn == [pytest.approx(ends, abs=ROUNDED * per_unit) for ends in intervals(rows)]
+
+
+def test_a_curve_of_shares_is_drawn_as_one_that_rises_within_the_whole() -> None:
+    """Law: the line is the nearest that never falls; a pointer is told the numbers as they are."""
+    values = (-0.06, 0.3, 0.2, 0.7, 1.08)
+    picture = cdf([row(str(i), value, 0.1) for i, value in enumerate(values)], "t")
+    at, _ = axis(picture, "y")
+
+    drawn = [at(y) for _, y in path_points(of_class(parsed(picture), "line-1")[0].get("d") or "")]
+    assert drawn == pytest.approx([0, 0.25, 0.25, 0.7, 1], abs=0.01)
+    (band,) = of_class(parsed(picture), "band-1")
+    edges = [at(y) for _, y in path_points(band.get("d") or "")]
+    assert (min(edges), max(edges)) == pytest.approx((0, 1), abs=0.01)
+    marks = of_class(parsed(picture), "mark")
+    assert [mark.get("data-value") for mark in marks] == [
+        "\u22126 %",
+        "30 %",
+        "20 %",
+        "70 %",
+        "108 %",
+    ]
+    notes = [e.text or "" for e in of_class(parsed(picture), "note")]
+    assert any("Drawn as never falling" in text for text in notes)
+
+
+def test_a_curve_that_rises_anyway_is_drawn_as_it_is_without_a_word() -> None:
+    picture = cdf([row(str(i), i / 4, 0.001) for i in range(5)], "t")
+    at, _ = axis(picture, "y")
+
+    drawn = [at(y) for _, y in path_points(of_class(parsed(picture), "line-1")[0].get("d") or "")]
+    assert drawn == pytest.approx([0, 0.25, 0.5, 0.75, 1], abs=0.01)
+    assert "Drawn as" not in picture
 
 
 def test_a_whisker_drawn_elsewhere_would_be_noticed() -> None:

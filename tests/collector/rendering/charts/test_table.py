@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -83,3 +84,14 @@ def test_other_labels_are_left_as_they_are(label: str) -> None:
     (found,) = read(csv_of([row(label, 0.1, 0.01)]))
 
     assert found["item"] == label
+
+
+def test_a_difference_of_shares_is_told_in_points_and_what_fakes_could_do_in_words() -> None:
+    """Law: 8 points more are not 8 % more, and nobody must know what a fake that reverses is."""
+    fakes = {"p_value": 0.004, "fakes_to_flip": 1, "influence": 0.022}
+
+    text = table_of([replace(row("a", 0.08, 0.04), **fakes)])  # type: ignore[arg-type]  # by name
+
+    assert ">8 points<" in text
+    assert "it takes 1 fake device to turn it round" in text
+    assert "1 fake device in 100 could shift it by 2.2 points" in text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from werkzeug.test import TestResponse
 from collector.core.credentials import ANALYST, READ, VIEWER, Credential
 from collector.storage.documents import MemoryDocuments
 from collector.web import create_app
+from collector.web.pages.compare import MOST_NOTES
 from collector.workspace.documents import MAX_PANELS, Board, Note, Panel
 from collector.workspace.documents import Grant as SharedGrant
 from collector.workspace.shelf import Workspace
@@ -250,9 +251,49 @@ def test_a_panel_without_an_answer_says_why_in_place_and_costs_no_other(desk: De
     assert page.status_code == 200
     assert page.text.count('class="fault"') == 3
     assert "gone_metric: no registry has a metric of this name any more" in page.text
+    assert page.text.count("Edit the board to change this question or to remove its panel.") == 3
+    assert "metric=category has the dimensions time, platform. Edit the board" in page.text
     assert page.text.count('class="picture"') == 1
     assert ["answer" in panel for panel in answer["panels"]] == [False, False, False, True]
     assert all(panel["reason"] for panel in answer["panels"][:3])
+
+
+def test_a_board_with_a_metric_that_is_gone_is_shared_without_its_panel(desk: Desk) -> None:
+    """Law: what is gone costs nothing else, and is not left out in silence."""
+    gone, good = _query({"metrics": ["gone_metric"]}), _query(json.loads(QUESTION))
+    name = desk.workspace.boards.add(Board("x", [Panel("a", gone), Panel("b", good)]), "ada").name
+    empty = desk.workspace.boards.add(Board("y", [Panel("a", gone)]), "ada").name
+
+    assert "1 panel is left out" in desk.get(f"/share?board={name}").text
+    page = desk.get(desk.link(board=name), "")
+    assert (page.status_code, page.text.count('class="picture"')) == (200, 1)
+    assert "gone_metric" not in page.text
+    assert desk.post("/share", days="7", board=empty).status_code == 400
+
+
+def test_a_metric_that_goes_after_a_board_was_shared_is_said_in_place(
+    desk: Desk,
+) -> None:
+    """Law: whoever has but the link is not told to edit what they cannot."""
+    path = desk.link(q=QUESTION, title="x")
+    shared = desk.app.extensions["hearsay"]
+    left = shared.catalog.only(lambda _, metric: metric != "category")
+    desk.app.extensions["hearsay"] = replace(shared, catalog=left)
+
+    page = desk.get(path, "")
+
+    assert page.status_code == 200
+    assert "category: no registry has a metric of this name any more." in page.text
+    assert "Edit the board" not in page.text
+
+
+def test_a_note_in_the_future_is_planned_and_stands_on_no_chart_until_then(desk: Desk) -> None:
+    for at in ("2026-03-05", "2999-12-31"):
+        assert desk.post("/notes", at=at, text=f"of {at}").status_code == 303
+
+    assert desk.get("/notes").text.count("planned: charts show it from that day on") == 2
+    for path in ("/metric/category", "/compare?metric=category&range=7d", "/"):
+        assert "of 2026-03-05" not in desk.get(path).text
 
 
 def test_a_board_is_full_at_some_time(desk: Desk) -> None:
@@ -474,6 +515,50 @@ def test_a_shared_board_shows_its_panels_as_they_were(desk: Desk) -> None:
     assert page.count('class="picture"') == 1
 
 
+def test_a_shared_board_says_what_it_is_about_and_of_which_days_its_panels_are(desk: Desk) -> None:
+    """Law: whoever has but the link reads what the board says, and which periods are compared."""
+    compared = {"metrics": ["category"], "verb": "compare", "dimensions": ["time:period"]}
+    days = {"date_range": ["2026-02-26", "2026-03-04"], "against": ["2026-02-19", "2026-02-22"]}
+    name = desk.board(json.dumps({**compared, **days, "options": {"item": "light"}}), QUESTION)
+    form = {"title": "Health", "about": f"Of all {MARKUP[0]} platforms", "version": "2"}
+    desk.post(f"/board/{name}/edit", **form, panel=["one", "two"], place=["1", "2"])
+
+    for page in (desk.get(desk.link(board=name), "").text, desk.get(f"/board/{name}").text):
+        assert f'<p class="lead">{escape(form["about"])}</p>' in page
+        assert "26 Feb to 4 Mar against 19 to 22 Feb." in page
+        assert '<p class="hint">5 Feb to 4 Mar.</p>' in page
+
+
+def test_notes_of_the_periods_that_are_compared_stand_above_the_difference(desk: Desk) -> None:
+    """Law: what happened within either period is said, with its link; nothing else is."""
+    link = "https://example.org/2.4"
+    for at, text in (
+        ("2026-02-20", "in the earlier"),
+        ("2026-02-24", "between them"),
+        ("2026-03-04", MARKUP[0]),
+    ):
+        desk.post("/notes", at=at, text=text, url=link if at.endswith("20") else "")
+    ends = "from=2026-02-26&to=2026-03-04&against=dates&against.from=2026-02-19"
+    page = desk.get(f"/compare?metric=category&by=time&{ends}&against.to=2026-02-22").text
+
+    panel = page.partition('id="difference"')[2].partition("</section>")[0]
+    assert f'2026-02-20: <a rel="noreferrer noopener" href="{link}">in the earlier</a>' in panel
+    assert f'<p class="hint">2026-03-04: {escape(MARKUP[0])}</p>' in panel
+    assert "between them" not in panel
+
+
+def test_many_notes_of_a_period_are_counted_and_listed_elsewhere(desk: Desk) -> None:
+    for number in range(MOST_NOTES + 3):
+        desk.post("/notes", at="2026-03-01", text=f"note {number:02}")
+    ends = "from=2026-02-26&to=2026-03-04"
+
+    page = desk.get(f"/compare?metric=category&by=time&{ends}").text
+
+    panel = page.partition('id="difference"')[2].partition("</section>")[0]
+    assert panel.count("2026-03-01: note") == MOST_NOTES
+    assert 'href="/notes">and 3 more</a>' in panel
+
+
 def test_a_link_that_is_forged_revoked_or_opened_too_often_is_a_page_that_says_so(
     desk: Desk,
 ) -> None:
@@ -485,7 +570,9 @@ def test_a_link_that_is_forged_revoked_or_opened_too_often_is_a_page_that_says_s
     desk.post(f"/share/{link.name}/revoke", version="1")
     other = Desk(desk.app, MemoryStorage())  # whose store has another secret
 
-    assert (forged.status_code, "There is nothing at this address" in forged.text) == (404, True)
+    assert (forged.status_code, "<h1>This link opens nothing</h1>" in forged.text) == (404, True)
+    assert "ask the sender for a new link" in forged.text
+    assert desk.get("/shared/xyz", "").text == forged.text
     assert often == [200] * 60 + [429]
     assert "link: is opened more than 60 times a minute" in late
     assert "The key" not in late
@@ -497,7 +584,7 @@ def test_a_link_that_is_forged_revoked_or_opened_too_often_is_a_page_that_says_s
         documents=desk.documents,
     )
     revoked = fresh.test_client().get(path, headers=BROWSER)
-    assert (revoked.status_code, "revoked; ask who sent it" in revoked.text) == (410, True)
+    assert (revoked.status_code, revoked.text) == (404, forged.text)
 
 
 def test_a_shared_link_is_framed_by_listed_origins_and_no_other_page_is(

@@ -23,7 +23,13 @@ from tests.support.store.memory_storage import MemoryStorage
 MOST_BYTES: Final = 150_000  # of a page with its style sheets and scripts
 PAGES: Final = (
     *("/", "/compare", "/ask", "/ask?metric=category&verb=top_k", "/plan", "/privacy"),
-    *("/privacy/people", "/login", "/watches", *(f"/metric/{name}" for name in NAMES)),
+    *(
+        "/privacy/people",
+        "/privacy/differencing",
+        "/login",
+        "/watches",
+        *(f"/metric/{name}" for name in NAMES),
+    ),
 )
 HOSTILE: Final = [text for text in MARKUP if '"' not in text and "\\" not in text][:40]
 

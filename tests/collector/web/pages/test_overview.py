@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 from flask.testing import FlaskClient
 
-from client_sdk.core.epoch import DAY
+from client_sdk.core.epoch import DAY, epoch_label, epoch_of
 from client_sdk.registry import Registry
 from collector.core.cells import Cell
 from collector.web.pages.overview import MOST_TILES
@@ -158,3 +158,24 @@ def test_a_group_is_no_part_of_what_a_report_means() -> None:
 
     assert plain.metric("m00").digest == grouped.metric("m00").digest
     assert (plain.metric("m00").group, grouped.metric("m00").group) == ("", "G")
+
+
+def test_a_short_range_says_since_when_the_reports_of_a_weekly_metric_are(
+    make_app: MakeApp, storage: MemoryStorage
+) -> None:
+    """Law: a number of the first days of a week is not shown as that of seven days."""
+    text = 'schema = 1\napp = "some"\n' + entry(0) + entry(1).replace('"1d"', '"7d"')
+    daily, weekly = Registry.from_text(text)
+    for metric in (daily, weekly):
+        epoch = epoch_of(metric.every, NOON)
+        storage.put({Cell(metric.digest, epoch, ""): [(0, 900), (1, 400), (2, 500)]})
+    client = make_app(text).test_client()
+    client.set_cookie("hearsay", READ_TOKEN)
+    began = epoch_label("7d", epoch_of("7d", NOON))
+
+    short, long = (
+        re.findall(r"900 reports[^<]*", get(client, query)) for query in ("?range=7d", "")
+    )
+
+    assert short == ["900 reports", f"900 reports since {began}"]
+    assert long == ["900 reports"] * 2

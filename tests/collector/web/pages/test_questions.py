@@ -20,7 +20,7 @@ from collector.analytics.verb import names
 from collector.core.config import Config
 from collector.core.errors import QueryError
 from collector.web import create_app
-from collector.web.pages import questions
+from collector.web.pages import fields, questions
 from collector.web.pages.choices import choices_of, filters_of, in_words, segment_of
 from tests.collector.web.pages.conftest import BROWSER, Visit
 from tests.support.crowds.uploads import NOON, READ_TOKEN, WRITE_KEY
@@ -182,7 +182,7 @@ def test_options_are_lists_and_numbers_with_labels_in_words(visit: Visit) -> Non
     for metric in METRICS:
         for question in questions.questions_of(metric, METRICS):
             dimension = questions.dimension_of(question.verb, metric)
-            for field in questions.fields_of(question.verb, metric, {}, dimension=dimension):
+            for field in fields.fields_of(question.verb, metric, {}, dimension=dimension):
                 assert field.label != field.name
                 assert "_" not in field.label.partition(":")[0]  # titles follow
                 assert all(words for _, words in field.choices), field
@@ -245,15 +245,61 @@ def test_a_second_range_that_is_none_is_refused() -> None:
         choices_of(MultiDict({"range": "9d"}))
 
 
-def test_the_question_of_an_experiment_stands_apart_where_nothing_looks_like_arms() -> None:
+def test_the_question_of_an_experiment_is_offered_where_something_looks_like_arms_only() -> None:
     """Law: whoever has no experiment is not led to read one out of platforms."""
-    usual = {
-        name: {q.verb: q.is_usual for q in questions.questions_of(BY_NAME[name], METRICS)}
+    offered = {
+        name: {q.verb for q in questions.questions_of(BY_NAME[name], METRICS)}
         for name in ("boolean", "category")
     }
 
-    assert usual["boolean"]["lift"]
-    assert not usual["category"]["lift"]
+    assert "lift" in offered["boolean"]
+    assert "lift" not in offered["category"]
+
+
+def test_an_experiment_is_between_arms_unless_another_dimension_was_named(visit: Visit) -> None:
+    arms, platforms = (
+        Page(visit(f"/ask?metric=boolean&verb=lift{by}").text).values("value")
+        for by in ("", "&by=platform")
+    )
+
+    assert "platform" not in arms
+    assert "platform" in platforms
+
+
+def test_each_question_stands_once_with_the_metric_that_tells_most_of_it() -> None:
+    common = questions.common_questions(METRICS)
+
+    words = [question.words for question, _ in common]
+    assert len(set(words)) == len(words)
+    of = {question.verb: metric for question, metric in common}
+    own = {verb: of[verb].domain.verb for verb in ("map", "funnel", "retention", "top_k")}
+    assert own == {verb: verb for verb in own}
+    assert questions.arms_of(of["lift"])
+    assert all(of[verb].every != "once" for verb in ("compare", "trend", "actives"))
+
+
+def test_every_common_question_has_an_answer_at_once_and_keeps_the_range(visit: Visit) -> None:
+    page = Page(visit("/ask?range=28d").text)
+    links = [href for href in page.values("href") if "verb=" in href]
+
+    assert len(links) == len(questions.common_questions(METRICS))
+    for link in links:
+        answer = visit(link)
+        assert answer.status_code == 200, link
+        assert shown(answer.text)["date_range"] == "28d"
+
+
+def test_segments_are_compared_over_the_same_days_on_both_pages(visit: Visit) -> None:
+    """Law: a default is one; and what a question took by default is not kept as if chosen."""
+    on_ask = visit("/ask?metric=boolean&verb=compare&against=segment.platform").text
+    on_compare = visit("/compare?metric=boolean&by=platform").text
+    in_time = visit("/ask?metric=boolean&verb=compare").text
+
+    assert shown(on_ask).get("date_range") == shown(on_compare).get("date_range")
+    assert shown(in_time).get("date_range") is not None
+    links = [href for href in Page(in_time).values("href") if "verb=segments" in href]
+    assert len(links) == 1
+    assert "range=" not in links[0]
 
 
 def test_arms_that_nobody_drew_are_said_to_be_such(visit: Visit) -> None:
@@ -360,3 +406,10 @@ def test_a_change_is_first_asked_of_complete_weeks(weekly: FlaskClient, page: st
     assert re.search(r'data-row="[^"]*  [^"]', text)
     with_days = weekly.get(page + "&range=7d", headers=BROWSER).text
     assert shown(with_days)["date_range"] == "7d"  # whoever names days gets them
+
+
+def test_the_devices_of_the_last_days_are_told_in_words(visit: Visit) -> None:
+    """Law: who asks how many there were yesterday need not find the point of a line."""
+    text = visit("/ask?metric=boolean&verb=actives").text
+
+    assert re.search(r"\d{4}-\d\d-\d\d so far: [\d,]+ devices\.", text)

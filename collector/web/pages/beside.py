@@ -1,0 +1,242 @@
+"""What a page says beside its charts: what a number is now, how many devices that is, notes once.
+
+A number over a stretch of time is an average, which after a step tells neither what it was nor what
+it is.  So where its line changed beyond noise, both levels stand beside it with their intervals.
+The day of the change is estimated, too: levels are of the days on either side of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from typing import Any, Final
+
+from msgspec import structs
+
+from client_sdk.core.epoch import ONCE
+from client_sdk.core.errors import UnknownMetricError
+from client_sdk.registry.metric import Metric
+
+from ...analytics.rows import ITEM, RAW, TIME, Row, moment
+from ...analytics.verb import ESTIMATE
+from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
+from ...query import Answer, Query
+from ...query.basis import Basis
+from ...rendering.numbers import ends_of, reading, value_of
+from ...rendering.wording import last_day
+from .panels import Answers, Notice, Panel
+
+AT_ONCE: Final = (
+    "All intervals hold at once: segments whose intervals are apart do differ. Where they overlap, "
+    "segments may differ as well: their difference has an interval of its own, on the page Compare."
+)
+TREND: Final = "trend"
+MOST_STEPS: Final = 3  # items of which a change is told beside a chart
+_PERIODS: Final = {"1h": "hour,", "1d": "day,", "7d": "week, from", "28d": "four weeks, from"}
+_FAULTS: Final = (
+    BusyError,
+    QueryError,
+    DamagedTallyError,
+    RefusedByStoreError,
+    UnknownMetricError,
+)
+
+
+@dataclass(frozen=True)
+class Level:
+    """A number over the days from *first* to *last*."""
+
+    row: Row
+    first: date
+    last: date
+
+    @property
+    def words(self) -> str:
+        """It with its interval and its days."""
+        low, high = ends_of(self.row)
+        days = f"from {self.first} to {self.last}" if self.first < self.last else f"on {self.first}"
+        return f"{value_of(self.row)} ({low} to {high}) {days}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """What the number of an item is since the change that was detected in its line, and was."""
+
+    what: str  # in words
+    since: str  # the stretch of the change, in words
+    now: Level
+    before: Level | None
+
+    @property
+    def number(self) -> str:
+        """The number now, with its interval."""
+        return reading(self.now.row)
+
+    @property
+    def words(self) -> str:
+        """Both sides in a sentence."""
+        before = f"; before, {self.before.words}" if self.before else ""
+        return f"{self.what}: {self.now.words}{before}."
+
+
+def steps_of(line: Answer | None, query: Query, metric: Metric, answers: Answers) -> list[Step]:
+    """Return the steps of the items of *metric* on its *line* over time, the surest first.
+
+    A stretch that is still running is no evidence of a change, and not in the level after it.
+
+    Args: line: the answer to *query*, a trend.
+    """
+    if line is None:
+        return []
+    facts, rows = line.meta.facts, line.rows
+    sure = [change for change in facts.get("changes", ()) if change["detected"]][:MOST_STEPS]
+    alone = [change for change in sure if change["dimensions"].keys() <= {ITEM}]
+    unfinished = [_day_of(label) - timedelta(days=1) for label in facts.get("unfinished", ())]
+    ends = (_day_of(rows[0].dimensions[TIME]), min([answers.today, *unfinished])) if alone else None
+    steps = [_step(change, query, ends, metric, answers) for change in alone if ends]
+    return [step for step in steps if step]
+
+
+def _step(
+    change: dict[str, Any],
+    query: Query,
+    ends: tuple[date, date],
+    metric: Metric,
+    answers: Answers,
+) -> Step | None:
+    item, begins = change["dimensions"].get(ITEM, ""), _day_of(change["changed_at"])
+    now = _level(item, query, (begins, ends[1]), answers)
+    if now is None:
+        return None
+    before = _level(item, query, (ends[0], begins - timedelta(days=1)), answers)
+    since = moment(change["changed_at"], change["stretch"])
+    return Step(metric.domain.headline(item), since, now, before)
+
+
+def _day_of(label: str) -> date:
+    """Return the first day of the stretch of *label*, be it an hour, a day, a week or a month."""
+    return date.fromisoformat(f"{label}-01" if label.count("-") == 1 else label[:10])
+
+
+def _level(item: str, query: Query, days: tuple[date, date], answers: Answers) -> Level | None:
+    """Return the number of *item* over *days*, None if it has none."""
+    if days[0] > days[1]:
+        return None
+    first, last = (day.isoformat() for day in days)
+    whole = structs.replace(
+        query, verb=ESTIMATE, date_range=(first, last), dimensions=[], options={}, postprocess=RAW
+    )
+    try:
+        rows = answers.reply(whole, is_checked=False).rows
+    except _FAULTS:
+        return None
+    row = next((row for row in rows if row.item == item and row.value is not None), None)
+    return Level(row, *days) if row else None
+
+
+def with_levels(
+    panels: Sequence[Panel], metric: Metric, answers: Answers
+) -> tuple[list[Step], list[Panel]]:
+    """Return the steps on the line among *panels*, the first of which tells what it averages."""
+    first, *others = panels
+    line = next((panel for panel in others if panel.wish.query.verb == TREND), None)
+    reply = line.reply if line else None
+    steps = steps_of(reply, line.wish.query, metric, answers) if line else []
+    if first.reply is None:
+        return steps, [first, *others]
+    average = averaged(first.reply.meta.metrics[0], steps, reply, answers.today)
+    return steps, [with_notice(first, Notice(average)) if average else first, *others]
+
+
+def averaged(basis: Basis, steps: Sequence[Step], line: Answer | None, today: date) -> str:
+    """Return of which days a number is the average, and what its line did in them.
+
+    "" where it is no average.
+    """
+    if basis.every == ONCE or basis.window.first == basis.window.last:
+        return ""
+    rows = line.rows if line else ()
+    first = rows[0].dimensions[TIME] if rows else basis.window.first
+    days = f"The average of {first} to {end_of(basis, today)}"
+    if steps:
+        return f"{days}, across a change. {' '.join(step.words for step in steps)}"
+    if line is None or not line.meta.facts.get("changes"):
+        return f"{days}."
+    return f"{days}; no change was detected in them."
+
+
+def end_of(basis: Basis, today: date) -> str:
+    """Return the last day that reports are of, which of a running window is *today*."""
+    end = last_day(basis.window.last, basis.every)
+    return min(end, today.isoformat()) if basis.window_open and end[:1].isdigit() else end
+
+
+def how_many(query: Query, metric: Metric, answers: Answers) -> str:
+    """Return how many devices say yes, of those that reported in the last complete period."""
+    by_epoch = structs.replace(query, dimensions=[] if metric.every == ONCE else [TIME])
+    try:
+        rows = answers.reply(by_epoch, is_checked=False).rows
+    except _FAULTS:
+        return ""
+    yes = metric.domain.answer_items()[0]
+    complete = [row for row in rows if row.item == yes and row.value is not None]
+    if metric.every != ONCE:
+        complete = [row for row in complete if not row.is_open]
+    if not complete:
+        return ""
+    row = complete[-1]
+    shares = (row.value or 0.0, row.ci_low or 0.0, row.ci_high or 0.0)
+    number, least, most = (f"{min(max(round(row.n * x), 0), row.n):,}" for x in shares)
+    period = ""
+    if metric.every in _PERIODS:
+        period = f" in the last complete {_PERIODS[metric.every]} {row.dimensions[TIME]}"
+    return (
+        f"About {number} of the {row.n:,} devices that reported{period} say "
+        f"{metric.domain.headline(yes)} ({least} to {most})."
+    )
+
+
+def sample_in_words(metric: Metric, said: Iterable[str]) -> str:
+    """Return who answers *metric*, "" if that is everybody or is *said* already."""
+    words = metric.sample.in_words or ""
+    return "" if any(words in text for text in said) else words
+
+
+def untitled(text: str, metric: Metric) -> str:
+    """Return *text* on the page of *metric*, which need not name it."""
+    rest = text.removeprefix(f"{metric.title}: ")
+    return text if rest == text else f"{rest[0].upper()}{rest[1:]}"
+
+
+def with_notice(panel: Panel, *notices: Notice) -> Panel:
+    """Return *panel* with *notices* above its chart, after those that it has."""
+    wish = replace(panel.wish, notices=(*panel.wish.notices, *notices))
+    return replace(panel, wish=wish)
+
+
+def said_once(panels: Sequence[Panel]) -> tuple[list[str], list[Panel]]:
+    """Return what several of *panels* would say, once, and the panels without it.
+
+    What not all of them say is told after their titles.
+    """
+    titles: dict[str, list[str]] = {}
+    for panel in panels:
+        for text in panel.warnings:
+            titles.setdefault(text, []).append(panel.wish.title)
+    common = {text: of for text, of in titles.items() if len(of) > 1}
+    kept = [
+        replace(panel, warnings=tuple(text for text in panel.warnings if text not in common))
+        for panel in panels
+    ]
+    return [_of_some(text, of, panels) for text, of in common.items()], kept
+
+
+def _of_some(text: str, titles: Sequence[str], panels: Sequence[Panel]) -> str:
+    """Return *text* with the *titles* of those that say it, unless it names a metric itself."""
+    metrics = (
+        metric.title for panel in panels if panel.reply for metric in panel.reply.meta.metrics
+    )
+    if len(titles) == len(panels) or any(text.startswith(f"{title}: ") for title in metrics):
+        return text
+    return f"{', '.join(titles)}: {text}"
