@@ -84,6 +84,7 @@ def _walked(page: Page, walk: Walk) -> int:
     page.get_by_role("link", name=walk.tile, exact=True).click()
     page.get_by_role("link", name="Ask another question").click()
     page.get_by_role("link", name=walk.question).click()
+    page.wait_for_load_state()  # a script makes the choice ask at once
     for name, value in walk.choices:
         page.locator(f"form[data-ask] select[name='{name}']").first.select_option(value)
         page.wait_for_url(f"**{name}={value}**")

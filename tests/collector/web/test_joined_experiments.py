@@ -138,19 +138,22 @@ def test_a_table_of_furthest_steps_says_that_it_is_one(asker: FlaskClient, verb:
 
 
 @pytest.mark.parametrize(
-    ("metric", "title", "first"),
+    ("metric", "title", "chosen", "item"),
     [
-        ("steps", "Reached buy by arm", "reached buy"),
-        ("back", "Came back in week 2 by arm", "came back in week 2"),
+        ("steps", "Reached buy by arm", "reached cart", "cart"),
+        ("back", "Came back in week 2 by arm", "came back in week 1", "week 1"),
     ],
 )
 def test_a_page_says_what_its_numbers_of_segments_are_of(
-    asker: FlaskClient, metric: str, title: str, first: str
+    asker: FlaskClient, metric: str, title: str, chosen: str, item: str
 ) -> None:
-    """The last step, or period, unless another was chosen."""
+    """The last step, or period, unless another was chosen; an experiment is on all, or on that."""
     asker.post("/login", data={"token": READ_TOKEN})
-    page = unescape(asker.get(f"/metric/{metric}?from=2026-01-05&to=2026-01-11").text)
+    days = f"/metric/{metric}?from=2026-01-05&to=2026-01-11"
+    page = unescape(asker.get(days).text)
+    of_one = unescape(asker.get(f"{days}&item={item}").text)
 
     assert title in page
-    heading = re.findall(r"Experiment: [^<]*", page)[0]
-    assert first in heading
+    assert re.findall(r"Experiment: [^<]*", page)[0] == "Experiment: treated vs control"
+    assert title not in of_one
+    assert chosen in re.findall(r"Experiment: [^<]*", of_one)[0]
