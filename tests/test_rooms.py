@@ -67,7 +67,7 @@ collector.web: core mechanisms registry privacy root | core storage estimation a
     analytics.comparing analytics.verbs intake operations.telemetry planning operations.doctor
     query rendering workspace operations
 collector.worker.archive: core registry | core storage estimation
-collector.cli: core mechanisms registry privacy learning root | core storage estimation analytics
+collector.cli: core mechanisms registry privacy learning root | core storage estimation
     audit intake operations.telemetry planning operations.doctor query rendering learning workspace
     client query.release worker operations demo worker.archive workspace.watch relay issuer
 collector: | cli

@@ -15,7 +15,7 @@ from .root import explained, main
 if TYPE_CHECKING:
     from client_sdk.learning.model import Model
 
-    from ..analytics.verb import Slice
+    from ..learning.reading import Crowd
 
 
 @main.group()
@@ -39,7 +39,8 @@ def factors(metric: str, rank: int | None, output: str | None) -> None:
     """Write the factors of METRIC, a taste, by which devices recommend items to themselves."""
     from ..learning.factors import learn
 
-    write(learn(read(metric, {}), rank), output)
+    crowd = read(metric, {})
+    write(crowd.noted_in(learn(crowd.part, rank)), output)
 
 
 @learn.command("naive-bayes")
@@ -62,9 +63,9 @@ def naive_bayes(metric: str, label: str | None, first: str | None, last: str | N
     from ..learning.naive_bayes import learn as learned
     from ..query.reading import blaming
 
-    part = read(metric, {"from": first, "to": last})
-    with blaming(part.metric):
-        model = learned(part, label, alpha)
+    crowd = read(metric, {"from": first, "to": last})
+    with blaming(crowd.part.metric):
+        model = crowd.noted_in(learned(crowd.part, label, alpha))
     write(model, output)
     if output is not None:
         for line in _summary(model):
@@ -88,8 +89,11 @@ def _sure_values(entry: Mapping[str, Any]) -> Iterator[str]:
             yield f"{entry['name']}: {value}"
 
 
-def read(name: str, window: Mapping[str, str | None]) -> Slice:
-    """Return the reports of the metric called *name*, from the store of the settings."""
+def read(name: str, window: Mapping[str, str | None]) -> Crowd:
+    """Return the reports of the metric called *name*, from the store of the settings.
+
+    What was left out of them is said on standard error.
+    """
     from ..core.catalog import Catalog
     from ..core.config import Config
     from ..learning.reading import reports_of
@@ -98,7 +102,10 @@ def read(name: str, window: Mapping[str, str | None]) -> Slice:
     config = Config.from_env()
     catalog = Catalog.from_files(config.registry_paths)
     days = {key: day for key, day in window.items() if day is not None}
-    return reports_of(name, days, catalog, connect_reader(config), time.time())
+    crowd = reports_of(name, days, catalog, connect_reader(config), time.time())
+    for note in crowd.left_out.notes:
+        click.echo(note, err=True)
+    return crowd
 
 
 def write(model: Model, path: str | None) -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from client_sdk.privacy.wording import counted
+
 from .learn import learn
 from .root import explained
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from client_sdk.registry.metric import Metric
 
     from ..learning.publishing import Folder
+    from ..learning.reading import LeftOut
     from ..learning.rounds import Pass, Reports
 
 _FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
@@ -45,8 +48,9 @@ def key(path: Path) -> None:
 def status(name: str, folder: Path) -> None:
     """Print how far the pass of METRIC in FOLDER is, and which reports are in no step."""
     state = _folder(folder, _metric(name)).begun()
-    _, reports = _read(name)
-    _say(state, reports)
+    _, reports, left_out = _read(name)
+    afresh = state.restarted(reports, left_out)
+    _say(afresh, reports, left_out, afresh=afresh is not state)
 
 
 @rounds.command()
@@ -63,12 +67,13 @@ def step(name: str, folder: Path, sign: Path) -> None:
     from .retirement import seed_of
 
     seed = seed_of(sign)
-    metric, reports = _read(name)
-    begins = not (folder / STATE).exists()
-    state = _folder(folder, metric).step(reports, seed)
+    metric, reports, left_out = _read(name)
+    begins, place = not (folder / STATE).exists(), _folder(folder, metric)
+    before = place.state().number
+    state = place.step(reports, seed, left_out)
     if begins:
         click.echo(f"a new pass begins in {folder}")
-    _say(state, reports)
+    _say(state, reports, left_out, afresh=not begins and state.number == before)
 
 
 @rounds.command()
@@ -98,7 +103,7 @@ def _folder(path: Path, metric: Metric) -> Folder:
     return Folder(path, metric)
 
 
-def _read(name: str) -> tuple[Metric, dict[int, Reports]]:
+def _read(name: str) -> tuple[Metric, dict[int, Reports], LeftOut]:
     """Return the metric called *name*, and its reports by round, from the store of the settings."""
     from ..core.catalog import Catalog
     from ..core.config import Config
@@ -107,23 +112,28 @@ def _read(name: str) -> tuple[Metric, dict[int, Reports]]:
 
     config = Config.from_env()
     catalog = Catalog.from_files(config.registry_paths)
-    reports = reports_by_round(name, catalog, connect_reader(config), time.time())
-    return catalog.metric(name), reports
+    reports, left_out = reports_by_round(name, catalog, connect_reader(config), time.time())
+    return catalog.metric(name), reports, left_out
 
 
-def _say(state: Pass, reports: dict[int, Reports]) -> None:
+def _say(state: Pass, reports: dict[int, Reports], left_out: LeftOut, *, afresh: bool) -> None:
     """Print where a pass is; every report of the store is in a step, waits, or is left out."""
-    from ..learning.rounds import interval_lines, needed, waiting
+    from ..learning.rounds import interval_lines, needed, steps_otherwise, unused, waiting
 
     least, ready = needed(state.metric), waiting(state, reports)
-    total = sum(part.n for part in reports.values())
-    steps = "1 step" if len(state.steps) == 1 else f"{len(state.steps)} steps"
-    click.echo(f"{state.metric.name}: {steps} of {state.used} reports")
+    click.echo(f"{state.metric.name}: {counted(len(state.steps), 'step')} of {state.used} reports")
     if state.is_over:
         click.echo("every round had its step; current.json is the model, with 95 % intervals:")
         click.echo("\n".join(interval_lines(state)))
     else:
         click.echo(f"round {state.number}: {ready} of at least {least} reports")
-    if left := total - state.used - ready:
-        noun = "report" if left == 1 else "reports"
-        click.echo(f"in no step: {left} {noun} that named another round than the current one")
+    if afresh:
+        click.echo(f"round {state.number} counts afresh, as exclusions changed while reports came")
+    if left := unused(state, reports):
+        rule = "that came for a step that was taken, or before the model that they name"
+        click.echo(f"in no step: {counted(left, 'report')} {rule}")
+    for note in left_out.notes:
+        click.echo(note)
+    if otherwise := steps_otherwise(state, left_out):
+        rule = "taken while other exclusions were in force, and stay as they are"
+        click.echo(f"{counted(otherwise, 'step')} of {len(state.steps)} {rule}")

@@ -35,6 +35,7 @@ from ..core.files import put_text
 from ..query import Query, plan, without_pruned
 from ..query.reading import blaming, slices_of
 from ..storage.protocols import TallyStore
+from .reading import NOTHING, LeftOut
 from .rounds import DAMAGED, Pass, Reports, as_json, current_model, from_json
 
 STATE: Final = "pass.json"
@@ -72,11 +73,15 @@ class Folder:
             raise QueryError(f"folder={self.path}: {rule}")
         return self.state()
 
-    def step(self, reports: Mapping[int, Reports], seed: bytes) -> Pass:
+    def step(
+        self, reports: Mapping[int, Reports], seed: bytes, left_out: LeftOut = NOTHING
+    ) -> Pass:
         """Take the step of the current round, if its reports are there, and publish the next.
 
-        In a new folder it publishes the first round.
+        In a new folder it publishes the first round.  Where exclusions changed, the round may have
+        to count afresh: then there is no step, and the state is written.
         Args:   reports: those of the store, by the round that they name.  seed: the secret key.
+                left_out: what was taken out of them.
         Raises: QueryError: too few reports, the rounds are over, or the state is an older one.
                 InvalidParameterError: the key is another than the registry names.
                 ConfigError: the folder cannot be written.
@@ -85,13 +90,15 @@ class Folder:
         with self._alone():
             state = self.state()
             if not (self.path / STATE).exists():
-                state = state.begun(reports)
+                state = state.begun(reports, left_out)
             elif state.is_over:
                 raise QueryError(f"metric={self.metric.name}: every round had its step")
             else:
                 if not (self.path / _name(state.number + 1, state)).exists():
                     self._publish(state, seed)  # it may have been cut short
-                state = state.stepped(reports)
+                if (afresh := state.restarted(reports, left_out)) is state:
+                    afresh = state.stepped(reports, left_out)
+                state = afresh
             self._require_new(signed(current_model(state), seed), state)
             put_text(self.path / STATE, json.dumps(as_json(state)) + "\n", "folder")
             self._publish(state, seed)
@@ -140,8 +147,10 @@ def _name(number: int, state: Pass) -> str:
 
 def reports_by_round(
     name: str, catalog: Catalog, storage: TallyStore, now: float
-) -> dict[int, Reports]:
+) -> tuple[dict[int, Reports], LeftOut]:
     """Return all reports of the metric called *name* by the round that they name.
+
+    And what operators have taken out of them.
 
     Raises: UnknownMetricError, PrunedError, StorageUnavailableError, DamagedTallyError.
             InvalidParameterError: it learns nothing.
@@ -156,7 +165,8 @@ def reports_by_round(
     with blaming(metric):
         slices = slices_of(resolved, reading, metric, storage)
     numbers = {part.dimensions[DIMENSION]: part for part in slices}
-    return {
+    reports = {
         UNNAMED if label == NOT_SAID else int(label): Reports(part.n, tuple(map(int, part.tally)))
         for label, part in numbers.items()
     }
+    return reports, LeftOut.of(resolved, slices)

@@ -6,7 +6,10 @@ mean, and the next round begins.  A report counts in the round that it names and
 
 - what names an earlier round came too late for its step, stays in its tally, and is in no step;
 - what had come before the model of its round was published is no gradient at it, and is taken off;
-- what names no round is in no step, either.  ``left_out`` counts all these.
+- what names no round is in no step, either;
+- what operators exclude is in no later step.  A step that was taken stays, as devices have used its
+  model.  Where exclusions change while reports of a round come, those that came before its model
+  cannot be told from the others any more: then the round counts afresh (``restarted``).
 
 The steps are fixed in advance: with T rounds, coefficients of length R at most, gradients of length
 G at most and the mechanism's variance C G^2 of a coordinate of a report, each is
@@ -49,6 +52,7 @@ from client_sdk.registry.metric import Metric
 
 from ..core.errors import QueryError
 from ..estimation.estimate import normal_quantile
+from .reading import NOTHING, LeftOut
 
 LEVEL: Final = 0.95
 DAMAGED: Final = "the state of the pass is damaged; put the last good pass.json back"
@@ -78,16 +82,21 @@ class Step:
     variance: float  # of the mean, the largest of all coordinates
     gradient: tuple[float, ...]
     theta: tuple[float, ...]
+    left_out: LeftOut = NOTHING  # of the reports of all rounds, when it was taken
 
 
 @dataclass(frozen=True)
 class Pass:
-    """The rounds so far.  ``early`` are reports that named the current round before it was."""
+    """The rounds so far.  ``early`` are reports that named the current round before it was.
+
+    ``exclusions`` are the ids of those that were in force when these were counted.
+    """
 
     metric: Metric
     steps: tuple[Step, ...] = ()
     early: Reports | None = None
     left_early: int = 0  # reports that came before the model of their round, of all rounds
+    exclusions: tuple[str, ...] = ()
 
     @property
     def number(self) -> int:
@@ -109,12 +118,26 @@ class Pass:
         """The coefficients of the current round; those of the first are 0."""
         return self.steps[-1].theta if self.steps else (0.0,) * learning(self.metric).size
 
-    def begun(self, reports: Mapping[int, Reports]) -> Pass:
+    def begun(self, reports: Mapping[int, Reports], left_out: LeftOut = NOTHING) -> Pass:
         """Return the pass with its current round published; *reports* by round came before."""
         early = None if self.is_over else reports.get(self.number)
-        return replace(self, early=early, left_early=self.left_early + (early.n if early else 0))
+        left_early = self.left_early + (early.n if early else 0)
+        ids = left_out.exclusions
+        return replace(self, early=early, left_early=left_early, exclusions=ids)
 
-    def stepped(self, reports: Mapping[int, Reports]) -> Pass:
+    def restarted(self, reports: Mapping[int, Reports], left_out: LeftOut = NOTHING) -> Pass:
+        """Return the pass with its round counting afresh, where exclusions make it.
+
+        That is where *reports* by round are others than those that ``early`` were counted among.
+        """
+        before, now = set(self.exclusions), set(left_out.exclusions)
+        is_apart = now >= before if self.early is None else now == before
+        if self.is_over or is_apart:
+            return self
+        known = self.early.n if self.early else 0
+        return replace(self, left_early=self.left_early - known).begun(reports, left_out)
+
+    def stepped(self, reports: Mapping[int, Reports], left_out: LeftOut = NOTHING) -> Pass:
         """Return the pass after the step of the current round, given all *reports* by round.
 
         Raises: QueryError: too few name it.
@@ -124,8 +147,8 @@ class Pass:
         if own is None or own.n < least:
             rule = f"has {own.n if own else 0} of at least {least} reports; wait for more"
             raise QueryError(f"round={self.number}: {rule}")
-        step = step_of(self.metric, own, self.theta)
-        return replace(self, steps=(*self.steps, step)).begun(reports)
+        step = replace(step_of(self.metric, own, self.theta), left_out=left_out)
+        return replace(self, steps=(*self.steps, step)).begun(reports, left_out)
 
 
 def needed(metric: Metric) -> int:
@@ -185,10 +208,11 @@ def _first(done: Pass) -> int:
 def current_model(state: Pass) -> Model:
     """Return what devices take part in next, or what was learned once the rounds are over."""
     domain, used = learning(state.metric), state.used
+    left_out = state.steps[-1].left_out.parts() if state.steps else {}
     if not state.is_over:
         parts: dict[str, Any] = {"round": state.number, "rounds": domain.rounds}
         parts["theta"] = list(state.theta)
-        return Model.of(ROUND, state.metric, used, parts)
+        return Model.of(ROUND, state.metric, used, {**parts, **left_out})
     parts = {
         "model": domain.model,
         "names": list(domain.labels),
@@ -197,7 +221,10 @@ def current_model(state: Pass) -> Model:
         "level": LEVEL,
         "covers": "drawing of devices and privacy noise, around the same pass without either",
         "rounds": [step.reports for step in state.steps],
+        **left_out,
     }
+    if otherwise := steps_otherwise(state, state.steps[-1].left_out):
+        parts["steps_otherwise_excluded"] = otherwise
     return Model.of(FINAL, state.metric, used, parts)
 
 
@@ -208,9 +235,12 @@ def as_json(state: Pass) -> dict[str, Any]:
         "hearsay_pass": 1,
         "metric": state.metric.name,
         "definition": state.metric.digest.hex(),
-        "steps": [[s.reports, s.variance, s.gradient, s.theta] for s in state.steps],
+        "steps": [
+            [s.reports, s.variance, s.gradient, s.theta, *_written(s.left_out)] for s in state.steps
+        ],
         "early": early,
         "left_early": state.left_early,
+        "exclusions": list(state.exclusions),
     }
 
 
@@ -233,6 +263,7 @@ def from_json(form: Any, metric: Metric) -> Pass:
             tuple(_step(entry, learning(metric).size) for entry in steps),
             None if early is None else _reports(early, vectors_of(metric).tally_size),
             _count(known["left_early"]),
+            _texts(known.get("exclusions", [])),
         )
     except (ValueError, TypeError, KeyError):
         raise QueryError(f"metric={metric.name}: {DAMAGED}") from None
@@ -240,11 +271,35 @@ def from_json(form: Any, metric: Metric) -> Pass:
 
 def _step(entry: Any, size: int) -> Step:
     """Return a step of a file.  Raises ValueError, TypeError."""
-    n, variance, gradient, theta = entry
+    n, variance, gradient, theta, *left_out = entry
     (spread,) = numbers_of([variance], "variance", 1, 0)
     return Step(
-        _count(n), spread, numbers_of(gradient, "gradient", size), numbers_of(theta, "theta", size)
+        _count(n),
+        spread,
+        numbers_of(gradient, "gradient", size),
+        numbers_of(theta, "theta", size),
+        _left_out(*left_out),
     )
+
+
+def _written(left_out: LeftOut) -> list[Any]:
+    """Return what the file of a pass says of what was left out."""
+    if left_out == NOTHING:
+        return []
+    return [list(left_out.exclusions), left_out.reports, list(left_out.notes)]
+
+
+def _left_out(ids: Any = (), reports: Any = 0, notes: Any = ()) -> LeftOut:
+    """Return what was left out, of a file.  Raises ValueError, TypeError."""
+    return LeftOut(_texts(ids), _count(reports), _texts(notes))
+
+
+def _texts(entries: Any) -> tuple[str, ...]:
+    """Return the texts of a list.  Raises ValueError, TypeError."""
+    texts = tuple(entries)
+    if isinstance(entries, str) or not all(isinstance(text, str) for text in texts):
+        raise ValueError("must be texts")
+    return texts
 
 
 def _reports(entry: Any, size: int) -> Reports:
@@ -266,6 +321,21 @@ def waiting(state: Pass, reports: Mapping[int, Reports]) -> int:
     """Return how many of the *reports* by round wait for the next step."""
     mine = None if state.is_over else reports.get(state.number)
     return 0 if mine is None else mine.without(state.early).n
+
+
+def unused(state: Pass, reports: Mapping[int, Reports]) -> int:
+    """Return how many of the *reports* by round are in no step and wait for none.
+
+    A step may have more reports than its round has now, if some were excluded since.
+    """
+    used = {number: step.reports for number, step in enumerate(state.steps, 1)}
+    left = sum(max(part.n - used.get(number, 0), 0) for number, part in reports.items())
+    return left - waiting(state, reports)
+
+
+def steps_otherwise(state: Pass, left_out: LeftOut) -> int:
+    """Return how many steps were taken while other exclusions than these were in force."""
+    return sum(step.left_out.exclusions != left_out.exclusions for step in state.steps)
 
 
 def interval_lines(done: Pass) -> list[str]:

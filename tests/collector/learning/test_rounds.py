@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from collector.core.catalog import Catalog
 from collector.core.cells import Cell, segment_text
 from collector.core.errors import QueryError
 from collector.learning.publishing import CURRENT, STATE, UNNAMED, Folder, reports_by_round
+from collector.learning.reading import NOTHING, LeftOut
 from collector.learning.rounds import Pass, Reports, averaged, half_width, step_size
 from tests.support.crowds.uploads import NOON
 from tests.support.device.learning import OTHER_SEED, SEED, registry
@@ -219,8 +221,9 @@ def test_the_store_gives_reports_by_the_round_that_they_name() -> None:
         pairs = [(0, part.n), *((at + 1, n) for at, n in enumerate(part.tally))]
         storage.put({Cell(METRIC.digest, 0, text): pairs})
 
-    read_back = reports_by_round("ranker", Catalog([REGISTRY]), storage, NOON)
+    read_back, left_out = reports_by_round("ranker", Catalog([REGISTRY]), storage, NOON)
 
+    assert left_out == NOTHING
     assert read_back == {2: MANY, 4: OTHERS, UNNAMED: parts[""]}
 
 
@@ -231,3 +234,31 @@ def test_the_file_of_a_pass_holds_it_exactly(tmp_path: Path) -> None:
 
     assert folder.state() == state
     assert json.loads((tmp_path / STATE).read_text())["left_early"] == 123
+
+
+def test_a_round_counts_afresh_only_where_its_early_reports_may_be_others() -> None:
+    """With none that came early, to exclude more changes no report that stays."""
+    early, spoiled = reports(40, (0.0, 0.9, 0.0, 0.0), b"early"), LeftOut(("1f",), 40, ("said",))
+    on_time = Pass(METRIC).begun({})
+    late = Pass(METRIC).begun({1: early})
+    cleared = Pass(METRIC).begun({}, spoiled)
+
+    assert on_time.restarted({1: MANY}, spoiled) is on_time
+    assert late.restarted({1: added(early, MANY)}) is late
+    afresh = late.restarted({1: MANY}, spoiled)
+    assert (afresh.early, afresh.left_early, afresh.exclusions) == (MANY, 150, ("1f",))
+    assert afresh.restarted({1: added(MANY, OTHERS)}, spoiled) is afresh
+    assert cleared.restarted({1: added(early, MANY)}).early == added(early, MANY)
+    (step,) = afresh.stepped({1: added(MANY, OTHERS)}, spoiled).steps
+    alone = Pass(METRIC).begun({}).stepped({1: OTHERS})
+    assert step == replace(alone.steps[0], left_out=spoiled)
+
+
+def test_the_file_of_a_pass_holds_what_was_left_out(tmp_path: Path) -> None:
+    spoiled, folder = LeftOut(("1f",), 40, ("said",)), Folder(tmp_path, METRIC)
+    folder.step({}, SEED, spoiled)
+    state = folder.step({1: MANY}, SEED, spoiled)
+
+    assert folder.state() == state
+    assert read(tmp_path / CURRENT).parts["excluded"] == {"reports": 40, "notes": ["said"]}
+    assert "excluded" not in read(tmp_path / "round-0001.json").parts

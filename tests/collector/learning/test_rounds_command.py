@@ -106,9 +106,13 @@ def test_a_folder_without_a_pass_is_not_one_of_no_steps(desk: Desk) -> None:
         {"early": [3, 0, 0, 0, 0.5]},
         {"left_early": -1},
         {"left_early": None},
+        {"exclusions": "1f"},
+        {"exclusions": [7]},
+        {"steps": [[100, 0.1, [0, 0, 0, 0], [0, 0, 0, 0], ["1f"], -1, []]]},
+        {"steps": [[100, 0.1, [0, 0, 0, 0], [0, 0, 0, 0], ["1f"], 1, [], 0]]},
         {"hearsay_pass": 2},
     ],
-    ids=range(17),
+    ids=range(21),
 )
 def test_a_damaged_state_is_said_in_a_line(desk: Desk, change: Any) -> None:
     form = {
