@@ -257,7 +257,8 @@ def _digits(value: float, half_width: float, signed: bool = False) -> str:
         return sign + _exact(value)
     decimals = min(_last(half_width), _KNOWN - (Decimal(value).adjusted() if value else 0))
     if half_width >= _PLAIN[0] and abs(value) <= _PLAIN[1]:
-        return sign + _fixed(value, decimals)
+        text = _fixed(value, decimals)
+        return sign + text if text.strip("0.,") else text
     rounded = round(value, decimals)
     return sign + (_power(rounded, Decimal(rounded).adjusted() + decimals) if rounded else "0")
 
@@ -310,9 +311,14 @@ def _touches_zero(numbers: Numbers, factor: float, precision: float) -> bool:
 
 
 def _is_symmetric(numbers: Numbers) -> bool:
-    """Return whether the interval is told by ±: its arms are about as long."""
+    """Return whether the interval is told by ±: its arms are about as long.
+
+    If it leaves out 0, so must the longer arm to either side: 44 (3 to 98) is not 44 ± 54.
+    """
     arms = numbers.high - numbers.value, numbers.value - numbers.low
-    return abs(arms[0] - arms[1]) <= 2 * _SYMMETRIC * numbers.half_width
+    if abs(arms[0] - arms[1]) > 2 * _SYMMETRIC * numbers.half_width:
+        return False
+    return numbers.low <= 0 <= numbers.high or abs(numbers.value) > max(arms)
 
 
 def _longer_arm(numbers: Numbers) -> float:

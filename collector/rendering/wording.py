@@ -45,6 +45,12 @@ def worded(rows: Sequence[Row], is_boolean: bool = False, every: str = "") -> li
     ]
 
 
+def sentence(text: str) -> str:
+    """Return *text* as a page says it: with a capital and a full stop."""
+    stop = "" if text.endswith((".", "!", "?")) else "."
+    return f"{text[:1].upper()}{text[1:]}{stop}" if text else ""
+
+
 def last_day(label: str, every: str) -> str:
     """Return the last day of the epoch that *label* names by its first, or the label of an hour."""
     days = days_of_label(label, every)

@@ -1,4 +1,4 @@
-"""How many devices took part: exactly in an epoch of one definition, else between hard bounds."""
+"""How many devices reported: exact in one period of the metric, between sure bounds in several."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ DEVICES: Final = "devices"
 EXACT: Final = "exact: counted in the clear"
 BOUNDS: Final = "no more than bounds is known: reports do not tell which devices came again"
 WEEKLY: Final = (
-    "a device reports once in each period of a metric, and again if its definition changes, so a "
-    "metric that is asked every week counts the devices of a week, one of every 28 days theirs"
+    "A device reports once in each period of a metric, and again if its definition changes: a "
+    "metric that is asked every week counts the devices of a week, and one that is asked every 28 "
+    "days those of 28 days"
 )
 CAVEAT: Final = (
-    "Counts devices that sent a report. Devices without consent, outside the sample, or out of "
-    "budget are not included. Anyone with a write key can add reports"
+    "Only devices that sent a report are counted: not those without consent, outside the sample or "
+    "out of budget. Anyone with a write key can add reports"
 )
 
 

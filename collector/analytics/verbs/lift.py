@@ -1,4 +1,4 @@
-"""What a treatment changes: each arm of an experiment against its control, and what it takes."""
+"""What an experiment changed: each arm against the control, and how many reports would show it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,18 @@ from ..comparing.differences import (
 )
 from ..comparing.mix import of_pairs
 from ..comparing.numbers import DRAWN, Population, askable, items_of, refusal
-from ..rows import MEASURE, RELATIVE, SHARE, TIME, Findings, Row, empty_row, row_of, with_item
+from ..rows import (
+    AGAINST,
+    MEASURE,
+    RELATIVE,
+    SHARE,
+    TIME,
+    Findings,
+    Row,
+    empty_row,
+    row_of,
+    with_item,
+)
 from ..verb import Slice, Verb, VerbQuery
 
 DIFFERENCE, LIFT = "difference", "lift"
@@ -161,13 +172,15 @@ def _unseen(comparisons: Sequence[Comparison], options: Options) -> list[Compari
 def _sentence(comparison: Comparison, options: Options) -> str:
     power, metric = _power(comparison, options), comparison.metric
     scale, ending = (100, "points") if metric.domain.unit == SHARE else (1, metric.domain.unit)
-    what = ", ".join(power["dimensions"].values())
-    aim = "one as seen here"
+    pair = power["dimensions"]
+    what = ", ".join(f"against {pair[name]}" if name == AGAINST else pair[name] for name in pair)
+    aim = "one as small as seen here"
     if options.effect:
         aim = f"{scale * options.effect:.3g} {ending}"
     return (
         f"{metric.address}: {what}: {power['reports']:,} reports show a difference of "
-        f"{scale * power['smallest_seen']:.3g} {ending} with {100 * POWER:g} % power"
+        f"{scale * power['smallest_seen']:.2g} {ending} {10 * POWER:g} times in 10; "
+        "less may be missed"
         f"{_needed(power, metric, aim)}"
     )
 

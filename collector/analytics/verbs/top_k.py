@@ -61,8 +61,9 @@ def _misleading(part: Slice, rows: Sequence[Row], order: str) -> Iterator[str]:
     yield (
         f"{where}: {len(beside)} of the {len(rows)} shares shown are probably {said}: what is "
         f"picked as the {picked} of {len(part.metric.domain.labels):,} is so in part by noise; "
-        f"together they show {values:.3g}, and {likelier:.3g} is likelier; "
-        "shrunken is the likelier share of each, for which the same interval holds"
+        f"together they show {100 * values:.3g} %, and {100 * likelier:.3g} % is likelier; "
+        "the table tells the likelier share of each (in files it is shrunken), for which the same "
+        "interval holds"
     )
 
 

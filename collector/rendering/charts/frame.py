@@ -34,7 +34,13 @@ _WORDS: Final = {
     POINTS: "percentage points",
     RELATIVE: "relative to the control",
 }
-_MEASURES: Final = {"of the step before": "step conversion", "of the first period": "retained"}
+_MEASURES: Final = {
+    "reached": "reached the step",
+    "of the step before": "of those that reached the step before",
+    "active": "active in the period",
+    "of the first period": "of those active in the first period",
+    "lift": "relative difference",
+}
 _MOST: Final = 3  # notes of single rows; the others are told by a pointer and in the table
 
 
@@ -209,7 +215,7 @@ def _placed(picture: Picture, face: Face) -> tuple[list[Element], float]:
     for words, look in ((picture.title, "title"), (picture.subtitle, "subtitle")):
         if look == "title" and not face.heading:
             continue
-        for line in _two_lines(words, look, room):
+        for line in _as_lines(words, look, room):
             content.append(text(line, PAD, top + 8, look, room=room))
             top += _LINE
     content.append(group(picture.body, transform=f"translate(0,{top:.0f})"))
@@ -228,12 +234,14 @@ def _placed(picture: Picture, face: Face) -> tuple[list[Element], float]:
     return content, top + PAD / 2
 
 
-def _two_lines(words: str, look: str, room: float) -> list[str]:
-    """Return *words* as at most two lines; the rest of the second is cut when it is drawn."""
+def _as_lines(words: str, look: str, room: float) -> list[str]:
+    """Return *words* as lines: a title as at most two, the rest of the second is cut when drawn."""
     if not words:
         return []
     between = " " if look == "title" else SEPARATOR
     first, *others = wrapped(words, _BOLD * float(paint(look)["font_size"]), room, between)
+    if look != "title":
+        return [first, *others]
     return [first, between.join(others)] if others else [first]
 
 

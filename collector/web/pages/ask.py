@@ -33,6 +33,7 @@ from ...query.window import PERIOD, PREVIOUS
 from ..api.openapi import Operation, in_query
 from ..auth import scope
 from . import questions
+from .beside import without_title
 from .choices import (
     AGAINST,
     DATES,
@@ -46,7 +47,7 @@ from .choices import (
     require_known,
     segment_of,
 )
-from .compare import with_periods
+from .compare import dated
 from .fields import OPTION, fields_of, labelled
 from .files import CSV, FILES, KIND_PARAMETER, name_of
 from .layout import CONTENT_TYPE, EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
@@ -102,7 +103,7 @@ def ask_page() -> ResponseReturnValue:
             reply = answers.reply(query)
             csv = url_for("ask.ask_file", kind="csv", q=as_json(query), before=before or None)
             drawn = answers.marks(query), answers.before(wish, reply)
-            panel = with_latest(with_periods(dressed(wish, reply, csv, *drawn), answers))
+            panel = with_latest(without_title(dated(dressed(wish, reply, csv, *drawn), answers)))
     except (QueryError, UnknownMetricError) as error:
         fault = str(error)
     return shown(

@@ -24,7 +24,7 @@ from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedBySt
 from ...query import Answer, Query
 from ...query.basis import Basis
 from ...rendering.numbers import ends_of, reading, value_of
-from ...rendering.wording import last_day
+from ...rendering.wording import days_in_words, days_of_label, last_day, sentence
 from .panels import Answers, Notice, Panel
 
 AT_ONCE: Final = (
@@ -172,6 +172,31 @@ def end_of(basis: Basis, today: date) -> str:
     return min(end, today.isoformat()) if basis.window_open and end[:1].isdigit() else end
 
 
+def with_days(panel: Panel, answers: Answers) -> Panel:
+    """Return *panel* with the days that its numbers are of first in its hint, where one tells."""
+    said = days_told(panel.reply, answers) if panel.reply else ""
+    hint = f"{said} {panel.wish.hint}".strip()
+    return replace(panel, wish=replace(panel.wish, hint=hint)) if said else panel
+
+
+def days_told(reply: Answer, answers: Answers) -> str:
+    """Return of which days the numbers of *reply* are; "" of metrics of different windows."""
+    windows = {(each.window, each.every) for each in reply.meta.metrics}
+    if len(windows) > 1:
+        return ""
+    window, every = windows.pop()
+    if every == ONCE:
+        return "Each device is asked once; these are all reports so far."
+    days = days_of_label(f"{window.first}/{window.last}", every)
+    if days is None:  # hours
+        return ""
+    first = answers.first_day([each.name for each in reply.meta.metrics], days)
+    label = f"{first}/{window.last}"
+    words = days_in_words([label], every, today=answers.today)[label]
+    before = "; of the days before there are no reports" if first > days[0] else ""
+    return f"{words}{before}."
+
+
 def how_many(query: Query, metric: Metric, answers: Answers) -> str:
     """Return how many devices say yes, of those that reported in the last complete period."""
     by_epoch = structs.replace(query, dimensions=[] if metric.every == ONCE else [TIME])
@@ -203,10 +228,18 @@ def sample_in_words(metric: Metric, said: Iterable[str]) -> str:
     return "" if any(words in text for text in said) else words
 
 
-def untitled(text: str, metric: Metric) -> str:
-    """Return *text* on the page of *metric*, which need not name it."""
-    rest = text.removeprefix(f"{metric.title}: ")
-    return text if rest == text else f"{rest[0].upper()}{rest[1:]}"
+def untitled(text: str, title: str) -> str:
+    """Return *text* on the page of a metric, which need not name its *title*."""
+    return sentence(text.removeprefix(f"{title}: "))
+
+
+def without_title(panel: Panel) -> Panel:
+    """Return *panel*, whose heading names its metric, with warnings that need not if it is one."""
+    metrics = panel.reply.meta.metrics if panel.reply else []
+    if len(metrics) != 1:
+        return panel
+    warnings = (untitled(text, metrics[0].title) for text in panel.warnings)
+    return replace(panel, warnings=tuple(warnings))
 
 
 def with_notice(panel: Panel, *notices: Notice) -> Panel:

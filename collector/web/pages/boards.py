@@ -16,7 +16,6 @@ from ...core.credentials import ASK, EVERY_APP, MANAGE, VIEW
 from ...core.errors import ForbiddenError, QueryError, UnknownDocumentError
 from ...query import Query, read
 from ...query.options import as_json
-from ...rendering.wording import days_in_words
 from ...workspace.documents import MAX_PANELS, Board, Document, SavedQuestion
 from ...workspace.documents import Panel as BoardPanel
 from ...workspace.shelf import Shelf, app_of, is_visible, knows, place_of
@@ -25,7 +24,7 @@ from ..auth import author, reader, scope, visible
 from ..forms import FORM, LARGE_FORM, FormFault, fault_of, form_of
 from ..services import services
 from .choices import WORDS, Choices, choices_of, require_known
-from .compare import with_periods
+from .compare import dated
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown, wants_page
 from .metric import BEFORE_PARAMETER, leads_of
 from .panels import PERIODS, Answers, Panel, PanelRequest
@@ -232,14 +231,14 @@ def _answered(wish: PanelRequest, answers: Answers) -> Panel:
         said = f"{', '.join(unknown)}: no registry has a metric of this name any more."
         return Panel(wish, None, said if answers.is_shared else f"{said} {_EDIT}")
     if answers.is_shared:  # who has but the link can open nothing that a row leads to
-        return _dated(answers.panel(wish), answers)
+        return dated(answers.panel(wish), answers)
     question = as_json(wish.query)
     csv = url_for("ask.ask_file", kind="csv", q=question, before=wish.against or None)
     wish = replace(wish, link=leads_of(wish.query, answers.catalog))
     panel = answers.panel(wish, csv if answers.may_ask else "")
     if panel.fault and _is_gone(wish.query, answers):
         return replace(panel, fault=f"{panel.fault}. {_EDIT}")
-    return _dated(panel, answers)
+    return dated(panel, answers)
 
 
 def _is_gone(query: Query, answers: Answers) -> bool:
@@ -249,21 +248,6 @@ def _is_gone(query: Query, answers: Answers) -> bool:
     except QueryError:
         return True
     return False
-
-
-def _dated(panel: Panel, answers: Answers) -> Panel:
-    """Return *panel* with the days that it is of, which no form beside it tells."""
-    compared = with_periods(panel, answers)
-    if compared is not panel or panel.reply is None:
-        return compared
-    windows = {(each.window, each.every) for each in panel.reply.meta.metrics}
-    if len(windows) > 1:
-        return panel
-    window, every = windows.pop()
-    label = f"{window.first}/{window.last}"
-    named = days_in_words([label], every, today=answers.today)
-    words = named.get(label)  # none of hours, nor of what has no time
-    return replace(panel, wish=replace(panel.wish, hint=f"{words}.")) if words else panel
 
 
 def _timed(query: Query, choices: Choices | None) -> Query:

@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 
 from werkzeug.datastructures import MultiDict
 
+from client_sdk.core.epoch import ONCE
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
@@ -84,7 +85,13 @@ class Choices:
         return replace(self, range=self.range or usual_range(metrics))
 
     def ranges(self, metrics: Iterable[Metric]) -> dict[str, str]:
-        """Return the ranges, in words, that hold an epoch of each of *metrics*, and the chosen."""
+        """Return the ranges, in words, that hold an epoch of each of *metrics*, and the chosen.
+
+        None if each is asked once of a device: its reports are of no days to choose among.
+        """
+        metrics = list(metrics)
+        if metrics and all(metric.every == ONCE for metric in metrics):
+            return {}
         is_monthly = any(metric.every == "28d" for metric in metrics)
         left_out = _SHORT - {self.range} if is_monthly else frozenset[str]()
         return {name: words for name, words in WORDS.items() if name not in left_out}

@@ -26,6 +26,7 @@ from ...rendering.charts import Mark
 from ...rendering.wording import days_of_label, worded
 from ..api.openapi import Operation, in_query
 from ..auth import scope
+from .beside import days_told, with_days
 from .choices import (
     DATES,
     EARLIER,
@@ -209,6 +210,12 @@ def _tells(panels: list[Panel]) -> bool:
     return reply is None or any(row.value is not None for row in reply.rows)
 
 
+def dated(panel: Panel, answers: Answers) -> Panel:
+    """Return *panel* with the days that it is of in its hint, or with those it holds together."""
+    compared = with_periods(panel, answers)
+    return with_days(panel, answers) if compared is panel else compared
+
+
 def with_periods(panel: Panel, answers: Answers) -> Panel:
     """Return *panel* of a difference with what is held against what in its hint, if that is one.
 
@@ -225,6 +232,8 @@ def with_periods(panel: Panel, answers: Answers) -> Panel:
     is_running = any(last > answers.today for _, last in stretches)
     running = " (in progress)" if is_running else ""
     periods = f"{shown.get(TIME, 'Each')}{running} against {shown.get(AGAINST)}."
+    if not stretches and (said := days_told(reply, answers)):
+        periods = f"{periods} {said}"
     notes = [
         _notice(mark)
         for mark in answers.marks(wish.query)

@@ -277,7 +277,7 @@ def metric_page(name: str) -> ResponseReturnValue:
         "metric.html",
         metric=metric,
         sample=sample_in_words(metric, [*notes, *(text for p in panels for text in p.warnings)]),
-        notes=[untitled(text, metric) for text in notes],
+        notes=[untitled(text, metric.title) for text in notes],
         columns=in_columns(panels),
         panels=panels,
         basis=basis,

@@ -28,7 +28,7 @@ from ...query.run import IN_PROGRESS
 from ...query.window import days_of, epochs_of
 from ...rendering.charts import Before, Mark
 from ...rendering.charts.scale import hours_of
-from ...rendering.wording import last_day
+from ...rendering.wording import last_day, sentence
 from ...storage.connection import allowed
 from ...workspace.documents import MAX_TITLE, Document, Note
 from ...workspace.notes import is_planned, notes_on, readable
@@ -194,6 +194,20 @@ class Answers:
                 return words
         return ranges[-1]
 
+    def first_day(self, names: Iterable[str], days: tuple[date, date]) -> date:
+        """Return the day of *days* from which on there are reports of the metrics *names*."""
+        first = days[1]
+        for metric in map(self._catalog.metric, names):
+            looked = epochs_of(metric, *days, "range")
+            epochs = [
+                cell.epoch
+                for definition in self._catalog.definitions(metric)
+                for cell in self._storage.index(definition.digest, looked).cells
+            ]
+            seconds = epoch_start(metric.every, min(epochs, default=looked.start))
+            first = min(first, max(days[0], datetime.fromtimestamp(seconds, UTC).date()))
+        return first
+
     def has_earlier(self, metric: Metric, query: Query, against: str) -> bool:
         """Return whether *metric* has reports in the period that *query* is held *against*.
 
@@ -313,7 +327,7 @@ def dressed(
         json=options.as_json(query),
         csv=csv,
         title=_whole_title(wish, reply),
-        warnings=(*filter(None, (note,)), *warnings),
+        warnings=tuple(map(sentence, (*filter(None, (note,)), *warnings))),
         facts=facts,
     )
 

@@ -93,8 +93,7 @@ def test_what_cannot_be_seen_is_told_with_what_could() -> None:
     assert power["smallest_seen"] == pytest.approx(0.0423, abs=1e-4)  # 2.80 standard errors
     assert power["reports_needed"] == pytest.approx(20_000 * (0.0423 / 0.005) ** 2, rel=0.05)
     (sentence,) = found.warnings
-    assert "20,000 reports show a difference of 4.23 points" in sentence
-    assert "with 80 % power" in sentence
+    assert "20,000 reports show a difference of 4.2 points 8 times in 10" in sentence
     assert lifted(arms(0.3, 0.5)).warnings == ()
 
 

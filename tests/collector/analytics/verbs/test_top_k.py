@@ -138,7 +138,7 @@ def test_of_many_alike_those_shown_are_said_to_be_misleading(order: str) -> None
     assert f"20 of the 20 shares shown are probably {'over' if order == 'most' else 'under'}" in (
         warning
     )
-    assert f"{likely.sum():.3g} is likelier" in warning
+    assert f"{100 * likely.sum():.3g} % is likelier" in warning
     assert abs(likely - truth).max() < abs(shown - truth).min()
     for row, share in zip(found.rows, likely, strict=True):
         assert row.ci_low is not None

@@ -104,6 +104,8 @@ def test_one_thing_is_told_in_the_singular(unit: str, single: str) -> None:
 def test_a_signed_number_shows_its_plus_but_zero_has_none() -> None:
     assert number(0.012, POINTS, 0.004, signed=True) == "+1.2 points"
     assert number(0.0, POINTS, 0.004, signed=True) == "0.0 points"
+    assert number(0.0004, POINTS, 0.02, signed=True) == "0 points"
+    assert number(-0.0004, POINTS, 0.02, signed=True) == "0 points"
 
 
 def test_a_row_reads_as_value_and_half_width() -> None:
@@ -116,6 +118,17 @@ def test_an_interval_whose_arms_differ_is_written_by_its_ends() -> None:
 
     assert margin(skewed) == "(0.4 to 2.9)"
     assert reading(skewed) == "1.2 % (0.4 to 2.9)"
+
+
+def test_an_interval_that_leaves_out_zero_is_not_written_as_one_around_it() -> None:
+    """Law: "more than noise" never stands beside a ± that reaches 0.  A ± of 54 would."""
+    sure = replace(row("a", 0.44, 0.475), ci_low=0.03, ci_high=0.98)
+    below = replace(row("a", -0.44, 0.475), ci_low=-0.98, ci_high=-0.03)
+    unsure = replace(row("a", 0.44, 0.475), ci_low=-0.01, ci_high=0.94)
+
+    assert reading(sure) == "44 % (3 to 98)"
+    assert reading(below) == f"{MINUS}44 % ({MINUS}98 to {MINUS}3)"
+    assert margin(unsure).startswith("± ")
 
 
 def test_a_row_without_a_number_reads_as_its_reason() -> None:

@@ -526,7 +526,9 @@ def test_a_shared_board_says_what_it_is_about_and_of_which_days_its_panels_are(d
     for page in (desk.get(desk.link(board=name), "").text, desk.get(f"/board/{name}").text):
         assert f'<p class="lead">{escape(form["about"])}</p>' in page
         assert "26 Feb to 4 Mar against 19 to 22 Feb." in page
-        assert '<p class="hint">5 Feb to 4 Mar.</p>' in page
+        assert (
+            '<p class="hint">19 Feb to 4 Mar; of the days before there are no reports.</p>' in page
+        )
 
 
 def test_notes_of_the_periods_that_are_compared_stand_above_the_difference(desk: Desk) -> None:

@@ -306,7 +306,7 @@ def test_arms_that_nobody_drew_are_said_to_be_such(visit: Visit) -> None:
     platforms = visit("/ask?metric=boolean&verb=lift&by=platform").text
     arms = visit("/ask?metric=boolean&verb=lift").text
 
-    assert f"platform: {NOT_DRAWN}" in html.unescape(platforms)
+    assert f"Platform: {NOT_DRAWN}." in html.unescape(platforms)
     assert NOT_DRAWN not in html.unescape(arms)
 
 

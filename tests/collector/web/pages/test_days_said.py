@@ -1,0 +1,87 @@
+"""Of which days an answer is: said beside it; what has none offers none to choose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from collector.core.config import Config
+from collector.web import create_app
+from tests.collector.web.pages.conftest import BROWSER, Visit
+from tests.support.crowds.uploads import NOON, READ_TOKEN, WRITE_KEY
+from tests.support.device.every_type import fill, registry_text
+from tests.support.store.memory_storage import MemoryStorage
+
+ALONE = "Each device is asked once; these are all reports so far."
+EARLIER = "of the days before there are no reports."
+
+
+@pytest.fixture(scope="module")
+def asked_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """Return the pages of a collector whose metrics are asked once of each device."""
+    storage, path = MemoryStorage(), tmp_path_factory.mktemp("once") / "metrics.toml"
+    fill(storage, "once", epochs=1)
+    path.write_text(registry_text("once"), encoding="utf-8")
+    settings = {"HEARSAY_REGISTRY": str(path), "HEARSAY_WRITE_KEY": WRITE_KEY}
+    config = Config.from_env({**settings, "HEARSAY_READ_TOKEN": READ_TOKEN})
+    browser = create_app(config, storage, lambda: NOON).test_client()
+    browser.set_cookie("hearsay", READ_TOKEN)
+    return lambda address: browser.get(address, headers=BROWSER).text
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("metric=category&verb=top_k", f"19 Feb to 4 Mar; {EARLIER}"),
+        ("metric=boolean&verb=segments", f"19 Feb to 4 Mar; {EARLIER}"),
+        ("metric=number&verb=quantile", f"19 Feb to 4 Mar; {EARLIER}"),
+        ("metric=location&verb=map&range=7d", "26 Feb to 4 Mar."),
+        ("metric=boolean&verb=lift", f"Each against control. 19 Feb to 4 Mar; {EARLIER}"),
+        ("metric=boolean&verb=compare&range=7d", "26 Feb to 4 Mar against 19 to 25 Feb."),
+    ],
+)
+def test_an_answer_says_of_which_days_it_is(visit: Visit, question: str, said: str) -> None:
+    """Law: a picture of it tells them without the form; days before the first report are none."""
+    page = visit(f"/ask?{question}").text
+
+    assert f'<p class="hint">{said}' in page.partition('id="answer-title"')[2]
+
+
+def test_filters_stand_after_the_days(visit: Visit) -> None:
+    page = visit("/ask?metric=category&verb=top_k&range=7d&segment.platform=linux").text
+
+    assert '<p class="hint">26 Feb to 4 Mar. platform: linux</p>' in page
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/ask?metric=retention&verb=retention",
+        "/metric/retention",
+        "/compare?metric=boolean&by=platform",
+    ],
+)
+def test_what_is_asked_once_offers_no_days_to_choose(
+    asked_once: Callable[[str], str], visit: Visit, address: str
+) -> None:
+    """Law: a choice that changes nothing is not shown."""
+    assert 'name="range"' not in asked_once(address)
+    assert 'name="range"' in visit(address).text
+
+
+def test_what_is_asked_once_says_so_and_is_not_in_progress(
+    asked_once: Callable[[str], str],
+) -> None:
+    assert f'<p class="hint">{ALONE}</p>' in asked_once("/ask?metric=retention&verb=retention")
+    assert "once of each device</dd>" in asked_once("/metric/retention")
+
+
+def test_warnings_are_sentences_without_the_title_above_them(visit: Visit) -> None:
+    """Law: an answer about a single metric has its title as heading, so no remark repeats it."""
+    answer = visit("/ask?metric=boolean&verb=lift&by=platform").text.partition("answer-title")[2]
+    remarks = [text.partition("</p>")[0] for text in answer.split('<p class="hint">')[1:]]
+
+    assert remarks
+    assert all(text[0].isupper() or text.startswith("<a ") for text in remarks)
+    assert not any(text.startswith("boolean: ") for text in remarks)
