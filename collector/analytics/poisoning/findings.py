@@ -6,7 +6,7 @@ a slice that does not look like honest reports.  Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, Final
 
@@ -102,15 +102,18 @@ def _of_key_mean(
 def suspicions(slices: Sequence[Slice]) -> Iterator[str]:
     """Yield a sentence for each check that a slice fails.
 
-    Slices that follow one another in time are compared with those before.  Where devices repeat
-    their noise, the tally of several epochs scatters more than the checks know, and is left out.
+    Slices that follow one another in time are compared with those before: whole ones with whole
+    ones, and those of which an operator has taken something out with their like, as nothing
+    changed suddenly but that.  Where devices repeat their noise, the tally of several epochs
+    scatters more than the checks know, and is left out.
     """
     in_time = all(set(part.dimensions) == {TIME} for part in slices)
-    past: list[EpochEstimates] = []  # estimated once: the comparisons are many more
+    # Estimated once: the comparisons are many more.  By whether something was taken out.
+    pasts: Mapping[bool, list[EpochEstimates]] = {False: [], True: []}
     for part in slices[-MOST_LOOKED_AT:]:
         if part.refusal is not None or repeats_of(part) > 1:
             continue
-        place = ", ".join(part.dimensions.values())
+        place, past = ", ".join(part.dimensions.values()), pasts[part.left_out > 0]
         known = epoch_estimates(part.metric.mechanism, part.tally, part.n) if in_time else None
         for text in suspicions_of(part, past, known):
             yield f"{_named(part, place)}: {text}"

@@ -121,8 +121,9 @@ class _Question:
         return [gap * place for place in range(1, USUAL + 1)]
 
     def _count(self, period: int) -> int:
+        """Return how many reports came: silence is of devices, and no operator's exclusion."""
         try:
-            return int(self._ask(period, "actives", {}).meta.n)
+            return int(self._ask(period, "actives", {}, as_folded=True).meta.n)
         except PrunedError:
             return 0
 
@@ -185,8 +186,13 @@ class _Question:
             raise QueryError(f"item: the answer has no such item; it has {known[:200]}")
         return chosen
 
-    def _ask(self, period: int, verb: str, options: dict[str, Any]) -> Any:
-        """Return the answer of the window that ends with *period*."""
+    def _ask(
+        self, period: int, verb: str, options: dict[str, Any], *, as_folded: bool = False
+    ) -> Any:
+        """Return the answer of the window that ends with *period*.
+
+        Args: as_folded: with what operators have taken out since, of which nothing is said then.
+        """
         watch = self._watch
         window = period - watch.window + 1, period
         first, last = (_day(self._every, each).isoformat() for each in window)
@@ -200,9 +206,10 @@ class _Question:
             options=options,
         )
         # Of which version it is asks when a period is whole, not how it was before an exclusion.
-        resolved = replace(plan(query, self._catalog, self._now), is_as_folded=False)
+        resolved = replace(plan(query, self._catalog, self._now), is_as_folded=as_folded)
         answer = run(resolved, self._storage)
-        self._left_out.update(dict.fromkeys(answer.meta.facts.get(LEFT_OUT, ())))
+        if not as_folded:
+            self._left_out.update(dict.fromkeys(answer.meta.facts.get(LEFT_OUT, ())))
         return answer
 
     def _no_number(self, rows: Sequence[Row]) -> dict[str, Any]:

@@ -497,3 +497,36 @@ def test_an_answer_in_text_lists_the_exclusion() -> None:
     text = "\n".join(lines_of("Page", said.rows, msgspec.to_builtins(said.meta)))
 
     assert f"reports of key {KEYS[0]} of {day(DAYS[0])} are left out: 2.3 counted twice" in text
+
+
+def by_day(counts: Mapping[str, list[int]], *exclusions: Exclusion) -> list[str]:
+    """Return what is called sudden of days with these reports of each key."""
+    first = TODAY - len(next(iter(counts.values())))
+    reports = [
+        AcceptedColumn(
+            Cell(PAGE.digest, first + place, segment_text(PAGE, {}, key_source(key))),
+            bytes(range(3)) * (n // 3),
+        )
+        for key, days in counts.items()
+        for place, n in enumerate(days)
+    ]
+    days = [day(first), day(TODAY - 1)]
+    said = answer(holding(reports, *exclusions), date_range=days, dimensions=["time"])
+    return [text for text in said.meta.warnings if "changed suddenly" in text]
+
+
+def test_days_of_which_something_is_left_out_make_the_others_no_sudden_change() -> None:
+    """The planted bug: 7,500 reports a day after days of 6,000, because an operator took 1,500."""
+    counts = {KEYS[0]: [1_500] * 12, KEYS[1]: [6_000] * 12}
+    gone = exclusion(KEYS[0], TODAY - 12, TODAY - 4)
+
+    assert by_day(counts, gone) == by_day(counts) == []
+
+
+@pytest.mark.parametrize("last", [TODAY - 8, TODAY - 1])
+def test_a_sudden_change_among_whole_days_or_among_their_like_is_still_called_so(last: int) -> None:
+    counts = {KEYS[0]: [1_500] * 12, KEYS[1]: [*[6_000] * 11, 9_000]}
+
+    (text,) = by_day(counts, exclusion(KEYS[0], TODAY - 12, last))
+
+    assert day(TODAY - 1) in text

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from client_sdk.core.epoch import DAY
-from collector.core.cells import Cell
+from collector.core.cells import Cell, key_source, segment_text
+from collector.core.exclusions import Exclusion, to_json
 from collector.storage.records import FIRING, QUIET, UNABLE, UNKNOWN, Verdict
 from collector.workspace.watch.evaluation import MOST_LATE, due, evaluate, newest
 from tests.support.device.registries import FUNNEL, NUMBER, PAIR, RETENTION
@@ -94,6 +95,24 @@ def silent(counts: list[int]) -> Verdict:
         if n:
             desk.fold(NEWEST - 7 * place, n, 0.5)
     return verdict(desk)
+
+
+def test_devices_whose_reports_an_operator_takes_out_have_not_fallen_silent() -> None:
+    desk = watching("silent = 0.5")
+    metric = desk.catalog.metric("m")
+    text = segment_text(metric, {}, key_source("badbadbadbad"))
+    for day in (NEWEST - 28, NEWEST - 21, NEWEST - 14, NEWEST - 7, NEWEST):
+        shard, entry = queue_one(desk.tallies)
+        cell = Cell(metric.digest, day, text)
+        desk.tallies.fold(shard, [entry], {cell: [(0, 1_000), (1, 400), (2, 600)]})
+    before = verdict(desk)
+    desk.tallies.excluded = {"x": to_json(Exclusion(
+        id="x", by="key", name="badbadbadbad", first="2026-03-02", last="2026-03-02",
+        author="ada", because="leaked", at=NOON,
+    ))}  # fmt: skip
+
+    assert before.state == QUIET
+    assert verdict(desk) == before
 
 
 @pytest.mark.parametrize(
