@@ -58,7 +58,7 @@ def exclude(
     """Take reports of a key or version out of all answers; `hearsay include` puts them back."""
     from ..core.catalog import Catalog
     from ..core.credentials import REPORT, id_of, readable
-    from ..query.repair import Wish, proposed
+    from ..query.repair import Wish, proposed, untouched
     from ..query.repair import exclude as write
     from ..storage.connect import connect
     from ..storage.documents import RedisExclusions
@@ -84,13 +84,15 @@ def exclude(
     exclusion, effects = proposed(wish, catalog, store, keys)
     for line in _effect_lines(effects):
         click.echo(line)
+    for metric in untouched(wish, exclusion, catalog, store):
+        rule = "is asked once, so it has no days and stays; the same without --from and --to"
+        click.echo(f"{metric.address}: {rule} takes out its reports, too")
     if dry_run:
         click.echo("nothing was changed")
         return
     write(exclusion, store, RedisExclusions.of(config))
-    click.echo(
-        f"excluded: {exclusion.source}, {exclusion.id}; hearsay include {exclusion.id} undoes"
-    )
+    undoing = f"hearsay include {exclusion.id} --because WHY"
+    click.echo(f"excluded: {exclusion.source}, {exclusion.id}; {undoing} puts it back")
 
 
 @main.command()
@@ -127,19 +129,20 @@ def exclusions(as_json: bool) -> None:
 
 
 def _effect_lines(effects: list[Effect]) -> Iterator[str]:
-    for metric, first, last, gone, total, unknown, others in effects:
-        when = " to ".join(dict.fromkeys((first, last)))
+    for metric, stretch, gone, total, already, unknown, others in effects:
+        of_when = stretch and f" of {stretch}"
         if others:
-            rule = f"of {when} stay: they are of keys that are not kept apart, perhaps of this one"
-            yield f"{metric.address}: {counted(others, 'report')} {rule} (--key other)"
+            rule = "stay: they are of keys that are not kept apart, perhaps of this one"
+            yield f"{metric.address}: {counted(others, 'report')}{of_when} {rule} (--key other)"
         if not gone.reports:
             if unknown:
-                rule = f"of {when} stay: they came before keys were kept apart"
-                yield f"{metric.address}: {counted(unknown, 'report')} {rule}"
+                rule = "stay: they came before keys were kept apart"
+                yield f"{metric.address}: {counted(unknown, 'report')}{of_when} {rule}"
             continue
         along = f", {gone.along:,} of them of other keys" if gone.along else ""
-        of = f"{gone.reports:,} of {counted(total, 'report')}"
-        yield f"{metric.address}: {of} in the whole epochs {when} are left out{along}"
+        before = f", {already:,} of them by earlier exclusions already" if already else ""
+        of = f"{gone.reports:,} of {counted(total, 'report')}{of_when}"
+        yield f"{metric.address}: {of} are left out{along}{before}"
 
 
 def _cells(exclusion: Exclusion) -> tuple[Any, ...]:

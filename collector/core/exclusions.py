@@ -11,13 +11,13 @@ Nothing but an operator's command makes an exclusion.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Final, Literal
 
 import msgspec
 from msgspec import Struct
 
-from client_sdk.core.epoch import DAY, ONCE, day_of_date, epoch_of
+from client_sdk.core.epoch import DAY, ONCE, day_of_date, epoch_of, epoch_start
 from client_sdk.registry.metric import Metric
 
 from .errors import ExclusionError, StorageUnavailableError
@@ -82,6 +82,18 @@ class Exclusion(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         first, last = date.fromisoformat(self.first), date.fromisoformat(self.last)
         begin, end = day_of_date(first) * DAY, (day_of_date(last) + 1) * DAY
         return range(epoch_of(metric.every, begin), epoch_of(metric.every, end - 1) + 1)
+
+    def stretch(self, metric: Metric) -> str:
+        """Return all days of these epochs in words: of an epoch of a week, its seven days.
+
+        "" for what is reported once.
+        """
+        if metric.every == ONCE:
+            return ""
+        epochs = self.epochs(metric)
+        ends = epoch_start(metric.every, epochs.start), epoch_start(metric.every, epochs.stop) - 1
+        days = (datetime.fromtimestamp(end, UTC).date().isoformat() for end in ends)
+        return " to ".join(dict.fromkeys(days))
 
 
 def checked_words(name: str, text: str, most: int) -> str:

@@ -22,7 +22,6 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
-from client_sdk.core.epoch import ONCE, epoch_label
 from client_sdk.privacy.wording import counted
 from client_sdk.registry.metric import Metric
 
@@ -278,10 +277,8 @@ def sentences(excluded: Excluded, metric: Metric, epochs: Sequence[int], gone: G
 
 
 def _named(exclusion: Exclusion, metric: Metric) -> str:
-    span = exclusion.epochs(metric)
-    ends = dict.fromkeys(epoch_label(metric.every, epoch) for epoch in (span[0], span[-1]))
-    when = "" if metric.every == ONCE else f" of {' to '.join(ends)}"
-    return f"{metric.address}: reports of {exclusion.source}{when}"
+    when = exclusion.stretch(metric)
+    return f"{metric.address}: reports of {exclusion.source}{when and f' of {when}'}"
 
 
 def _reason(exclusion: Exclusion) -> str:

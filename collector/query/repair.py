@@ -20,7 +20,7 @@ from client_sdk.core.epoch import ONCE, epoch_label
 from client_sdk.registry.metric import Metric
 
 from ..core.catalog import Catalog
-from ..core.cells import OTHER_KEYS, key_in, split_source
+from ..core.cells import OTHER_KEYS, Cell, key_in, split_source, values_in
 from ..core.errors import ExclusionError
 from ..core.exclusions import (
     KEY,
@@ -71,10 +71,10 @@ class Effect(NamedTuple):
     """What an exclusion does to a metric, counted in its tallies as they are now."""
 
     metric: Metric
-    first: str  # labels of the first and the last whole epoch
-    last: str
+    stretch: str  # all days of the whole epochs, in words; "" if it is asked once
     gone: Gone
     of: int  # reports in these epochs
+    already: int = 0  # of those that go, how many other exclusions leave out, too
     unknown: int = 0  # of these, those whose key nobody knows
     others: int = 0  # of these, those of the keys that are not kept apart, if it is of another
 
@@ -105,23 +105,41 @@ def proposed(
         id="",
         by=wish.by,
         name=wish.name,
-        metrics=_addresses(wish, catalog),
+        metrics=tuple(sorted({Exclusion.address_of(catalog.metric(n)) for n in wish.metrics})),
         first=first,
         last=last,
         author=checked_words("author", wish.author, MAX_AUTHOR),
         because=checked_words("because", wish.because, MAX_REASON),
         at=now,
     )
-    alike = [each for each in read_all(store.exclusions()) if _what(each) == _what(exclusion)]
+    if wish.by == VERSION and not wish.metrics:
+        exclusion = structs.replace(exclusion, metrics=_versioned(exclusion, catalog, store))
+    known = read_all(store.exclusions())
+    alike = [each for each in known if _what(each) == _what(exclusion)]
     for each in alike:
         if each.included is None:
             raise ExclusionError(f"{wish.by}={wish.name}: is excluded there already, by {each.id}")
     exclusion = structs.replace(exclusion, id=_id(exclusion, len(alike)))
-    metrics = list(_metrics(exclusion, catalog))
-    effects = [_effect(exclusion, metric, catalog, store) for metric in metrics]
+    metrics = list(_metrics(exclusion, catalog, store))
+    effects = [_effect(exclusion, metric, catalog, store, known) for metric in metrics]
     if not any(effect.gone.reports for effect in effects):
         raise ExclusionError(f"{wish.by}={wish.name}: {_absent(wish, catalog, keys, effects)}")
     return exclusion, [each for each in effects if each.gone.reports or each.unknown or each.others]
+
+
+def untouched(wish: Wish, exclusion: Exclusion, catalog: Catalog, store: Store) -> list[Metric]:
+    """Return the metrics that are asked once and keep reports of the source.
+
+    Days were given, and these metrics have none.
+    """
+    if not wish.first or wish.metrics:
+        return []
+    of_all_days = structs.replace(exclusion, metrics=(), first="", last="")
+    return [
+        metric
+        for metric in catalog
+        if of_all_days.is_meant(metric) and _has_reports(of_all_days, metric, catalog, store)
+    ]
 
 
 def exclude(exclusion: Exclusion, store: Store, records: ExclusionRecords) -> None:
@@ -184,24 +202,43 @@ def _days(wish: Wish, now: int) -> tuple[str, str]:
     return first.isoformat(), last.isoformat()
 
 
-def _addresses(wish: Wish, catalog: Catalog) -> tuple[str, ...]:
-    """Return the metrics that are meant, "" for all.
+def _versioned(exclusion: Exclusion, catalog: Catalog, store: Store) -> tuple[str, ...]:
+    """Return the metrics that have the version of *exclusion*, one by one.
 
-    Those of a version are named one by one: later registries may not list it any more.
+    Later registries may not list it any more, and this one may have stopped to.
     """
-    if wish.by == VERSION and not wish.metrics:
-        is_once = not wish.first
-        metrics = [
-            metric
-            for metric in catalog
-            if wish.name in metric.segments.get(VERSION, ()) and (metric.every == ONCE) == is_once
-        ]
-    else:
-        metrics = [catalog.metric(name) for name in wish.metrics]
-    return tuple(sorted(set(map(Exclusion.address_of, metrics))))
+    metrics = (
+        Exclusion.address_of(metric)
+        for metric in catalog
+        if exclusion.is_meant(metric) and _has_version(exclusion, metric, catalog, store)
+    )
+    return tuple(sorted(set(metrics)))
 
 
-def _metrics(exclusion: Exclusion, catalog: Catalog) -> Iterator[Metric]:
+def _has_version(exclusion: Exclusion, metric: Metric, catalog: Catalog, store: Store) -> bool:
+    is_listed = exclusion.name in metric.segments.get(VERSION, ())
+    return is_listed or _has_reports(exclusion, metric, catalog, store)
+
+
+def _has_reports(exclusion: Exclusion, metric: Metric, catalog: Catalog, store: Store) -> bool:
+    """Return whether there are reports of the source of *exclusion* in its epochs."""
+    epochs = exclusion.epochs(metric)
+    require_few_indexes(len(epochs), store.shards)
+    return any(
+        exclusion.name == _source_of(cell, exclusion.by)
+        for definition in catalog.definitions(metric)
+        for cell in store.index(definition.digest, epochs).cells
+    )
+
+
+def _source_of(cell: Cell, by: str) -> str | None:
+    """Return the key or the version of the reports in *cell*."""
+    if by == VERSION:
+        return values_in(cell.segment).get(VERSION)
+    return key_in(split_source(cell.segment)[0])
+
+
+def _metrics(exclusion: Exclusion, catalog: Catalog, store: Store) -> Iterator[Metric]:
     """Yield the metrics that *exclusion* can be of.  Raises ExclusionError: one named cannot."""
     for metric in catalog:
         named = Exclusion.address_of(metric) in exclusion.metrics
@@ -209,25 +246,34 @@ def _metrics(exclusion: Exclusion, catalog: Catalog) -> Iterator[Metric]:
             rule = "is asked once, so it has no days: leave out --from and --to"
             other = f"is asked every {metric.every}: give --from and --to"
             raise ExclusionError(f"metric={metric.address}: {rule if exclusion.first else other}")
-        has_version = exclusion.name in metric.segments.get(VERSION, ())
-        if named and exclusion.by == VERSION and not has_version:
+        if exclusion.by == VERSION and not named:
+            continue
+        if exclusion.by == VERSION and not _has_version(exclusion, metric, catalog, store):
             rule = f"does not keep a version {exclusion.name} apart (dimension {VERSION})"
             raise ExclusionError(f"metric={metric.address}: {rule}")
-        if exclusion.is_meant(metric) and (exclusion.by == KEY or has_version):
+        if exclusion.is_meant(metric):
             yield metric
 
 
-def _effect(exclusion: Exclusion, metric: Metric, catalog: Catalog, store: Store) -> Effect:
+def _effect(
+    exclusion: Exclusion,
+    metric: Metric,
+    catalog: Catalog,
+    store: Store,
+    known: Sequence[Exclusion],
+) -> Effect:
     epochs = exclusion.epochs(metric)
     require_few_indexes(len(epochs), store.shards)
-    total, others, left_out, along = 0, 0, 0, 0
+    total, others, left_out, along, new = 0, 0, 0, 0, 0
     unknown = Counter[int]()  # reports under no known key, by epoch
     has_key = False
     for definition in catalog.definitions(metric):
         index = store.index(definition.digest, epochs)
         width = definition.mechanism.tally_size + 1
         require_affordable(index.tallies, 1, width)
-        sieve = Sieve([exclusion], metric, index.cells)
+        sieve, before, after = (
+            Sieve(each, metric, index.cells) for each in ([exclusion], known, [*known, exclusion])
+        )
         for cell, vector in store.vectors(index, width):
             n = reports_of(vector)
             key = key_in(split_source(cell.segment)[0])
@@ -235,18 +281,26 @@ def _effect(exclusion: Exclusion, metric: Metric, catalog: Catalog, store: Store
             others += n if key == OTHER_KEYS else 0
             unknown[cell.epoch] += n if key is None else 0
             has_key = has_key or key == exclusion.name
-            sieve.passes(cell, vector[:COUNTER_SIZE], wanted=True)
-        for _ in sieve.rest():
-            pass
-        left_out += sum(n for _, n, _ in sieve.left_out)
+            for each in (sieve, before, after):
+                each.passes(cell, vector[:COUNTER_SIZE], wanted=True)
+        left_out += _reports_out(sieve)
+        new += _reports_out(after) - _reports_out(before)
         along += sum(n for _, n, is_along in sieve.left_out if is_along)
     if exclusion.by == KEY and has_key:
         _require_known(metric, +unknown)
-    first, last = (epoch_label(metric.every, epoch) for epoch in (epochs[0], epochs[-1]))
     is_of_key = exclusion.by == KEY
     nameless = sum(unknown.values()) if is_of_key else 0
     others = others if is_of_key and exclusion.name != OTHER_KEYS else 0
-    return Effect(metric, first, last, Gone(left_out, along), total, nameless, others)
+    gone = Gone(left_out, along)
+    stretch = exclusion.stretch(metric)
+    return Effect(metric, stretch, gone, total, left_out - new, nameless, others)
+
+
+def _reports_out(sieve: Sieve) -> int:
+    """Return how many reports *sieve* leaves out, once all were given to it."""
+    for _ in sieve.rest():
+        pass
+    return sum(n for _, n, _ in sieve.left_out)
 
 
 def _require_known(metric: Metric, unknown: Mapping[int, int]) -> None:
@@ -274,4 +328,7 @@ def _absent(wish: Wish, catalog: Catalog, keys: Collection[str], effects: Sequen
     elif unknown:
         rule = "came before keys were kept apart, so no key can be parted from them"
         return f"there are no reports of it there, but {unknown} {rule}"
-    return "there are no reports of it that could be taken out there"
+    if not wish.first:
+        rule = "no metric that is asked once has reports of it; to take it out of the others, give"
+        return f"{rule} --from and --to"
+    return "there are no reports of it on these days"

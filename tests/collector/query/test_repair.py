@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date, timedelta
 from typing import Any, Final
 
 import pytest
@@ -15,7 +16,7 @@ from collector.core.entry import AcceptedColumn
 from collector.core.errors import CollectorError, ExclusionError, QueryError
 from collector.core.exclusions import Exclusion, read_all
 from collector.query import plan, read, run
-from collector.query.repair import Effect, Wish, exclude, include, proposed
+from collector.query.repair import Effect, Wish, exclude, include, proposed, untouched
 from tests.collector.query.test_exclusions import (
     DAYS,
     KEYS,
@@ -24,6 +25,7 @@ from tests.collector.query.test_exclusions import (
     holding,
     many,
 )
+from tests.collector.query.test_exclusions import exclusion as exclusion_of
 from tests.support.crowds.uploads import NOON, TODAY, registry, registry_text
 from tests.support.store.memory_storage import MemoryStorage
 
@@ -68,7 +70,7 @@ def test_what_is_proposed_says_what_it_would_do_and_writes_nothing() -> None:
     assert not storage.excluded
     assert effect.gone.reports == sum(many(KEYS[0], epoch) for epoch in DAYS[:2]) * 3
     assert effect.of == sum(many(key, epoch) for key in KEYS for epoch in DAYS[:2]) * 3
-    assert (effect.first, effect.last) == (day(DAYS[0]), day(DAYS[1]))
+    assert effect.stretch == f"{day(DAYS[0])} to {day(DAYS[1])}"
     assert (exclusion.author, exclusion.at) == ("ada", int(NOON))
 
 
@@ -103,7 +105,8 @@ def test_excluded_and_taken_back_leaves_a_record_of_both() -> None:
     ("fields", "rule"),
     [
         ({"name": "000000000000"}, "there is no such key; hearsay keys list"),
-        ({"name": KEYS[0], "first": day(TODAY), "last": day(TODAY)}, "there are no reports"),
+        ({"name": KEYS[0], "first": day(TODAY), "last": day(TODAY)}, "no reports of it on these"),
+        ({"first": "", "last": ""}, "no metric that is asked once has reports of it; to take"),
         ({"by": "version", "name": "9.9"}, "no metric has it among the values of version: none"),
         ({"by": "version", "name": "2.3", "metrics": ("page",)}, "does not keep a version 2.3"),
         ({"first": day(DAYS[1]), "last": day(DAYS[0])}, "from=.*: must not be after"),
@@ -218,6 +221,44 @@ def test_a_version_stays_excluded_once_the_registry_lists_it_no_more() -> None:
         assert "reports of version 2.3" in answer.meta.warnings[0]
 
 
+def test_a_version_that_the_registry_lists_no_more_is_still_taken_out() -> None:
+    """The planted bug: the registry of today is asked which versions there were."""
+    then, now = versioned("2.2", "2.3"), versioned("2.4", "2.5")
+    page = then.metric("page")
+    text = segment_text(page, {"version": "2.3"})
+    storage = store_of([AcceptedColumn(Cell(page.digest, DAYS[0], text), bytes(300))])
+
+    for metrics in ((), ("page",)):
+        asked = wish(by="version", name="2.3", metrics=metrics)
+        exclusion, (effect,) = proposed(asked, now, storage, KEYS)
+        assert (exclusion.metrics, effect.gone.reports) == (("test/page",), 300)
+    with pytest.raises(ExclusionError, match=r"among the values of version: 2\.4, 2\.5"):
+        proposed(wish(by="version", name="2.3", first=day(DAYS[1])), now, storage, KEYS)
+
+
+def test_what_earlier_exclusions_leave_out_already_is_told() -> None:
+    storage = store_of(columns(13, many))
+    exclusion, _ = ask(storage)
+    exclude(exclusion, storage, Records(storage))
+
+    _, (effect,) = ask(storage, last=day(DAYS[2]))
+
+    assert effect.already == sum(many(KEYS[0], epoch) for epoch in DAYS[:2]) * 3
+    assert effect.gone.reports == effect.already + many(KEYS[0], DAYS[2]) * 3
+
+
+def test_metrics_that_are_asked_once_are_named_where_days_leave_them_in() -> None:
+    once = CATALOG.metric("opted_in")
+    text = segment_text(once, {}, key_source(KEYS[0]))
+    joined = AcceptedColumn(Cell(once.digest, 0, text), bytes(300))
+    storage, asked = store_of([*columns(14, many), joined]), wish()
+    exclusion, _ = proposed(asked, CATALOG, storage, KEYS)
+
+    assert untouched(asked, exclusion, CATALOG, storage) == [once]
+    assert untouched(wish(metrics=("page",)), exclusion, CATALOG, storage) == []
+    assert untouched(wish(name=KEYS[1]), ask(storage, name=KEYS[1])[0], CATALOG, storage) == []
+
+
 def test_reports_of_keys_that_were_not_kept_apart_are_named() -> None:
     """A key may be one of the first 64 on one day, and not on the next."""
     other = AcceptedColumn(
@@ -267,11 +308,12 @@ def test_epochs_longer_than_a_day_go_whole() -> None:
     week = (TODAY + 3) // 7 - 1
     exclusion, _ = ask(store_of(columns(12, many)))
 
-    epochs = Exclusion(
-        id="x", by="key", name=KEYS[0], author="a", because="b", at=1,
-        first=day(TODAY - 7), last=day(TODAY - 6),
-    ).epochs(theme)  # fmt: skip
+    of_two_days = exclusion_of(KEYS[0], TODAY - 7, TODAY - 6)
+    epochs = of_two_days.epochs(theme)
+    first, last = map(date.fromisoformat, of_two_days.stretch(theme).split(" to "))
 
     assert len(epochs) == 1
     assert week - 1 <= epochs[0] <= week + 1
+    assert (first.weekday(), last - first) == (0, timedelta(6))
+    assert of_two_days.stretch(CATALOG.metric("opted_in")) == ""
     assert exclusion.epochs(CATALOG.metric("crashed")) == range(DAYS[0] * 24, DAYS[2] * 24)
