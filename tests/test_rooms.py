@@ -56,7 +56,8 @@ collector.rendering: core privacy | core analytics
 collector.client: privacy | core analytics rendering
 collector.query.release: core mechanisms registry root | core storage estimation analytics query
     rendering
-collector.learning: core mechanisms registry learning | core storage estimation analytics query
+collector.learning: core mechanisms registry privacy learning | core storage estimation analytics
+    query
 collector.workspace: core | core storage query
 collector.workspace.watch: core registry privacy | core storage estimation analytics query rendering
 collector.worker: core registry privacy | core storage estimation analytics analytics.poisoning

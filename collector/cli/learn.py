@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -61,6 +61,7 @@ def naive_bayes(metric: str, label: str | None, first: str | None, last: str | N
     there are too few reports.
     """
     from ..learning.naive_bayes import learn as learned
+    from ..learning.naive_bayes import summary
     from ..query.reading import blaming
 
     crowd = read(metric, {"from": first, "to": last})
@@ -68,25 +69,8 @@ def naive_bayes(metric: str, label: str | None, first: str | None, last: str | N
         model = crowd.noted_in(learned(crowd.part, label, alpha))
     write(model, output)
     if output is not None:
-        for line in _summary(model):
+        for line in summary(model):
             click.echo(line)
-
-
-def _summary(model: Model) -> Iterator[str]:
-    """Yield what a naive Bayes model tells, in words."""
-    parts = model.parts
-    yield f"the chance of {parts['label']!r}, from {model.reports:,} reports at ε {model.epsilon}"
-    sure = [value for entry in parts["attributes"] for value in _sure_values(entry)]
-    values = "1 value" if len(sure) == 1 else f"{len(sure)} values"
-    yield f"surely more or less likely with {values}{': ' if sure else ''}{'; '.join(sure)}"
-    yield f"so much evidence, if no attribute tells anything, has the chance {parts['p_value']:.2g}"
-
-
-def _sure_values(entry: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the values of an attribute of a model whose interval lies on one side of 0."""
-    for value, low, high in zip(entry["values"], entry["low"], entry["high"], strict=True):
-        if (low is not None and low > 0) or (high is not None and high < 0):
-            yield f"{entry['name']}: {value}"
 
 
 def read(name: str, window: Mapping[str, str | None]) -> Crowd:

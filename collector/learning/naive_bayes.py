@@ -34,7 +34,7 @@ Source: Fisher, Annals of Eugenics 1936; James, Stein, Berkeley Symposium 1961; 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, log, sqrt
 from typing import Any, Final
@@ -43,10 +43,12 @@ import numpy as np
 
 from client_sdk.learning.model import Model
 from client_sdk.learning.naive_bayes import KIND
+from client_sdk.privacy.wording import counted
 from client_sdk.registry.joint_domains import PairDomain
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.record_domain import ATTRIBUTE
 
+from ..analytics.association import Finding, associations, words_of
 from ..analytics.records import attributes_of, by_attribute, is_of_records
 from ..analytics.sums import Shares
 from ..analytics.verb import Slice
@@ -58,6 +60,7 @@ ERROR: Final = 0.05  # standard error of a cell, of all devices, beyond which no
 LIMIT: Final = 3.0  # of a weight in log-odds: 20 times as likely
 LEFT: Final = 0.25  # of how far means are apart, at least, when noise is taken off
 OVERLAP: Final = 0.07  # correlation of the weights of two attributes that is assumed
+DOUBT: Final = 0.01  # p above which so much evidence may well be noise
 
 
 @dataclass(frozen=True)
@@ -112,11 +115,14 @@ def learn(part: Slice, label: str | None = None, alpha: float = 0.05) -> Model:
     parts = list(by_attribute(part))
     comparisons = 1 + sum(len(attribute.values.labels) for attribute in attributes_of(metric))
     prior = _prior(metric.address, parts, place, alpha / comparisons)
-    tables = [_table(each, place, prior, alpha / comparisons) for each in parts if each.n]
+    about = [each for each in parts if each.n]
+    tables = [_table(each, place, prior, alpha / comparisons) for each in about]
     slope, centres = _slope(metric.address, tables, prior.value)
-    entries = [_entry(table, metric, centre) for table, centre in zip(tables, centres, strict=True)]
+    strengths = associations(about, alpha / len(about))
+    entries = [_entry(*each, metric) for each in zip(tables, centres, strengths, strict=True)]
     form: dict[str, Any] = {
         "label": label,
+        "labels": list(labels),
         "prior": prior.value,
         "prior_interval": [prior.ci_low, prior.ci_high],
         "slope": slope,
@@ -238,7 +244,7 @@ def _by_chance(tables: Sequence[Table]) -> float:
     return chi_square_tail(evidence / scale, ceil(mean / scale))
 
 
-def _entry(table: Table, metric: Metric, centre: float) -> dict[str, Any]:
+def _entry(table: Table, centre: float, strength: Finding, metric: Metric) -> dict[str, Any]:
     (attribute,) = (each for each in attributes_of(metric) if each.name == table.name)
     edges = {"edges": list(map(float, attribute.edges))} if attribute.edges else {}
     return {
@@ -250,7 +256,49 @@ def _entry(table: Table, metric: Metric, centre: float) -> dict[str, Any]:
         "high": [high for _, high in table.limits],
         "kept": table.kept.tolist(),
         "centre": centre,
+        "association": _strength(strength),
     }
+
+
+def _strength(finding: Finding) -> dict[str, Any]:
+    """Return how strongly an attribute goes with the labels, of all of them."""
+    if isinstance(finding, str):
+        return {"cramers_v": None, "reason": finding}
+    ends = {"low": finding.ci_low, "high": finding.ci_high}
+    return {"cramers_v": finding.value, **ends, "p_value": finding.p_value}
+
+
+def summary(model: Model) -> Iterator[str]:
+    """Yield what a model that was learned here tells, in words, and how far to believe it."""
+    parts = model.parts
+    entries, p_value = parts["attributes"], parts["p_value"]
+    yield f"the chance of {parts['label']!r}, from {model.reports:,} reports at ε {model.epsilon}"
+    for entry in entries:
+        yield f"{entry['name']} and the label: {_strength_in_words(entry['association'])}"
+    if len(entries) > 1:
+        yield f"p counts all {len(entries)} attributes (Holm), and the intervals hold at once"
+    sure = [value for entry in entries for value in _sure_values(entry)]
+    values = counted(sum(len(entry["values"]) for entry in entries), "value")
+    whole = f"{len(sure)} of {values}{': ' if sure else ''}{'; '.join(sure)}"
+    yield f"surely more or less likely with {whole}"
+    yield f"so much evidence, if no attribute tells anything, has the chance {p_value:.2g}"
+    if p_value > DOUBT:
+        yield f"do not use this model: above {DOUBT:g} it may be noise; wait for more reports"
+    if (labels := len(parts["labels"])) > 2:
+        yield f"that counts this label alone: if you learn all {labels}, multiply it by {labels}"
+
+
+def _strength_in_words(entry: Mapping[str, Any]) -> str:
+    if entry["cramers_v"] is None:
+        return str(entry["reason"])
+    return words_of(entry["cramers_v"], entry["low"], entry["high"], entry["p_value"])
+
+
+def _sure_values(entry: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the values of an attribute of a model whose interval lies on one side of 0."""
+    for value, low, high in zip(entry["values"], entry["low"], entry["high"], strict=True):
+        if (low is not None and low > 0) or (high is not None and high < 0):
+            yield f"{entry['name']}: {value}"
 
 
 def _logit(chance: float) -> float:

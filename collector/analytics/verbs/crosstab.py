@@ -1,28 +1,19 @@
 """How two answers of the same devices go together: a table of both, with its margins.
 
-*Collected together*, they have an association.  With f_ij the share of a cell, r_i and c_j those of
-its row and its column, d_ij = f_ij - r_i c_j is 0 everywhere if the answers are independent.  Its
-error is that of the weighted sum of shares with +1 at the cell, less r_i over the column and c_j
-over the row (the delta method), so the noise of all cells and how they depend on each other is in
-it.  Cramér's V is the root of the sum of d^2 / (r c) over the fewer of rows and columns less 1.
-Noise alone makes that sum positive: the variance of each d is taken off.  The interval of V follows
-from intervals of all d that hold at once (Bonferroni), so it is wider than it would have to be;
-margins are taken as estimated.  So is p, the smallest of all d times their number.
+*Collected together*, they have an association, Cramér's V (``association``).
 
 *Collected apart*, they have margins and bounds.  Whether the same devices gave both answers is not
 in the reports, and no analysis brings it back.  With shares a and b of the two answers, the share
 of both lies between max(0, a + b - 1) and min(a, b), and may be anywhere between: so a row has
 these bounds and no number.
 
-Source: Cramér, *Mathematical Methods of Statistics*, 1946, for V; Fréchet, Annales de l'Université
-    de Lyon 1951: the bounds, which cannot be improved; the rest is derived here.
+Source: Fréchet, Annales de l'Université de Lyon 1951: the bounds, which cannot be improved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import erfc, sqrt
 from typing import Annotated, Any, Final
 
 import numpy as np
@@ -34,87 +25,16 @@ from client_sdk.registry.metric import Metric
 from client_sdk.registry.record_domain import ANSWER, ATTRIBUTE, LABEL
 
 from ...core.errors import QueryError
-from ...estimation.estimate import Estimate, normal_quantile, shares
+from ...estimation.estimate import Estimate, shares
+from ..association import Finding, associations, in_words, margins
 from ..records import by_attribute, is_of_records
 from ..rows import ALL, MEASURE, SHARE, Findings, Row, empty_row
 from ..sums import UNSURE, Shares
 from ..verb import Slice, Verb, VerbQuery, refused_rows, rows_of, widened
 
-MOST_CELLS: Final = 1_024  # of a table; the errors of more take too long
+MOST_SAID: Final = 12  # associations that are put in words; more are facts only
 APART: Final = "the two were collected apart, so no more than bounds of both together is known"
 DECLARE: Final = "a metric of the type pair shows which answers go together"
-
-
-@dataclass(frozen=True)
-class Association:
-    """Cramér's V with its interval, how likely so much is by noise, and the strongest cell."""
-
-    value: float
-    ci_low: float
-    ci_high: float
-    p_value: float
-    cell: tuple[int, int]  # row and column, of the table as given
-    beyond: Estimate  # the share of that cell less that of independent answers
-
-
-def margins(rows: int, columns: int) -> tuple[Any, Any]:
-    """Return the members of every row and of every column, shape (rows or columns, cells)."""
-    cells = np.arange(rows * columns)
-    return (
-        cells // columns == np.arange(rows)[:, None],
-        cells % columns == np.arange(columns)[:, None],
-    )
-
-
-def association(shares: Shares, rows: int, columns: int, alpha: float) -> Association | str:
-    """Return how strongly rows and columns of a table go together, or why it cannot be told.
-
-    Rows and columns that perhaps nobody is in are left out.
-
-    Args: shares: of rows * columns items, row by row.
-    """
-    if rows * columns > MOST_CELLS:
-        return f"the table has more than {MOST_CELLS} cells"
-    of_rows, of_columns = margins(rows, columns)
-    kept_rows, kept_columns = (
-        _sure_groups(shares, members, alpha) for members in (of_rows, of_columns)
-    )
-    least = min(len(kept_rows), len(kept_columns))
-    if least < 2:
-        return "not enough reports: fewer than two rows or columns are surely above zero"
-    r, c = of_rows @ shares.values, of_columns @ shares.values
-    places = [(i, j) for i in kept_rows for j in kept_columns]
-    weights = np.array([_weights(of_rows[i], of_columns[j], r[i], c[j]) for i, j in places])
-    deviations = np.array([shares.values[i * columns + j] - r[i] * c[j] for i, j in places])
-    errors = np.sqrt(shares.variances(weights))
-    expected = np.array([r[i] * c[j] for i, j in places])
-    comparisons = _distinct(len(kept_rows)) * _distinct(len(kept_columns))
-    reach = normal_quantile(alpha / comparisons) * errors
-    low, high = np.maximum(np.abs(deviations) - reach, 0), np.abs(deviations) + reach
-    value = max(float(((deviations**2 - errors**2) / expected).sum()), 0.0)
-    ends = [float((end**2 / expected).sum()) for end in (low, high)]
-    limits = [min(sqrt(end / (least - 1)), 1.0) for end in ends]
-    best = int(np.argmax(np.abs(deviations) / np.maximum(errors, np.finfo(float).tiny)))
-    beyond = Estimate(
-        *(float(x[best]) for x in (deviations, errors, deviations - reach, deviations + reach))
-    )
-    p = min(comparisons * erfc(abs(beyond.value) / max(beyond.std_error, 1e-300) / sqrt(2)), 1.0)
-    middle = min(max(sqrt(value / (least - 1)), limits[0]), limits[1])
-    return Association(middle, limits[0], limits[1], p, places[best], beyond)
-
-
-def _sure_groups(shares: Shares, members: Any, alpha: float) -> list[int]:
-    """Return the groups whose share is surely above 0."""
-    return [i for i, estimate in enumerate(shares.groups(members, alpha)) if estimate.ci_low > 0]
-
-
-def _weights(row: Any, column: Any, r: float, c: float) -> Any:
-    return 1.0 * (row & column) - c * row - r * column
-
-
-def _distinct(count: int) -> int:
-    """Return how many of *count* rows differ: of two, one is the other with the sign turned."""
-    return 1 if count == 2 else count
 
 
 def bounded(part: Slice, other: Slice, alpha: float, tables: int = 0) -> list[Row]:
@@ -216,18 +136,26 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     sizes = [len(_conditions(pair, of)) if of else len(_names(pair)) for pair in domains]
     level = query.alpha / (max(sum(sizes), 1) if query.options.simultaneous else 1)
     rows: list[Row] = []
-    facts: list[dict[str, Any]] = []
     for part, pair in zip(slices, domains, strict=True):
         _require_free(part, pair.names)
         rows += _within(part, pair, level, query, of) if of else _table(part, pair, level, query)
-        if part.refusal is None:
-            facts.append(
-                {
-                    "dimensions": dict(part.dimensions),
-                    **_association_facts(part, pair, query.alpha),
-                }
-            )
-    return Findings(tuple(rows), tuple(said), {"association": facts})
+    whole = [part for part in slices if part.refusal is None]
+    at_once = max(len(whole), 1) if query.options.simultaneous else 1
+    strengths = associations(whole, query.alpha / at_once)
+    facts = [_facts(part, each) for part, each in zip(whole, strengths, strict=True)]
+    return Findings(tuple(rows), (*said, *_said(whole, strengths)), {"association": facts})
+
+
+def _said(parts: Sequence[Slice], strengths: Sequence[Finding]) -> Iterator[str]:
+    """Yield the association of each table in words, if these are few."""
+    if len(strengths) > MOST_SAID:
+        yield f"associations of {len(strengths)} tables are in meta.facts.association"
+        return
+    for part, each in zip(parts, strengths, strict=True):
+        place = ", ".join(part.dimensions.values())
+        yield f"association{f' of {place}' if place else ''}: {in_words(each)}"
+    if len(strengths) > 1:
+        yield f"p counts all {len(strengths)} tables (Holm)"
 
 
 def _table(part: Slice, domain: PairDomain, level: float, query: VerbQuery) -> list[Row]:
@@ -313,18 +241,20 @@ def _require_free(part: Slice, names: Sequence[str]) -> None:
         raise QueryError(f"dimensions: {name} is the name of an answer, too; leave it out")
 
 
-def _association_facts(part: Slice, domain: PairDomain, alpha: float) -> dict[str, Any]:
-    """Return the association as facts."""
-    cells = Shares.of_slice(part)
-    table = association(cells, domain.first.size, domain.second.size, alpha)
+def _facts(part: Slice, table: Finding) -> dict[str, Any]:
+    """Return the association of a slice as facts."""
+    place = {"dimensions": dict(part.dimensions)}
     if isinstance(table, str):
-        return {"cramers_v": None, "reason": table}
+        return {**place, "cramers_v": None, "reason": table}
+    domain: Any = part.metric.domain
     labels = domain.first.labels[table.cell[0]], domain.second.labels[table.cell[1]]
     return {
+        **place,
         "cramers_v": table.value,
         "ci_low": table.ci_low,
         "ci_high": table.ci_high,
         "p_value": table.p_value,
+        "p_value_alone": table.p_value_alone,
         "strongest": {
             **dict(zip(domain.names, labels, strict=True)),
             "difference": table.beyond.value,

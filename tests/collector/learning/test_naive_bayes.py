@@ -9,11 +9,12 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
+from client_sdk.core.dataclass import replace
 from client_sdk.learning.naive_bayes import NaiveBayes
 from client_sdk.registry.metric import Metric
 from collector.analytics.verb import Slice
 from collector.core.errors import QueryError
-from collector.learning.naive_bayes import LIMIT, learn, least_reports
+from collector.learning.naive_bayes import LIMIT, learn, least_reports, summary
 from tests.support.device.registries import CATEGORY, RECORD
 from tests.support.enumeration.populations import metric_of
 from tests.support.enumeration.seeded import SeededRandomness
@@ -204,3 +205,34 @@ def test_what_cannot_be_learned_from_is_refused() -> None:
     everybody = [{**row, "label": "left"} for row in people(N)]
     with pytest.raises(QueryError, match="whether anybody has the label, or has not"):
         learn(reported(of_records(), everybody))
+
+
+def test_the_summary_tells_each_association_with_its_interval_and_counts_all(learned: Any) -> None:
+    lines = list(summary(learned))
+
+    assert lines[0] == "the chance of 'left', from 6,000 reports at ε 2"
+    plan, age = (entry(learned, name)["association"] for name in ("plan", "age"))
+    assert 0 < plan["low"] < 0.45 < plan["high"]
+    assert age["low"] == 0
+    assert plan["p_value"] < 1e-4 < age["p_value"]
+    ends = f"({plan['low']:.2f} to {plan['high']:.2f}), p below 0.0001"
+    assert lines[1] == f"plan and the label: Cramér's V {plan['cramers_v']:.2f} {ends}"
+    assert lines[2].startswith("age and the label: Cramér's V ")
+    assert lines[3] == "p counts all 2 attributes (Holm), and the intervals hold at once"
+    assert lines[4].startswith("surely more or less likely with ")
+    assert "of 6 values: plan: free" in lines[4]
+    assert len(lines) == 6
+
+
+def test_the_summary_says_what_is_not_to_be_believed() -> None:
+    """Nobody on the plan "team" is seen at ε = 1; a label of three is one test of three."""
+    rows = [{**row, "plan": "free"} for row in people(3 * N, told=False)]
+    metric = of_records("1", label='["stayed", "left", "moved"]')
+    model = learn(reported(metric, rows), "left")
+    doubtful = replace(model, parts={**model.parts, "p_value": 0.02})
+
+    lines = list(summary(doubtful))
+
+    assert lines[1].startswith("plan and the label: not enough reports: fewer than two rows")
+    assert "do not use this model: above 0.01 it may be noise; wait for more reports" in lines
+    assert lines[-1] == "that counts this label alone: if you learn all 3, multiply it by 3"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -124,3 +125,50 @@ def test_the_truth_of_a_demo_is_of_every_cell() -> None:
     assert held["plan: free | left"] == pytest.approx(1 / 3)
     assert held["age: 30 to 50.5 | left"] == pytest.approx(1 / 9)
     assert sum(held.values()) == pytest.approx(2)
+
+
+def test_p_counts_the_tables_of_all_attributes() -> None:
+    """Holm: the smaller of two is doubled, the larger is at least that."""
+    findings = ask("crosstab", [part_of(of_records())])
+
+    facts = findings.facts["association"]
+    (least, most) = sorted(facts, key=lambda fact: float(fact["p_value_alone"]))
+    assert least["p_value"] == min(2 * least["p_value_alone"], 1)
+    assert most["p_value"] == max(most["p_value_alone"], least["p_value"])
+    assert findings.warnings[1].startswith("association of plan: Cramér's V 0.")
+    assert findings.warnings[2].startswith("association of age: Cramér's V 0.")
+    assert findings.warnings[2].endswith(", p below 0.0001")
+    assert findings.warnings[3:] == ("p counts all 2 tables (Holm)",)
+
+
+def test_intervals_of_v_hold_at_once_where_all_are_to() -> None:
+    alone, together = (
+        ask("crosstab", [part_of(of_records())], options={"simultaneous": at_once})
+        for at_once in (False, True)
+    )
+
+    for one, other in zip(
+        *(found.facts["association"] for found in (alone, together)), strict=True
+    ):
+        assert other["ci_low"] <= one["ci_low"] < one["ci_high"] < other["ci_high"]
+
+
+def test_an_attribute_of_one_value_says_that_there_are_not_enough_reports() -> None:
+    values = [{"plan": "free", "age": 20, "label": "left"}] * 4_000
+    metric = of_records()
+    tally, n = reported(metric, values, "0")
+
+    findings = ask("crosstab", [Slice(metric, {}, n, tally, (0,))])
+
+    assert [fact["cramers_v"] for fact in findings.facts["association"]] == [None, None]
+    assert findings.warnings[1].startswith("association of plan: not enough reports: fewer than")
+
+
+def test_many_associations_are_facts_and_no_words() -> None:
+    part = part_of(of_records())
+    slices = [replace(part, dimensions={"time": str(day)}) for day in range(7)]
+
+    findings = ask("crosstab", slices)
+
+    assert len(findings.facts["association"]) == 14
+    assert findings.warnings[1:] == ("associations of 14 tables are in meta.facts.association",)
