@@ -23,7 +23,8 @@ from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from collector.analytics.quantiles import CURVATURE, linear_cdf, quantile_limits, quantiles
-from collector.estimation.estimate import histogram, quantile_positions
+from collector.estimation.estimate import quantile_positions
+from collector.estimation.histogram import histogram
 
 EPSILONS: Final = ("0.5", "1", "2", "4")
 LEVELS: Final = (0.1, 0.25, 0.5, 0.75, 0.9)

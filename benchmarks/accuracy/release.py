@@ -24,7 +24,8 @@ from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from client_sdk.registry.number_domains import NumberDomain
 from client_sdk.registry.selection import AUTO, choose
 from collector.analytics.postprocess import OF_PARTS, apply, simplex_l2
-from collector.estimation.estimate import histogram, normal_quantile, shares
+from collector.estimation.estimate import normal_quantile, shares
+from collector.estimation.histogram import histogram
 from collector.planning.buckets import best_buckets, bias_of
 from tests.support.crowds.analyses import slope, two_means
 from tests.support.enumeration.seeded import SeededRandomness

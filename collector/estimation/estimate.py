@@ -1,4 +1,4 @@
-"""Estimates with intervals, from a tally: shares, means, means of keys, and distributions.  Pure.
+"""Estimates with intervals, from a tally: shares, means and means of keys.  Pure.
 
 An interval is for the devices that reported (a fixed population): it says how far the noise of the
 mechanism may have moved the number.  It says nothing about devices that did not report.
@@ -10,8 +10,7 @@ mean of a key        Fieller's interval (``ratio_limits``), which keeps it for f
 all others           normal intervals around the unbiased estimate
 ==================== ===========================================================================
 
-A histogram of a distribution (``histogram``) has none: its smoothing is a bias that does not shrink
-with n.  Quantiles, which have intervals, come from ``analytics.quantiles``.
+A histogram of a distribution (``histogram``) has none; quantiles come from ``analytics.quantiles``.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from msgspec import Struct
 from client_sdk.mechanisms import (
     Channel,
     Debiased,
-    DistributionMechanism,
     FrequencyOracle,
     KeyValueMechanism,
     Mechanism,
@@ -39,8 +37,6 @@ from client_sdk.registry.number_domains import NumberDomain
 
 _CLOSE: Final = 1e-6  # standard errors of a count nobody holds: where a limit has been found
 _STEPS: Final = 100  # far more than the limits of 300 reports take
-TOLERANCE: Final = 1e-8  # relative change of the log-likelihood at which a fit is done
-MAX_ROUNDS: Final = 1000
 
 
 class Estimate(Struct, frozen=True):  # made a thousand times for a page
@@ -279,28 +275,6 @@ def _rows(*columns: Any) -> list[Estimate]:
     return [Estimate(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
-def histogram(mechanism: DistributionMechanism, tally: Any, n: int) -> Any:
-    """Return the shares of the input bins of *n* > 0 reports, shape (bins,), summing to 1.
-
-    Raises: InvalidTallyError: the tally cannot have come from n reports.
-    Source: Li et al., SIGMOD 2020: EMS, which is EM over the channel matrix that smooths with
-            (1, 2, 1)/4 after every round.  The stop rule is ours: the log-likelihood per report
-            changes by less than TOLERANCE of itself, or MAX_ROUNDS rounds.
-    """
-    seen = mechanism.require_counts(tally, n, np) / n
-    shares = np.full(mechanism.bins, 1 / mechanism.bins)
-    before = -np.inf
-    for _ in range(MAX_ROUNDS):
-        law = mechanism.spread(shares, np)
-        likelihood = float(seen @ np.log(law))
-        if abs(likelihood - before) < TOLERANCE * abs(likelihood):
-            break
-        before = likelihood
-        shares = _smoothed(shares * mechanism.gather(seen / law, np))
-        shares /= shares.sum()
-    return shares
-
-
 def quantile_positions(shares: Any, levels: Sequence[float]) -> Any:
     """Return the grid of bins at which the distribution reaches *levels*, in bins, from 0.
 
@@ -311,9 +285,3 @@ def quantile_positions(shares: Any, levels: Sequence[float]) -> Any:
     rows = np.concatenate([np.zeros((*shares.shape[:-1], 1)), np.cumsum(shares, axis=-1)], axis=-1)
     positions = [np.interp(levels, row, edges) for row in rows.reshape(-1, bins + 1)]
     return np.clip(positions, 0, bins - 1).reshape(*shares.shape[:-1], len(levels))
-
-
-def _smoothed(shares: Any) -> Any:
-    """Return the average of each bin and its neighbours, weighted (1, 2, 1)/4; ends repeat."""
-    wide = np.concatenate([shares[:1], shares, shares[-1:]])
-    return (wide[:-2] + 2 * wide[1:-1] + wide[2:]) / 4

@@ -46,8 +46,9 @@ _SETS: Final = (
 )
 _BINS: Final = (
     "The histogram is the one that explains the randomized reports best, by expectation "
-    "maximization with smoothing, rounded to whole devices. Smoothing widens sharp peaks, so there "
-    "are no intervals around its counts; quantiles have theirs."
+    "maximization smoothed by a bell, rounded to whole devices. The reports choose how wide the "
+    "bell is by Akaike's criterion; nothing is drawn. Smoothing widens sharp peaks, so there are "
+    "no intervals around its counts; quantiles have theirs."
 )
 _RECORDS: Final = (
     "Records were apportioned to the cells of the histogram, so that each cell has its part of "
@@ -145,6 +146,7 @@ def _accuracy(part: Part, alpha: float) -> dict[str, Any]:
         facts["moved_by_consistency"] = max(map(abs, moved))
     else:
         quantiles = quantile_estimates(slice_.metric, slice_.tally, slice_.n, alpha)
+        facts["smoothing"] = part.smoothing
         facts["quantiles"] = {
             name: {"value": e.value, "ci_low": e.ci_low, "ci_high": e.ci_high}
             for name, e in quantiles.items()
@@ -235,7 +237,8 @@ def _relied(part: Mapping[str, Any]) -> tuple[str, str, str]:
             f"{name} {q['value']:.6g} ({q['ci_low']:.6g} to {q['ci_high']:.6g})"
             for name, q in part["quantiles"].items()
         )
-        return of, f"{part['reports']:,}", ", ".join(quantiles)
+        bell = f"; smoothed by a bell of {100 * part['smoothing']:.2g} % of the range"
+        return of, f"{part['reports']:,}", ", ".join(quantiles) + bell
     error, moved = part["standard_error_of_a_share"], part["moved_by_consistency"]
     text = f"standard error of a share {100 * error:.2f} points; made consistent by moving shares "
     return of, f"{part['reports']:,}", f"{text}by up to {100 * moved:.2f} points"

@@ -34,7 +34,8 @@ from ...analytics.postprocess import simplex_l1
 from ...analytics.records import is_of_records
 from ...analytics.verb import Slice, widened
 from ...core.errors import QueryError
-from ...estimation.estimate import Estimate, histogram, shares
+from ...estimation.estimate import Estimate, shares
+from ...estimation.histogram import best_fit
 
 PLACE_DIGITS: Final = 6  # of a degree: a tenth of a metre, far below any cell
 MAX_RECORDS: Final = 5_000_000  # a gigabyte of memory while they are written
@@ -175,12 +176,14 @@ class Part:
     """The histogram of one slice: ``counts`` of devices by cell, int64, shape (cells,).
 
     They sum to the reports, but for sets, of whose items a device may hold many.  ``estimates`` are
-    the unbiased shares of items with their intervals; the bins of numbers have none.
+    the unbiased shares of items with their intervals; the bins of numbers have none.  ``smoothing``
+    is the standard deviation of the bell that smoothed those, as a part of the range.
     """
 
     slice: Slice
     counts: Any
     estimates: tuple[Estimate, ...]
+    smoothing: float | None = None
 
 
 def refusal(metric: Metric, *, records: bool) -> str | None:
@@ -221,7 +224,8 @@ def parts_of(slices: Sequence[Slice], alpha: float) -> tuple[Part, ...]:
 def _part(slice_: Slice, alpha: float) -> Part:
     domain, mechanism, n = slice_.metric.domain, slice_.metric.mechanism, slice_.n
     if isinstance(mechanism, DistributionMechanism):
-        return Part(slice_, simplex_l1(histogram(mechanism, slice_.tally, n) * n, n), ())
+        fit = best_fit(mechanism, slice_.tally, n)
+        return Part(slice_, simplex_l1(fit.shares * n, n), (), fit.width)
     estimates = tuple(widened(slice_, shares(mechanism, slice_.tally, n, alpha), alpha))
     counts = np.array([estimate.value for estimate in estimates]) * n
     if domain.several:
