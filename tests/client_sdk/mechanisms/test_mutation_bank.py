@@ -142,6 +142,11 @@ BANK: Final = (
         PRIVACY,
         *of(mutants.RedrawnNoise, SampledAttribute, "1", 5, starts=5),
     ),
+    Bug(
+        "two attributes of one record",
+        PRIVACY,
+        *of(mutants.TwoAttributes, SampledAttribute, "1", 5, starts=5),
+    ),
     Bug("near words 2^-128 too often", PRIVACY, *of(mutants.NearTooOften, Codebook, "1", 2, **FEW)),
 )
 
@@ -198,6 +203,80 @@ SOURCE_BANK: Final = (
         "client_sdk/learning/rounds.py",
         "error = domain.prediction(row, theta) - target",
         "error = 1.0 if domain.prediction(row, theta) > target else -1.0",
+    ),
+    SourceBug(
+        "a row that is not scaled to length 1",
+        "tests/client_sdk/registry/test_gradient_metric.py"
+        "::test_a_row_is_made_by_the_bounds_of_the_registry_alone",
+        "client_sdk/registry/gradient_domain.py",
+        "return [number / length for number in numbers]",
+        "return numbers",
+    ),
+    SourceBug(
+        "a gradient that is not shortened to its bound",
+        "tests/client_sdk/registry/test_vector_metric.py"
+        "::test_a_longer_vector_counts_as_that_of_the_bound_in_its_direction",
+        "client_sdk/registry/vector_domain.py",
+        "if whole <= UNIT * UNIT:",
+        "if whole:",
+    ),
+    SourceBug(
+        "a vector of any length taken by its mechanism",
+        "tests/client_sdk/mechanisms/test_parameters.py"
+        "::test_a_value_outside_the_domain_is_refused_before_anything_is_drawn",
+        "client_sdk/mechanisms/vectors.py",
+        "sum(x * x for x in value) > UNIT * UNIT",
+        "sum(x * x for x in value) < 0",
+    ),
+    SourceBug(
+        "a model that nobody signed",
+        "tests/client_sdk/learning/test_rounds.py"
+        "::test_a_model_that_somebody_else_signed_or_changed_is_refused",
+        "client_sdk/learning/rounds.py",
+        """    require_signed(model, domain.key)
+    number""",
+        "    number",
+    ),
+    SourceBug(
+        "coefficients of any length",
+        "tests/client_sdk/learning/test_rounds.py"
+        "::test_a_model_of_other_numbers_is_refused_before_a_row_is_looked_at",
+        "client_sdk/learning/rounds.py",
+        "most = float(domain.radius) * _SLACK",
+        "most = 1e308",
+    ),
+    SourceBug(
+        "a taste recorded twice",
+        "tests/client_sdk/registry/test_taste_metric.py"
+        "::test_a_device_that_is_asked_twice_answers_once",
+        "client_sdk/recording/recorder.py",
+        """                epoch=pending.epoch,
+                nano=metric.mechanism.spent_nano,""",
+        """                epoch=pending.epoch + pending.encoded[0],
+                nano=metric.mechanism.spent_nano,""",
+    ),
+    SourceBug(
+        "a taste asked every week",
+        "tests/client_sdk/registry/test_taste_metric.py"
+        "::test_a_table_that_breaks_a_rule_is_refused_by_it",
+        "client_sdk/registry/vector_domain.py",
+        'if entry.get("every", ONCE) != ONCE:',
+        "if False:",
+    ),
+    SourceBug(
+        "likes that are not shortened to length 1",
+        "tests/client_sdk/registry/test_taste_metric.py"
+        "::test_every_moment_is_that_of_the_definition_and_of_length_1",
+        "client_sdk/registry/vector_domain.py",
+        "alone, together = UNIT // len(liked), isqrt(2 * UNIT * UNIT) // len(liked)",
+        "alone, together = UNIT, isqrt(2 * UNIT * UNIT)",
+    ),
+    SourceBug(
+        "a step of fewer reports than an answer may be of",
+        "tests/collector/learning/test_rounds.py::test_too_few_reports_give_no_step",
+        "collector/learning/rounds.py",
+        "if own is None or own.n < least:",
+        "if own is None:",
     ),
     SourceBug(
         "a round charged as an epoch of its own",

@@ -296,3 +296,10 @@ class RedrawnNoise(SampledAttribute):
         if set(value).intersection(self.supports(payload)):
             return payload
         return super().randomize(value, randomness)
+
+
+class TwoAttributes(SampledAttribute):
+    """Two attributes of one record, each with all of ε."""
+
+    def randomize(self, value: Record, randomness: Randomness) -> bytes:
+        return super().randomize(value, randomness) + super().randomize(value, randomness)
