@@ -104,6 +104,9 @@ def read(source: ModelSource) -> Model:
     text = source if isinstance(source, bytes) else _file(source)
     if len(text) > MAX_MODEL:
         raise wrong(f"must have at most {MAX_MODEL} bytes")
+    if not text.lstrip().startswith(b"{"):
+        is_path = " (a path is given as str, not as bytes)" if isinstance(source, bytes) else ""
+        raise wrong(f"must be one JSON object{is_path}")
     try:
         form = json.loads(text.decode("utf-8"), object_pairs_hook=_once)
     except (ValueError, RecursionError):

@@ -37,10 +37,14 @@ def learn() -> None:
 @explained
 def factors(metric: str, rank: int | None, output: str | None) -> None:
     """Write the factors of METRIC, a taste, by which devices recommend items to themselves."""
-    from ..learning.factors import learn
+    from ..learning.factors import learn, summary
 
     crowd = read(metric, {})
-    write(crowd.noted_in(learn(crowd.part, rank)), output)
+    model = crowd.noted_in(learn(crowd.part, rank))
+    write(model, output)
+    if output is not None:
+        for line in summary(model):
+            click.echo(line)
 
 
 @learn.command("naive-bayes")

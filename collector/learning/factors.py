@@ -30,6 +30,7 @@ Tests hold the first against the draws of real reports, and step 1 and 2 against
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil, log, sqrt
 from typing import Any, Final
@@ -40,6 +41,7 @@ from client_sdk.core.errors import InvalidParameterError
 from client_sdk.learning.factors import KIND
 from client_sdk.learning.model import Model
 from client_sdk.mechanisms import UNIT, VectorMechanism
+from client_sdk.privacy.wording import counted
 from client_sdk.registry.vector_domain import TasteDomain
 
 from ..analytics.verb import Slice
@@ -130,6 +132,21 @@ def learn(part: Slice, rank: int | None = None) -> Model:
         "false_alarm": FALSE_ALARM,
     }
     return Model.of(KIND, metric, part.n, parts)
+
+
+def summary(model: Model) -> Iterator[str]:
+    """Yield what factors that were learned here are of, in words, and what they do not tell."""
+    parts = model.parts
+    count = counted(parts["rank"], "factor")
+    yield f"{count} of {counted(model.reports, 'report')} at ε {model.epsilon}"
+    for value, low, high in parts["eigenvalues"][:1]:
+        rule = f"noise alone stays below {parts['noise']:.3f}"
+        yield f"largest eigenvalue {value:.3f} ({low:.3f} to {high:.3f}); {rule}"
+    few = [
+        item for item, (_, low, _) in zip(parts["items"], parts["shares"], strict=True) if low <= 0
+    ]
+    if few:
+        yield f"perhaps liked by nobody, as too few devices report it: {', '.join(few)}"
 
 
 def _shares(part: Slice) -> list[list[float]]:

@@ -60,6 +60,7 @@ ERROR: Final = 0.05  # standard error of a cell, of all devices, beyond which no
 LIMIT: Final = 3.0  # of a weight in log-odds: 20 times as likely
 LEFT: Final = 0.25  # of how far means are apart, at least, when noise is taken off
 OVERLAP: Final = 0.07  # correlation of the weights of two attributes that is assumed
+NOISY: Final = 0.5  # part of a weight that is kept, below which it is mostly noise
 DOUBT: Final = 0.01  # p above which so much evidence may well be noise
 
 
@@ -281,6 +282,14 @@ def summary(model: Model) -> Iterator[str]:
     values = counted(sum(len(entry["values"]) for entry in entries), "value")
     whole = f"{len(sure)} of {values}{': ' if sure else ''}{'; '.join(sure)}"
     yield f"surely more or less likely with {whole}"
+    noisy = [
+        f"{entry['name']}: {value}"
+        for entry in entries
+        for value, kept in zip(entry["values"], entry["kept"], strict=True)
+        if kept < NOISY
+    ]
+    if noisy:
+        yield f"of too few devices, so shrunk to little: {'; '.join(noisy)}"
     yield f"so much evidence, if no attribute tells anything, has the chance {p_value:.2g}"
     if p_value > DOUBT:
         yield f"do not use this model: above {DOUBT:g} it may be noise; wait for more reports"

@@ -148,6 +148,15 @@ def test_the_text_of_a_file_is_no_path_and_never_repeated(text: str) -> None:
         read(text)
 
 
+@pytest.mark.parametrize("path", [b"model.json", b"/etc/models/churn.json", b"C:\\model.json"])
+def test_a_path_is_not_the_bytes_of_a_file(path: bytes) -> None:
+    with pytest.raises(InvalidParameterError, match="a path is given as str, not as bytes") as no:
+        read(path)
+
+    assert "model.json" not in str(no.value)
+    assert "churn" not in str(no.value)
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameterError, match=r"none\.json: cannot be read: No such file"):
         read(tmp_path / "none.json")

@@ -19,7 +19,7 @@ from client_sdk.registry.metric import Metric
 from collector.analytics.verb import Slice
 from collector.core.errors import DamagedTallyError, QueryError
 from collector.learning import factors as learning
-from collector.learning.factors import FALSE_ALARM, Moment, learn
+from collector.learning.factors import FALSE_ALARM, Moment, learn, summary
 from tests.support.device.registries import CATEGORY, TASTE, file_with
 from tests.support.enumeration.seeded import SeededRandomness
 
@@ -199,3 +199,18 @@ def test_more_reports_make_the_noise_smaller_down_to_the_bias() -> None:
     assert smaller.noise(FALSE_ALARM) <= 0.05
     assert moment.noise(exp(-50)) > moment.noise(0.5)
     assert learning.FALSE_ALARM <= 1e-3
+
+
+def test_the_summary_tells_which_items_too_few_devices_report(learned: tuple[Slice, Any]) -> None:
+    _, model = learned
+    alone = learn(slice_of(metric_of(), ((0,), (1,)), 3_000, b"two items"))
+
+    first, second = summary(model)
+    said = list(summary(alone))
+
+    assert first == f"{model.parts['rank']} factors of 6,000 reports at ε 4"
+    assert re.fullmatch(
+        r"largest eigenvalue 0\.\d{3} \(0\.\d{3} to 0\.\d{3}\); noise alone stays below 0\.\d{3}",
+        second,
+    )
+    assert said[2] == "perhaps liked by nobody, as too few devices report it: item 2, item 3"

@@ -145,8 +145,10 @@ def test_factors_say_what_was_left_out(desk: Desk) -> None:
     desk.exclude()
 
     done = desk.good("learn", "factors", "likes")
+    words = desk.good("learn", "factors", "likes", "--output", desk.folder / "f.json").stdout
 
     form = json.loads(done.stdout)
+    assert words.startswith(f"{form['rank']} factor")
     assert (form["reports"], form["excluded"]["reports"]) == (2_000, 500)
     assert begin(form["excluded"]["notes"], notes("likes", "500 reports left out"))
     assert done.stderr.splitlines() == form["excluded"]["notes"]

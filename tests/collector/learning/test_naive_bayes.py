@@ -234,5 +234,6 @@ def test_the_summary_says_what_is_not_to_be_believed() -> None:
     lines = list(summary(doubtful))
 
     assert lines[1].startswith("plan and the label: not enough reports: fewer than two rows")
+    assert "of too few devices, so shrunk to little: plan: pro; plan: team" in lines
     assert "do not use this model: above 0.01 it may be noise; wait for more reports" in lines
     assert lines[-1] == "that counts this label alone: if you learn all 3, multiply it by 3"
