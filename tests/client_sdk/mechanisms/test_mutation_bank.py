@@ -1,8 +1,8 @@
 """The mutation bank: planted bugs, and the law of this suite that kills each.
 
 A bug counts as killed if the very test that guards the shipped mechanisms fails on it, and that
-test passes on the mechanism without the bug.  Bugs of the device are planted in a copy of the
-source, in which their test then runs.
+test passes on the mechanism without the bug.  Bugs of device and collector are planted in a copy of
+the source, in which their test then runs.
 
 Print the table: ``python -m tests.client_sdk.mechanisms.test_mutation_bank``.
 """
@@ -150,6 +150,7 @@ BANK: Final = (
     Bug("near words 2^-128 too often", PRIVACY, *of(mutants.NearTooOften, Codebook, "1", 2, **FEW)),
 )
 
+EXCLUSIONS: Final = "tests/collector/query/test_exclusions.py"
 SOURCE_BANK: Final = (
     SourceBug(
         "digest without the mechanism",
@@ -302,6 +303,82 @@ SOURCE_BANK: Final = (
         "least, mine = needed(self.metric), reports.get(self.number)",
         "least, mine = needed(self.metric), reports.get(max(self.number - 1, 1))",
     ),
+    SourceBug(
+        "the key of a report lost at the fold",
+        f"{EXCLUSIONS}::test_excluded_is_as_never_sent_integer_for_integer",
+        "collector/estimation/tally.py",
+        "columns.setdefault(column.cell, []).append(column.payloads)",
+        """from ..core.cells import split_source
+
+            cell = column.cell._replace(segment=split_source(column.cell.segment)[1])
+            columns.setdefault(cell, []).append(column.payloads)""",
+    ),
+    SourceBug(
+        "the key of a report lost at intake",
+        "tests/collector/web/test_ingest.py"
+        "::test_what_is_known_of_how_an_upload_came_reaches_the_store_with_its_reports",
+        "collector/web/ingest/upload.py",
+        "        source |= grant.source\n",
+        "",
+    ),
+    SourceBug(
+        "what two exclusions leave out counted twice",
+        f"{EXCLUSIONS}::test_exclusions_that_overlap_count_once",
+        "collector/query/reading.py",
+        "totals[groups[cell]].left_out += n",
+        "totals[groups[cell]].left_out += n * len(plan.excluded.applied)",
+    ),
+    SourceBug(
+        "the same exclusion written twice",
+        "tests/collector/query/test_repair.py"
+        "::test_what_is_excluded_already_is_refused_and_an_overlap_is_not",
+        "collector/query/repair.py",
+        "if each.included is None:\n            raise",
+        "if False:\n            raise",
+    ),
+    SourceBug(
+        "a published version changed by a later exclusion",
+        f"{EXCLUSIONS}::test_a_version_that_was_asked_for_stays_and_says_that_an_exclusion_exists",
+        "collector/query/reading.py",
+        "return Excluded((), applied) if plan.is_as_folded else Excluded(applied, ())",
+        "return Excluded(applied, ())",
+    ),
+    SourceBug(
+        "the last day of an exclusion left in",
+        f"{EXCLUSIONS}::test_excluded_is_as_never_sent_integer_for_integer",
+        "collector/core/exclusions.py",
+        "(day_of_date(last) + 1) * DAY",
+        "day_of_date(last) * DAY",
+    ),
+    SourceBug(
+        "the day after an exclusion taken out",
+        f"{EXCLUSIONS}::test_excluded_is_as_never_sent_integer_for_integer",
+        "collector/core/exclusions.py",
+        "(day_of_date(last) + 1) * DAY",
+        "(day_of_date(last) + 2) * DAY",
+    ),
+    SourceBug(
+        "a few reports of a key left out alone",
+        f"{EXCLUSIONS}::test_no_difference_of_two_answers_tells_of_a_few_reports_whose_they_are",
+        "collector/query/exclusions.py",
+        "return gone | small if gone & small else gone",
+        "return gone",
+    ),
+    SourceBug(
+        "small keys counted together that are few",
+        "tests/collector/query/test_key_filters.py"
+        "::test_no_two_questions_about_keys_tell_of_a_few_reports_whose_they_are",
+        "collector/query/exclusions.py",
+        "        small.append(rest[0])\n",
+        "        pass\n",
+    ),
+    SourceBug(
+        "an answer kept from before an exclusion",
+        f"{EXCLUSIONS}::test_an_answer_that_was_kept_is_not_given_once_something_is_excluded",
+        "collector/query/cache.py",
+        "declared, plan.excluded]",
+        "declared]",
+    ),
 )
 
 
@@ -338,7 +415,7 @@ def test_the_law_passes_without_the_bug(bug: Bug) -> None:
 
 
 @pytest.mark.parametrize("bug", SOURCE_BANK, ids=lambda bug: bug.bug)
-def test_a_bug_planted_in_the_source_of_the_device_is_killed(bug: SourceBug, copy: Path) -> None:
+def test_a_bug_planted_in_the_source_is_killed(bug: SourceBug, copy: Path) -> None:
     file = copy / bug.file
     sound = file.read_text("utf-8")
     assert sound.count(bug.old) == 1
