@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from functools import lru_cache, wraps
 
 from ..core.errors import InvalidTallyError, InvalidValueError
+from ..core.randomness import Randomness
 from ..core.typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 from .base import Array, Mechanism, NoiseLaw, Numpy, Reach
 from .supports import SupportReports
@@ -37,6 +39,13 @@ class PairLaw(NamedTuple):
 
     own: float
     others: float
+
+
+class UniformLaw(NamedTuple):
+    """The chances that any payload, drawn alike from all, supports *one* item, or *two*."""
+
+    one: Fraction
+    two: Fraction
 
 
 def cached_by_weights(law: Law) -> Law:
@@ -168,6 +177,18 @@ class FrequencyOracle(SupportReports[int], ItemMechanism):
     def least_support(self) -> int:
         """A lower bound of the items that a payload supports if it supports any."""
         return 1
+
+    def uniform_law(self) -> UniformLaw | None:
+        """Return the law of ``uniform_payload``; None if there is no such payload.
+
+        There is one if, whatever the item, all payloads that support it are equally likely, all
+        others too, and equally many support each item.
+        """
+        return None
+
+    def uniform_payload(self, randomness: Randomness) -> bytes:
+        """Return a payload that says nothing of any item, drawn alike from all payloads."""
+        raise NotImplementedError
 
     def predict(self, n: int) -> float:
         """Return the root mean square over items of the standard error of a share.

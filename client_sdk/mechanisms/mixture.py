@@ -1,11 +1,15 @@
-"""An oracle blurred by reports of chance items: what one two-layer report looks like.
+"""An oracle blurred by reports that know nothing: what one two-layer report looks like.
 
 Source: derived; see ``client_sdk/registry/longitudinal.py`` for the policy that sends such reports.
-Proof: write P(r|v) for the oracle, E for its largest ratio and P(r) for the mean over the k items.
-    A report follows s P(r|v) + (1-s) P(r).  If j items have the higher likelihood E·b and the
-    others b, then P(r) = M·b with M = (jE+k-j)/k, and the ratio is (sE+(1-s)M) / (s+(1-s)M).  It
-    falls with j.  For j = 1 it is a bound for any oracle, since P(r) >= b(E'+k-1)/k where the ratio
-    of r is E' <= E, and s(E'-1)/(1+(1-s)(E'-1)/k) grows with E'.
+Proof: write P(r|v) for the oracle, E for its largest ratio and U(r) for what blurs it.  A report
+    follows s P(r|v) + (1-s) U(r).  If the likelihoods of r are b and at most E·b, and U(r) = M·b,
+    the ratio is at most (sE+(1-s)M) / (s+(1-s)M), which falls with M.
+    Uniform payloads: every item has the likelihood E·b for a share f of all payloads and b for the
+    others, so U(r) = 1/count = M·b with M = 1 + f (E-1), for every r.
+    Of other oracles U is the mean of P over the k items.  If j items have the higher likelihood
+    and the others b, then M = (jE+k-j)/k.  For j = 1 it is a bound for any oracle, since
+    U(r) >= b(E'+k-1)/k where the ratio of r is E' <= E, and s(E'-1)/(1+(1-s)(E'-1)/k) grows with
+    E'.
 """
 
 from __future__ import annotations
@@ -24,10 +28,10 @@ from .supports import Channel
 
 @dataclass(frozen=True, init=False)
 class Mixture(FrequencyOracle):
-    """*base* with probability s, else *base* of a uniform item: the collector's view of TwoLayer.
+    """*base* with probability s, else a payload that knows nothing: what TwoLayer sends.
 
-    Derived: an item is supported by a payload of a uniform item with q̄ = (p+(k-1)q)/k, so the
-        channel stays pure: p' = s p + (1-s) q̄ and q' = s q + (1-s) q̄.
+    Derived: an item is supported by a uniform payload with q̄ = f, by one of a uniform item with
+        q̄ = (p+(k-1)q)/k; so the channel stays pure: p' = s p + (1-s) q̄ and q' = s q + (1-s) q̄.
     """
 
     name = "two_layer"
@@ -51,7 +55,10 @@ class Mixture(FrequencyOracle):
 
     @cached_property
     def _mean_likelihood(self) -> Fraction:
-        """M of the proof: the mean likelihood of the worst payload over its lower likelihood."""
+        """M of the proof: what blurs the worst payload over its lower likelihood."""
+        law = self.base.uniform_law()
+        if law is not None:
+            return 1 + law.one * (self.base.likelihood_ratio - 1)
         k, j = self.domain_size, self.base.least_support
         return (j * self.base.likelihood_ratio + k - j) / k
 
@@ -68,7 +75,9 @@ class Mixture(FrequencyOracle):
     def channel(self) -> Channel:
         """p' and q' of the mixture."""
         p, q, s = self.base.channel.p, self.base.channel.q, self.kept
-        blurred = (1 - s) * (p + (self.domain_size - 1) * q) / self.domain_size
+        law = self.base.uniform_law()
+        mean = (p + (self.domain_size - 1) * q) / self.domain_size if law is None else law.one
+        blurred = (1 - s) * mean
         return Channel(s * p + blurred, s * q + blurred)
 
     @property
@@ -80,9 +89,15 @@ class Mixture(FrequencyOracle):
     def randomize(self, value: int, randomness: Randomness) -> bytes:
         """Return a payload as if it were the first of this device."""
         self.require_item(value)
-        if not randomness.bernoulli(self.kept):
-            value = randomness.uniform(self.domain_size)
-        return self.base.randomize(value, randomness)
+        if randomness.bernoulli(self.kept):
+            return self.base.randomize(value, randomness)
+        return self.blur(randomness)
+
+    def blur(self, randomness: Randomness) -> bytes:
+        """Return a payload that knows nothing: a uniform one, or *base*'s of a uniform item."""
+        if self.base.uniform_law() is not None:
+            return self.base.uniform_payload(randomness)
+        return self.base.randomize(randomness.uniform(self.domain_size), randomness)
 
     @property
     def payload_size(self) -> int:
@@ -140,20 +155,32 @@ class Mixture(FrequencyOracle):
         return PairLaw(kept * pair.own + blurred, kept * pair.others + blurred)
 
     def sum_moments(self, weights: Array, np: Numpy) -> tuple[Array, Array] | None:
-        """Mix the moments of *base* with those of a uniform item."""
+        """Mix the moments of *base* with those of what blurs it."""
         moments = self.base.sum_moments(weights, np)
         if moments is None:
             return None
-        kept = float(self.kept)
+        kept, law = float(self.kept), self.base.uniform_law()
+        if law is not None:
+            total, squares = weights.sum(axis=1)[:, None], (weights**2).sum(axis=1)[:, None]
+            one, two = float(law.one), float(law.two)
+            uniform = one * total, one * squares + two * (total**2 - squares)
+            first, second = (
+                kept * moment + (1 - kept) * mean
+                for moment, mean in zip(moments, uniform, strict=True)
+            )
+            return first, second
         first, second = (
             kept * moment + (1 - kept) * moment.mean(axis=1, keepdims=True) for moment in moments
         )
         return first, second
 
     def noise_law(self, tally: Array, np: Numpy) -> NoiseLaw:
-        """Return that of *base*, which holds for any mixture of items.
+        """Return that of *base*, which holds for any mixture of items, and for uniform payloads.
 
-        A ``lowest`` of all cells is q of its channel, and so it is here.
+        These are no likelier in any cell than those of the item that is likeliest there.  A
+        ``lowest`` of all cells is q of its channel, and so it is here.
         """
-        law = self.base.noise_law(tally, np)
+        law, uniform = self.base.noise_law(tally, np), self.base.uniform_law()
+        if uniform is not None and law.lowest is not None:
+            return law._replace(lowest=np.minimum(law.lowest, float(uniform.one)))
         return law._replace(lowest=float(self.channel.q)) if type(law.lowest) is float else law

@@ -3,8 +3,8 @@
 ============= ====================================================== ==========================
 fresh         new noise for every report                             every report adds up
 permanent     one payload a value, drawn once and sent again         ``spent_value`` a value
-two_layer     the permanent payload, or with 1-s that of a chance    ``spent_report`` for the
-              item: the collector never knows which                  first, then ``spent_value``
+two_layer     the permanent payload, or with 1-s one that knows      ``spent_report`` for the
+              nothing: the collector never knows which               first, then ``spent_value``
 ============= ====================================================== ==========================
 
 A permanent payload is not stored.  It is drawn again from the secret of the device, by
@@ -135,7 +135,7 @@ class Permanent(Longitudinal):
 
 @dataclass(frozen=True)
 class TwoLayer(Longitudinal):
-    """The permanent payload with probability s, else a fresh payload of a uniform item.
+    """The permanent payload with probability s, else a fresh payload that knows nothing.
 
     ``oracle.epsilon`` is the epsilon of a value for life, ``epsilon_report`` of one report.
     """
@@ -172,12 +172,11 @@ class TwoLayer(Longitudinal):
         return self.oracle.spent
 
     def randomize(self, value: int, permanent: Randomness, fresh: Randomness) -> bytes:
-        """Return the permanent payload or, which looks alike, a fresh one of a chance item."""
-        oracle = self.oracle
-        oracle.require_item(value)
+        """Return the permanent payload or, which looks alike, a fresh one that knows nothing."""
+        self.oracle.require_item(value)
         if fresh.bernoulli(self.mechanism.kept):
-            return oracle.randomize(value, permanent)
-        return oracle.randomize(fresh.uniform(oracle.domain_size), fresh)
+            return self.oracle.randomize(value, permanent)
+        return self.mechanism.blur(fresh)
 
 
 def permanent_randomness(secret: bytes, digest: bytes, encoded: bytes) -> ByteRandomness:

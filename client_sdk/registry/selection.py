@@ -229,9 +229,10 @@ def choose_policy(
         name, mechanism = near[0].name, near[0].mechanism
         oracle = mechanism.base if isinstance(mechanism, Mixture) else mechanism
     else:
-        name, oracle = choose(
-            requested, True, of_value, domain_size, parameters, constants=constants
-        )
+        own = parameters
+        if epsilon_permanent is not None and not own:  # its best as one report shows it
+            own = choose(requested, True, epsilon, domain_size)[1].parameters
+        name, oracle = choose(requested, True, of_value, domain_size, own, constants=constants)
     return name, _around(name, oracle, epsilon, epsilon_permanent)
 
 
@@ -241,20 +242,32 @@ def policy_candidates(
     epsilon_permanent: EpsilonLike | None,
     payload_bits: int = MAX_AUTO_PAYLOAD,
 ) -> list[Candidate]:
-    """Return every mechanism of items as a report under the policy shows it, or its refusal."""
-    of_value = epsilon if epsilon_permanent is None else epsilon_permanent
-    policies = []
-    for candidate in candidates(True, of_value, domain_size, payload_bits):
-        if candidate.mechanism is None:
-            policies.append(candidate)
-            continue
-        try:
-            policy = _around(candidate.name, candidate.mechanism, epsilon, epsilon_permanent)
-        except InvalidParameterError as refusal:
-            policies.append(Candidate(candidate.name, None, refusal))
-        else:
-            policies.append(Candidate(candidate.name, policy.mechanism))
+    """Return every mechanism of items as a report under the policy shows it, or its refusal.
+
+    Of two layers parameters are fitted to what a report shows, not to the permanent answer below.
+    """
+    fitted = candidates(True, epsilon, domain_size, payload_bits)
+    policies = [_policy_candidate(each, domain_size, epsilon, epsilon_permanent) for each in fitted]
     return sorted(policies, key=lambda candidate: (candidate.error, candidate.costs))
+
+
+def _policy_candidate(
+    fitted: Candidate,
+    domain_size: int,
+    epsilon: EpsilonLike,
+    epsilon_permanent: EpsilonLike | None,
+) -> Candidate:
+    """Return *fitted*, the best for one report of *epsilon*, as the policy around it shows it."""
+    oracle = fitted.mechanism
+    if oracle is None:
+        return fitted
+    try:
+        if epsilon_permanent is not None:
+            oracle = type(oracle)(epsilon_permanent, domain_size, **oracle.parameters)
+        policy = _around(fitted.name, oracle, epsilon, epsilon_permanent)
+    except InvalidParameterError as refusal:
+        return Candidate(fitted.name, None, refusal)
+    return Candidate(fitted.name, policy.mechanism)
 
 
 def _around(

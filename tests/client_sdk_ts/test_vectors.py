@@ -184,7 +184,7 @@ def test_a_permanent_payload_is_that_of_python(node: Node) -> None:
 
 def test_a_payload_of_two_layers_is_that_of_python(node: Node) -> None:
     jobs, expected = [], []
-    for name in ("grr", "sue", "olh", "subset_selection"):
+    for name in ("grr", "sue", "olh", "pgr", "subset_selection"):
         policy = TwoLayer(oracle_of(name, "3", 20), Fraction(1))
         channel = write_channel(policy.mechanism)
         for number in range(SEEDS):

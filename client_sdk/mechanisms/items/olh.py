@@ -30,7 +30,7 @@ from ...core.typing import ClassVar, Final
 from ..base import Array, EpsilonLike, Numpy, column
 from ..exact import THRESHOLD_BITS, exp_floor, respond, truth_chance
 from ..families import NumberReports
-from ..frequency import FrequencyOracle, cached_by_weights
+from ..frequency import FrequencyOracle, UniformLaw, cached_by_weights
 from ..supports import Channel
 
 PRIME: Final = (1 << 28) - 57  # two seeds and a bucket below 257 fill 64 bits
@@ -115,6 +115,14 @@ class OLH(NumberReports[int], FrequencyOracle):
         seed = randomness.uniform(self.prime**2)
         bucket = respond(self.bucket_of(seed, value), self.buckets, self.truth, randomness)
         return (seed * self.buckets + bucket).to_bytes(self.payload_size, "big")
+
+    def uniform_law(self) -> UniformLaw:
+        """Return that of a bucket that knows no item: 1/g, and only with a collision for two."""
+        return UniformLaw(Fraction(1, self.buckets), self.collision / self.buckets)
+
+    def uniform_payload(self, randomness: Randomness) -> bytes:
+        """Return a fresh seed and a bucket that knows no item."""
+        return randomness.uniform(self.payload_count).to_bytes(self.payload_size, "big")
 
     def bucket_of(self, seed: int, item: int) -> int:
         """Return the bucket that *seed* sends *item* to."""

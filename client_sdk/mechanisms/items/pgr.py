@@ -29,7 +29,7 @@ from ...core.typing import Final
 from ..base import Array, EpsilonLike, NoiseLaw, Numpy
 from ..exact import THRESHOLD_BITS, exp_floor, floor_to_grid
 from ..families import CountedReports
-from ..frequency import FrequencyOracle, cached_by_weights
+from ..frequency import FrequencyOracle, UniformLaw, cached_by_weights
 from ..supports import Channel
 
 MAX_ORDER: Final = 257  # of the field; near e^ε + 1 up to ε = 5.5
@@ -121,6 +121,17 @@ class PGR(CountedReports[int], FrequencyOracle):
         high, low = divmod(free, lower)
         digit = (product - _dot(low, item, r)) % r  # higher digits of the item are zero
         return self.number((high * r + digit) * lower + low).to_bytes(self.payload_size, "big")
+
+    def uniform_law(self) -> UniformLaw:
+        """Return c/K, and the share of the points that are orthogonal to both of two items."""
+        r, t = self.order, self.dimension
+        return UniformLaw(
+            Fraction(points(r, t - 1), self.points), Fraction(points(r, t - 2), self.points)
+        )
+
+    def uniform_payload(self, randomness: Randomness) -> bytes:
+        """Return any point."""
+        return randomness.uniform(self.points).to_bytes(self.payload_size, "big")
 
     def vector(self, point: int) -> tuple[int, int]:
         """Return the place of the leading 1 of *point*, and the digits after it as an integer."""

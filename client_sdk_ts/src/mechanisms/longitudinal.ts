@@ -3,7 +3,7 @@
  *
  * `fresh` draws new noise for every report.  `permanent` sends one payload a value, drawn once from the
  * device's secret and again the same whenever it is needed.  `two_layer` sends that payload with chance
- * `kept`, else a fresh one of a chance item: the collector never knows which.
+ * `kept`, else a fresh one that knows nothing: the collector never knows which.
  *
  * Source: client_sdk/registry/longitudinal.py, with its proof.
  */
@@ -33,6 +33,7 @@ export function randomizeBy(policy: Policy, value: Encoded, secret: Uint8Array, 
   if (longitudinal === "permanent" || fresh.bernoulli(chance(channel, "kept"))) {
     return mechanism.randomize(channel, value, permanentRandomness(secret, digest, item));
   }
+  if (mechanism.uniform) return mechanism.uniform(channel, fresh);
   return mechanism.randomize(channel, { kind: "item", item: fresh.uniform(channel.domainSize) }, fresh);
 }
 

@@ -31,6 +31,8 @@ export interface Mechanism {
   readonly name: string;
   /** Returns a payload.  Throws InvalidValueError: outside of the domain; nothing was drawn. */
   randomize(channel: Channel, value: Encoded, randomness: Randomness): Uint8Array;
+  /** Returns a payload that says nothing of any item, drawn alike from all; left out where there is none. */
+  uniform?(channel: Channel, randomness: Randomness): Uint8Array;
 }
 
 /** Returns a constant of the channel. */

@@ -12,4 +12,8 @@ export const olh: Mechanism = {
     const bucket = (((seed / prime) * item + (seed % prime)) % prime) % buckets;
     return numbered(channel, seed * buckets + respond(bucket, buckets, chance(channel, "truth"), randomness));
   },
+  uniform(channel, randomness) {
+    const [prime, buckets] = [parameter(channel, "prime"), parameter(channel, "buckets")];
+    return numbered(channel, randomness.uniform(prime * prime * buckets));
+  },
 };

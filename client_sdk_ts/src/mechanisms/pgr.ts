@@ -10,6 +10,9 @@ export const pgr: Mechanism = {
     const item = itemOf("pgr", channel, value);
     return numbered(channel, drawPoint(channel, item, channel.domainSize, randomness));
   },
+  uniform(channel, randomness) {
+    return numbered(channel, randomness.uniform(pointsFor(parameter(channel, "order"), channel.domainSize)));
+  },
 };
 
 /** Returns how many points a space of so many digits has that has one for every item. */

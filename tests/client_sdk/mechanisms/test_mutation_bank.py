@@ -175,6 +175,14 @@ SOURCE_BANK: Final = (
         "policy.nano_after(reports + 2)",
     ),
     SourceBug(
+        "what blurs a second layer taken for likelier than it is",
+        "tests/client_sdk/registry/test_longitudinal.py"
+        "::test_one_two_layer_report_is_bounded_by_the_report_epsilon_and_reaches_it",
+        "client_sdk/mechanisms/mixture.py",
+        "return 1 + law.one * (self.base.likelihood_ratio - 1)",
+        "return 1 + 2 * law.one * (self.base.likelihood_ratio - 1)",
+    ),
+    SourceBug(
         "weeks counted by the wall clock",
         "tests/client_sdk/storage/test_trusted_clock.py"
         "::test_trusted_time_advances_by_the_least_that_the_clocks_allow",

@@ -17,7 +17,9 @@ from client_sdk.core.randomness import ByteRandomness, Randomness
 from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.hadamard import Hadamard
+from client_sdk.mechanisms.items.olh import OLH
 from client_sdk.mechanisms.items.oue import OUE
+from client_sdk.mechanisms.items.pgr import PGR
 from client_sdk.mechanisms.items.subset_selection import SubsetSelection
 from client_sdk.mechanisms.items.sue import SUE
 from client_sdk.registry.longitudinal import (
@@ -41,6 +43,8 @@ ORACLES: list[Callable[[str], FrequencyOracle]] = [
     lambda epsilon: SUE(epsilon, 3),
     lambda epsilon: SubsetSelection(epsilon, 4, subset_size=2),
     lambda epsilon: Hadamard(epsilon, 4),
+    lambda epsilon: OLH(epsilon, 3, buckets=2, prime=3),
+    lambda epsilon: PGR(epsilon, 4, order=2),
 ]
 BUDGETS = [("0.2", "0.1"), ("2", "0.5"), ("16", "4")]
 

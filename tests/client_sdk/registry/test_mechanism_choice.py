@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import cast
 
 import pytest
@@ -15,7 +16,7 @@ from client_sdk.mechanisms import (
     names,
 )
 from client_sdk.registry import Registry
-from client_sdk.registry.selection import AUTO, SAME_ERROR, candidates, choose
+from client_sdk.registry.selection import AUTO, SAME_ERROR, candidates, choose, choose_policy
 from tests.support.device.registries import BOOLEAN, NUMBER, file_with
 
 
@@ -43,6 +44,33 @@ def test_auto_takes_an_error_as_good_as_the_smallest_within_64_bits(
     assert chosen.payload_size <= 8
     assert chosen.predict(1) <= SAME_ERROR * min(m.predict(1) for m in able)
     assert name == chosen.name
+
+
+@pytest.mark.parametrize("size", [2, 3, 10, 100, 1_000, 20_000])
+@pytest.mark.parametrize(
+    ("of_value", "of_report"), [("2", "1"), ("4", "2"), ("3", "0.5"), ("8", "4")]
+)
+def test_a_report_of_two_layers_errs_as_one_that_is_asked_once(
+    of_value: str, of_report: str, size: int
+) -> None:
+    """Law: at most 1.05 times the least variance of any mechanism of that epsilon."""
+    _, policy = choose_policy(AUTO, size, of_report, of_value, {})
+
+    best = min(m.predict(1) for m in _able(of_report, size) if m.payload_size <= 8)
+    assert policy.mechanism.predict(1) ** 2 <= 1.05 * best**2
+    assert policy.mechanism.spent <= policy.mechanism.epsilon
+    assert policy.spent_value is not None
+    assert policy.spent_value <= Fraction(of_value)
+
+
+@pytest.mark.parametrize("name", ["grr", "subset_selection", "olh", "pgr", "loloha"])
+def test_a_mechanism_that_is_named_for_two_layers_is_fitted_to_what_a_report_shows(
+    name: str,
+) -> None:
+    _, policy = choose_policy(name, 30, "1", "2", {})
+
+    once = choose(name, True, "1", 30)[1]
+    assert {**once.parameters, "kept": 0} == {**policy.mechanism.parameters, "kept": 0}
 
 
 def test_auto_takes_a_mean_mechanism_for_numbers() -> None:
