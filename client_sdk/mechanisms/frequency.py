@@ -42,10 +42,10 @@ class PairLaw(NamedTuple):
 
 
 class UniformLaw(NamedTuple):
-    """The chances that any payload, drawn alike from all, supports *one* item, or *two*."""
+    """The chances that any payload, drawn alike from all, supports a *single* item, or a *pair*."""
 
-    one: Fraction
-    two: Fraction
+    single: Fraction
+    pair: Fraction
 
 
 def cached_by_weights(law: Law) -> Law:

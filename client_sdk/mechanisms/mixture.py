@@ -58,7 +58,7 @@ class Mixture(FrequencyOracle):
         """M of the proof: what blurs the worst payload over its lower likelihood."""
         law = self.base.uniform_law()
         if law is not None:
-            return 1 + law.one * (self.base.likelihood_ratio - 1)
+            return 1 + law.single * (self.base.likelihood_ratio - 1)
         k, j = self.domain_size, self.base.least_support
         return (j * self.base.likelihood_ratio + k - j) / k
 
@@ -76,7 +76,7 @@ class Mixture(FrequencyOracle):
         """p' and q' of the mixture."""
         p, q, s = self.base.channel.p, self.base.channel.q, self.kept
         law = self.base.uniform_law()
-        mean = (p + (self.domain_size - 1) * q) / self.domain_size if law is None else law.one
+        mean = (p + (self.domain_size - 1) * q) / self.domain_size if law is None else law.single
         blurred = (1 - s) * mean
         return Channel(s * p + blurred, s * q + blurred)
 
@@ -162,8 +162,8 @@ class Mixture(FrequencyOracle):
         kept, law = float(self.kept), self.base.uniform_law()
         if law is not None:
             total, squares = weights.sum(axis=1)[:, None], (weights**2).sum(axis=1)[:, None]
-            one, two = float(law.one), float(law.two)
-            uniform = one * total, one * squares + two * (total**2 - squares)
+            single, pair = float(law.single), float(law.pair)
+            uniform = single * total, single * squares + pair * (total**2 - squares)
             first, second = (
                 kept * moment + (1 - kept) * mean
                 for moment, mean in zip(moments, uniform, strict=True)
@@ -182,5 +182,5 @@ class Mixture(FrequencyOracle):
         """
         law, uniform = self.base.noise_law(tally, np), self.base.uniform_law()
         if uniform is not None and law.lowest is not None:
-            return law._replace(lowest=np.minimum(law.lowest, float(uniform.one)))
+            return law._replace(lowest=np.minimum(law.lowest, float(uniform.single)))
         return law._replace(lowest=float(self.channel.q)) if type(law.lowest) is float else law

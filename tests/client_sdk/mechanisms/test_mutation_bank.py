@@ -179,8 +179,8 @@ SOURCE_BANK: Final = (
         "tests/client_sdk/registry/test_longitudinal.py"
         "::test_one_two_layer_report_is_bounded_by_the_report_epsilon_and_reaches_it",
         "client_sdk/mechanisms/mixture.py",
-        "return 1 + law.one * (self.base.likelihood_ratio - 1)",
-        "return 1 + 2 * law.one * (self.base.likelihood_ratio - 1)",
+        "return 1 + law.single * (self.base.likelihood_ratio - 1)",
+        "return 1 + 2 * law.single * (self.base.likelihood_ratio - 1)",
     ),
     SourceBug(
         "weeks counted by the wall clock",
