@@ -28,8 +28,8 @@ RAW: Final = "raw"  # unbiased, as debiased
 _DATE: Final = len("2026-11-16")  # the label of a day, and of what begins on it
 LEAST_P: Final = 0.001  # noise is not known well enough for less
 GOOD, FAIR, POOR, INSUFFICIENT = "good", "fair", "poor", "insufficient"
-_GOOD_RELATIVE_ERROR: Final = 0.05  # half-width over value
-_FAIR_RELATIVE_ERROR: Final = 0.25
+GOOD_RELATIVE_ERROR: Final = 0.05  # half-width over value
+FAIR_RELATIVE_ERROR: Final = 0.25
 
 
 @dataclass(frozen=True)
@@ -151,9 +151,9 @@ def quality_of(estimate: Estimate) -> str:
         return POOR
     half_width = (estimate.ci_high - estimate.ci_low) / 2
     relative = half_width / abs(estimate.value) if estimate.value else float("inf")
-    if relative <= _GOOD_RELATIVE_ERROR:
+    if relative <= GOOD_RELATIVE_ERROR:
         return GOOD
-    return FAIR if relative <= _FAIR_RELATIVE_ERROR else POOR
+    return FAIR if relative <= FAIR_RELATIVE_ERROR else POOR
 
 
 def flat(row: Row, others: Collection[str] = ()) -> dict[str, Any]:

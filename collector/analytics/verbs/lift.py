@@ -49,7 +49,7 @@ from ..verb import Slice, Verb, VerbQuery
 DIFFERENCE, LIFT = "difference", "lift"
 MOST_FACTS: Final = 1_000  # comparisons whose power is told
 MOST_TOLD: Final = 4  # comparisons, if there are more, none is told in words
-_NO_BASE: Final = "the control's number may be 0, so that no part of it can be told"
+_NO_BASE: Final = "no ratio: the control may be 0"
 _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -33,7 +32,7 @@ from ...query.window import PERIOD, PREVIOUS
 from ..api.openapi import Operation, in_query
 from ..auth import scope
 from . import questions
-from .beside import without_title
+from .beside import with_order, without_title
 from .choices import (
     AGAINST,
     DATES,
@@ -48,12 +47,13 @@ from .choices import (
     segment_of,
 )
 from .compare import dated
+from .devices import with_latest
 from .fields import OPTION, fields_of, labelled
 from .files import CSV, FILES, KIND_PARAMETER, name_of
 from .layout import CONTENT_TYPE, EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
 from .metric import BEFORE_PARAMETER, granularity, item_needed, items_of, leads_of, usual_item
 from .panels import PERIODS, Answers, Panel, PanelRequest, dressed
-from .questions import ACTIVES, ADOPTION, COMPARE, LIFT, NEEDS_SEGMENT, TREND
+from .questions import ADOPTION, COMPARE, LIFT, NEEDS_SEGMENT, TREND
 
 blueprint = Blueprint("ask", __name__)
 
@@ -103,7 +103,8 @@ def ask_page() -> ResponseReturnValue:
             reply = answers.reply(query)
             csv = url_for("ask.ask_file", kind="csv", q=as_json(query), before=before or None)
             drawn = answers.marks(query), answers.before(wish, reply)
-            panel = with_latest(without_title(dated(dressed(wish, reply, csv, *drawn), answers)))
+            panel = without_title(dated(dressed(wish, reply, csv, *drawn), answers))
+            panel = with_latest(with_order(panel), list(answers.catalog))
     except (QueryError, UnknownMetricError) as error:
         fault = str(error)
     return shown(
@@ -117,18 +118,6 @@ def ask_page() -> ResponseReturnValue:
         common=_common(original, answers.catalog),
         **_form(query, original, answers.catalog),
     )
-
-
-def with_latest(panel: Panel) -> Panel:
-    """Return *panel* with the numbers of the last periods in its hint, if it counts devices."""
-    rows = panel.reply.rows if panel.reply and panel.wish.query.verb == ACTIVES else ()
-    days = [row for row in rows if row.value is not None and len(row.dimensions) == 1]
-    said = ", ".join(
-        f"{row.dimensions[TIME]}{' so far' if row.is_open else ''}: {row.value:,.0f} devices"
-        for row in days[-2:]
-    )
-    hint = f"{said}. {panel.wish.hint}".rstrip()
-    return replace(panel, wish=replace(panel.wish, hint=hint)) if said else panel
 
 
 @blueprint.get("/ask.<kind>")
@@ -315,21 +304,24 @@ def _form(query: Query | None, original: Query | None, catalog: Catalog) -> dict
     metrics = list(catalog)
     metric = metrics[0] if metrics else None
     with suppress(UnknownMetricError, QueryError):
-        metric = catalog.metric(query.metrics[0]) if query else metric
+        # An address with another fault keeps what it names.
+        named = query.metrics[0] if query else request.args.get("metric")
+        metric = catalog.metric(named) if named else metric
     if metric is None:
         return {"metric": None, "metrics": []}
-    verb = query.verb if query and query.verb in names() else ESTIMATE
+    verb = query.verb if query else request.args.get("verb")
+    verb = verb if verb in names() else ESTIMATE
     query = query or Query(metrics=[metric.address])
     picked = _picked(query.date_range)
     dimension = _dimension(query, metric)
     partners = questions.partners_of(verb, metric, metrics)
-    named = query.metrics[1] if len(query.metrics) > 1 else ""
-    partner = next((other for other in partners if other.address == named), None)
+    second = query.metrics[1] if len(query.metrics) > 1 else ""
+    partner = next((other for other in partners if other.address == second), None)
     return {
         "metric": metric,
         "metrics": metrics,
         "partners": partners,
-        "partner": named,
+        "partner": second,
         "questions": _links(metric, metrics, verb, original or query),
         "verb": verb,
         "about": summary(verb),

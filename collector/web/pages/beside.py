@@ -23,7 +23,7 @@ from ...analytics.verb import ESTIMATE
 from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
 from ...query import Answer, Query
 from ...query.basis import Basis
-from ...rendering.numbers import ends_of, reading, value_of
+from ...rendering.numbers import ends_of, numbers_of, reading, value_of
 from ...rendering.wording import days_in_words, days_of_label, last_day, sentence
 from .panels import Answers, Notice, Panel
 
@@ -32,6 +32,8 @@ AT_ONCE: Final = (
     "segments may differ as well: their difference has an interval of its own, on the page Compare."
 )
 TREND: Final = "trend"
+SEGMENTS: Final = "segments"
+MOST_ORDERED: Final = 8  # segments whose order is told
 MOST_STEPS: Final = 3  # items of which a change is told beside a chart
 _PERIODS: Final = {"1h": "hour,", "1d": "day,", "7d": "week, from", "28d": "four weeks, from"}
 _FAULTS: Final = (
@@ -138,8 +140,11 @@ def _level(item: str, query: Query, days: tuple[date, date], answers: Answers) -
 def with_levels(
     panels: Sequence[Panel], metric: Metric, answers: Answers
 ) -> tuple[list[Step], list[Panel]]:
-    """Return the steps on the line among *panels*, the first of which tells what it averages."""
-    first, *others = panels
+    """Return the steps on the line among *panels*, the first of which tells what it averages.
+
+    Those of segments tell which of them are higher.
+    """
+    first, *others = map(with_order, panels)
     line = next((panel for panel in others if panel.wish.query.verb == TREND), None)
     reply = line.reply if line else None
     steps = steps_of(reply, line.wish.query, metric, answers) if line else []
@@ -240,6 +245,39 @@ def without_title(panel: Panel) -> Panel:
         return panel
     warnings = (untitled(text, metrics[0].title) for text in panel.warnings)
     return replace(panel, warnings=tuple(warnings))
+
+
+def with_order(panel: Panel) -> Panel:
+    """Return *panel* with which of its segments are surely higher than which others.
+
+    Their intervals hold at once, so this is true of all with the level that they have.
+    """
+    reply, query = panel.reply, panel.wish.query
+    rows = reply.rows if reply else ()
+    is_told = query.verb == SEGMENTS and query.postprocess == RAW and 1 < len(rows) <= MOST_ORDERED
+    if not is_told or any(TIME in row.dimensions for row in rows):
+        return panel
+    return with_notice(panel, Notice(order_told(rows)))
+
+
+def order_told(rows: Sequence[Row]) -> str:
+    """Return which of *rows* are higher than which others, as their intervals are apart."""
+    numbered = [row for row in rows if numbers_of(row)]
+    known = sorted(numbered, key=lambda row: -(row.value or 0.0))
+    sure = []
+    for row in known:
+        lower = [_segment(other) for other in known if (other.ci_high or 0) < (row.ci_low or 0)]
+        if lower:
+            *others, last = lower
+            than = f"{', '.join(others)} and {last}" if others else last
+            sure.append(f"{_segment(row)} is higher than {than}")
+    if sure:
+        return f"More than noise: {'; '.join(sure)}."
+    return "No interval lies wholly above another: noise alone may make these differences."
+
+
+def _segment(row: Row) -> str:
+    return " · ".join(value for name, value in row.dimensions.items() if name != ITEM)
 
 
 def with_notice(panel: Panel, *notices: Notice) -> Panel:

@@ -23,6 +23,7 @@ from ..api.openapi import Operation, in_path, in_query
 from ..auth import author, reader, scope, visible
 from ..forms import FORM, LARGE_FORM, FormFault, fault_of, form_of
 from ..services import services
+from .beside import with_order
 from .choices import WORDS, Choices, choices_of, require_known
 from .compare import dated
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown, wants_page
@@ -231,14 +232,14 @@ def _answered(wish: PanelRequest, answers: Answers) -> Panel:
         said = f"{', '.join(unknown)}: no registry has a metric of this name any more."
         return Panel(wish, None, said if answers.is_shared else f"{said} {_EDIT}")
     if answers.is_shared:  # who has but the link can open nothing that a row leads to
-        return dated(answers.panel(wish), answers)
+        return with_order(dated(answers.panel(wish), answers))
     question = as_json(wish.query)
     csv = url_for("ask.ask_file", kind="csv", q=question, before=wish.against or None)
     wish = replace(wish, link=leads_of(wish.query, answers.catalog))
     panel = answers.panel(wish, csv if answers.may_ask else "")
     if panel.fault and _is_gone(wish.query, answers):
         return replace(panel, fault=f"{panel.fault}. {_EDIT}")
-    return dated(panel, answers)
+    return with_order(dated(panel, answers))
 
 
 def _is_gone(query: Query, answers: Answers) -> bool:

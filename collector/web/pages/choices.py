@@ -222,7 +222,7 @@ def require_known(
     for name, values in parameters.lists():
         if name not in names and not name.startswith(beginnings):
             allowed = ", ".join([*names, *(f"{start}…" for start in beginnings)]) or "none"
-            raise QueryError(f"parameter: known are {allowed}")
+            raise QueryError(f"parameter: the address has an unknown one; known are {allowed}")
         if len(values) > 1 and name not in many and not name.startswith(SEGMENT):
             raise QueryError(f"{name}: must be given once")
 

@@ -22,7 +22,16 @@ from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
 from ...analytics.answer import MEAN
-from ...analytics.rows import ITEM, LEFT_OUT, MEASURE, SHARE, Row, moment
+from ...analytics.rows import (
+    FAIR_RELATIVE_ERROR,
+    GOOD_RELATIVE_ERROR,
+    ITEM,
+    LEFT_OUT,
+    MEASURE,
+    SHARE,
+    Row,
+    moment,
+)
 from ...analytics.verb import ESTIMATE, load
 from ...core.credentials import VIEW
 from ...core.errors import DamagedTallyError, QueryError, RefusedByStoreError
@@ -328,6 +337,7 @@ def _overview(metrics: Sequence[Metric], app: str = "") -> ResponseReturnValue:
         is_empty=len(metrics) == len(tiles) and not any(tile.n for tile in tiles),
         first=metrics[0] if metrics else None,
         known=len(metrics),
+        errors=[f"{100 * part:g} %" for part in (GOOD_RELATIVE_ERROR, FAIR_RELATIVE_ERROR)],
         origin=auth.origin(),
         selection=selection,
         orders=_orders(metrics) if len(metrics) > _FEW else {},

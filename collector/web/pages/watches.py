@@ -37,6 +37,7 @@ class WatchRow:
     state: str
     since: str
     text: str
+    days: str  # that the text is of
     url: str  # of its metric; "" if there is none
     rate: str
     history: tuple[tuple[str, str, str], ...]  # days, state and text
@@ -105,6 +106,7 @@ def rows_of(state: WatchState) -> Iterator[WatchRow]:
             state=cursor.state if cursor.state in _ORDER else UNKNOWN,
             since=cursor.since,
             text=last.text,
+            days=_days(last),
             url=url,
             rate=_odds(series),
             history=tuple((_days(v), WORDS.get(v.state, v.state), v.text) for v in series.verdicts),

@@ -71,7 +71,7 @@ def test_a_control_that_may_be_zero_has_no_lift() -> None:
 
     assert points.value is not None
     assert part.value is None
-    assert part.reason == "the control's number may be 0, so that no part of it can be told"
+    assert part.reason == "no ratio: the control may be 0"
 
 
 def test_several_arms_are_counted_together() -> None:

@@ -141,6 +141,15 @@ def test_an_address_that_cannot_be_meant_is_refused_by_name(
     assert named in Page(response.text).text
 
 
+def test_a_mistyped_address_of_a_question_keeps_the_metric_and_the_question(visit: Visit) -> None:
+    """Law: what is wrong with an address costs no more than that."""
+    page = visit("/ask?metric=number&verb=quantile&tme=week").text
+
+    assert "the address has an unknown one" in page
+    assert 'aria-current="true">Up to which number' in page
+    assert '<option value="number" selected>' in page
+
+
 @pytest.mark.parametrize(
     "path",
     [

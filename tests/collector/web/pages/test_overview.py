@@ -15,6 +15,7 @@ from collector.web.pages.overview import MOST_TILES
 from tests.collector.web.conftest import MakeApp
 from tests.collector.web.pages.conftest import BROWSER
 from tests.support.crowds.uploads import NOON, READ_TOKEN
+from tests.support.sites.page import Page
 from tests.support.store.memory_storage import MemoryStorage
 
 COUNT: Final = 40
@@ -179,3 +180,10 @@ def test_a_short_range_says_since_when_the_reports_of_a_weekly_metric_are(
 
     assert short == ["900 reports", f"900 reports since {began}"]
     assert long == ["900 reports"] * 2
+
+
+def test_what_good_fair_and_poor_mean_is_said_in_words_below(many: FlaskClient) -> None:
+    """Law: a phone has no pointer to rest on them."""
+    said = Page(get(many)).text
+
+    assert "its ± is at most 5 % where it is good, at most 25 % where fair, more where poor" in said

@@ -64,6 +64,8 @@ def test_watches_stand_in_the_order_of_what_needs_attention(tmp_path: Path) -> N
     assert places == sorted(places)
     assert "at most 5 %" in text
     assert "1 in 1,000,000" in text
+    for verdict in (series.verdicts[0] for series in watch_state("set").series.values()):
+        assert f">{verdict.first}" in text  # of which days it is
     assert 'href="/metric/set"' in text
     assert "1 <span" in text
 

@@ -1,0 +1,49 @@
+"""How many devices reported, in words: of the last periods, and where longer ones are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from flask import url_for
+
+from client_sdk.core.epoch import LENGTHS
+from client_sdk.registry.metric import Metric
+
+from ...analytics.rows import TIME
+from .panels import Notice, Panel
+from .questions import ACTIVES, is_answerable
+
+_PERIODS: Final = {"1d": "a day", "7d": "a week", "28d": "four weeks"}
+
+
+def with_latest(panel: Panel, metrics: Sequence[Metric]) -> Panel:
+    """Return *panel* with the numbers of the last periods in its hint, if it counts devices.
+
+    A device that reports each day is not known again within a week, so each of *metrics* that has
+    longer periods is a link to the devices of those.
+    """
+    reply, wish = panel.reply, panel.wish
+    if reply is None or wish.query.verb != ACTIVES:
+        return panel
+    days = [row for row in reply.rows if row.value is not None and len(row.dimensions) == 1]
+    said = ", ".join(
+        f"{row.dimensions[TIME]}{' so far' if row.is_open else ''}: {row.value:,.0f} devices"
+        for row in days[-2:]
+    )
+    hint = f"{said}. {wish.hint}".rstrip() if said else wish.hint
+    notices = (*wish.notices, *longer(reply.meta.metrics[0].name, metrics))
+    return replace(panel, wish=replace(wish, hint=hint, notices=notices))
+
+
+def longer(address: str, metrics: Sequence[Metric]) -> Iterator[Notice]:
+    """Yield the first of *metrics* of each longer period than that of the one at *address*."""
+    own = next(metric.every for metric in metrics if metric.address == address)
+    for every, words in _PERIODS.items():
+        if LENGTHS[every] <= LENGTHS[own]:
+            continue
+        others = (m for m in metrics if m.every == every and is_answerable(ACTIVES, m, metrics))
+        if other := next(others, None):
+            url = url_for("ask.ask_page", metric=other.address, verb=ACTIVES)
+            yield Notice(f"The devices of {words} are counted by", other.title, url)
