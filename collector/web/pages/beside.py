@@ -31,6 +31,7 @@ AT_ONCE: Final = (
     "All intervals hold at once: segments whose intervals are apart do differ. Where they overlap, "
     "segments may differ as well: their difference has an interval of its own, on the page Compare."
 )
+UNSURE: Final = "No interval is wholly above another: noise may make these differences."
 TREND: Final = "trend"
 SEGMENTS: Final = "segments"
 MOST_ORDERED: Final = 8  # segments whose order is told
@@ -142,9 +143,9 @@ def with_levels(
 ) -> tuple[list[Step], list[Panel]]:
     """Return the steps on the line among *panels*, the first of which tells what it averages.
 
-    Those of segments tell which of them are higher.
+    Those of segments tell which of them are higher, if any is: AT_ONCE tells of the others.
     """
-    first, *others = map(with_order, panels)
+    first, *others = (with_order(panel, is_sure=True) for panel in panels)
     line = next((panel for panel in others if panel.wish.query.verb == TREND), None)
     reply = line.reply if line else None
     steps = steps_of(reply, line.wish.query, metric, answers) if line else []
@@ -247,17 +248,20 @@ def without_title(panel: Panel) -> Panel:
     return replace(panel, warnings=tuple(warnings))
 
 
-def with_order(panel: Panel) -> Panel:
+def with_order(panel: Panel, *, is_sure: bool = False) -> Panel:
     """Return *panel* with which of its segments are surely higher than which others.
 
     Their intervals hold at once, so this is true of all with the level that they have.
+
+    Args: is_sure: nothing is told where none is.
     """
     reply, query = panel.reply, panel.wish.query
     rows = reply.rows if reply else ()
     is_told = query.verb == SEGMENTS and query.postprocess == RAW and 1 < len(rows) <= MOST_ORDERED
     if not is_told or any(TIME in row.dimensions for row in rows):
         return panel
-    return with_notice(panel, Notice(order_told(rows)))
+    said = order_told(rows)
+    return panel if is_sure and said == UNSURE else with_notice(panel, Notice(said))
 
 
 def order_told(rows: Sequence[Row]) -> str:
@@ -273,7 +277,7 @@ def order_told(rows: Sequence[Row]) -> str:
             sure.append(f"{_segment(row)} is higher than {than}")
     if sure:
         return f"More than noise: {'; '.join(sure)}."
-    return "No interval lies wholly above another: noise alone may make these differences."
+    return UNSURE
 
 
 def _segment(row: Row) -> str:

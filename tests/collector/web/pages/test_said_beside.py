@@ -9,11 +9,10 @@ from flask import Flask
 
 from client_sdk.registry import Registry
 from collector.analytics.rows import GOOD, SHARE, Row, empty_row
-from collector.web.pages.beside import order_told
+from collector.web.pages.beside import AT_ONCE, UNSURE, order_told
 from collector.web.pages.devices import longer
 from tests.collector.web.pages.conftest import Visit
 
-UNSURE = "No interval lies wholly above another: noise alone may make these differences."
 LENGTHS = ("1h", "1d", "7d", "28d", "once")
 ENTRY = (
     '[metrics.m{every}]\ntitle = "Of {every}"\nquestion = "Really?"\ntype = "boolean"\n'
@@ -58,11 +57,14 @@ def test_a_segment_without_a_number_is_higher_than_none() -> None:
     )
 
 
-@pytest.mark.parametrize("address", ["/ask?metric=boolean&verb=segments", "/metric/boolean"])
-def test_pages_tell_which_segments_are_higher(visit: Visit, address: str) -> None:
-    page = visit(address).text
+def test_segments_that_are_alike_are_said_to_be_so_once(visit: Visit) -> None:
+    """Law: an answer says it; a metric's page says for all its charts what intervals mean."""
+    answer = visit("/ask?metric=boolean&verb=segments").text
+    page = visit("/metric/boolean").text
 
-    assert UNSURE in page or "More than noise: " in page
+    assert UNSURE in answer
+    assert UNSURE not in page
+    assert AT_ONCE in page
 
 
 def test_over_time_and_of_pooled_numbers_no_order_is_told(visit: Visit) -> None:
