@@ -1,4 +1,4 @@
-"""How far `hybrid` is from the best that any unbiased randomizer of a bounded number could do.
+"""How far means are from the best that any unbiased randomizer of a bounded number could do.
 
 A linear program finds the randomizer of the least worst-case variance among those of STEPS steps
 and OUTPUTS evenly spaced outputs.  More outputs could do better; more steps would bind more.  So a
@@ -8,7 +8,7 @@ Source: the constraints of local privacy are linear in the channel.  Written wit
     every output, m(o) <= Pr[o | x] <= e^ε m(o), they are few.
 
 Run: ``python -m benchmarks number_optimum`` in the environment of benchmarks/requirements.txt, for
-scipy; half a minute.
+scipy; a minute.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.lib import page
-from client_sdk.mechanisms.numbers.hybrid import Hybrid
+from client_sdk.mechanisms import load
 
-EPSILONS: Final = ("0.3", "0.5", "1", "2", "3", "4", "5")  # nats per report
+# nats per report; those between whole numbers lie near the ends of a design of `minimax`
+EPSILONS: Final = ("0.3", "0.5", "0.84", "1", "1.5", "2", "2.64", "3", "3.5", "4", "4.5", "5")
+SHOWN: Final = ("hybrid", "minimax")
 STEPS: Final = 41  # positions of the range at which the randomizer is found
 OUTPUTS: Final = 161
-POINTS: Final = 101  # grid points of `hybrid`
+POINTS: Final = 101  # grid points of the mechanisms
 
 
 def optimum(epsilon: float, steps: int = STEPS, outputs: int = OUTPUTS) -> float:
@@ -70,19 +72,22 @@ def optimum(epsilon: float, steps: int = STEPS, outputs: int = OUTPUTS) -> float
     return float(found.fun)
 
 
-def worst_variance(epsilon: str) -> float:
-    """Return the worst variance of one report of `hybrid`, the range being -1 to 1."""
-    mechanism = Hybrid(epsilon, POINTS)
-    return mechanism.worst_variance * (2 / mechanism.top) ** 2
+def worst_variance(name: str, epsilon: str) -> float:
+    """Return the worst variance of one report of mechanism *name*, the range being -1 to 1."""
+    mechanism = load(name)(epsilon, POINTS)
+    return float(mechanism.worst_variance * (2 / mechanism.top) ** 2)  # type: ignore[attr-defined]  # it is of numbers
 
 
 def table() -> str:
     """Return the ratios as Markdown."""
     rows = []
     for epsilon in EPSILONS:
-        ours, best = worst_variance(epsilon), optimum(float(epsilon))
-        rows.append((epsilon, f"{ours:.4g}", f"{best:.4g}", f"{ours / best:.3f}"))
-    return page.table(("ε", "`hybrid`, worst variance", "linear program", "ratio"), rows)
+        best = optimum(float(epsilon))
+        ours = [worst_variance(name, epsilon) for name in SHOWN]
+        cells = [cell for worst in ours for cell in (f"{worst:.4g}", f"{worst / best:.3f}")]
+        rows.append((epsilon, f"{best:.4g}", *cells))
+    heads = [head for name in SHOWN for head in (f"`{name}`, worst variance", "ratio")]
+    return page.table(("ε", "linear program", *heads), rows)
 
 
 def main() -> None:

@@ -199,7 +199,7 @@ ATTACKED: Final = 1_000  # epochs
 BEGINNINGS: Final = 200  # epochs
 BEFORE: Final = (7, 14, 30)  # epochs that ``change`` has seen
 DRAWS: Final = 20261121  # seed of the honest crowds
-NUMBERS: Final = ("duchi", "piecewise", "hybrid", "one_bit_mean", "square_wave",
+NUMBERS: Final = ("duchi", "piecewise", "hybrid", "minimax", "one_bit_mean", "square_wave",
                   "discrete_gaussian", "discrete_laplace")  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from tests.support.node import Node
 
 MECHANISMS: Final = (
     *("grr", "sue", "oue", "subset_selection", "pgr", "olh", "hadamard", "exponential"),
-    *("hierarchy", "duchi", "piecewise", "hybrid", "one_bit_mean", "square_wave"),
+    *("hierarchy", "duchi", "piecewise", "hybrid", "minimax", "one_bit_mean", "square_wave"),
     *("discrete_laplace", "sampled_item", "padding_sampling", "pckv_ue", "pckv_grr", "pem"),
 )
 

@@ -25,7 +25,7 @@ OTHERS: Final = HEAD + "".join(
     for kind, fields, mechanisms in (
         ("item", CATEGORY, "sue oue subset_selection pgr olh hadamard exponential"),
         ("place", LOCATION, "hierarchy"),
-        ("number", NUMBER, "piecewise hybrid one_bit_mean square_wave discrete_laplace"),
+        ("number", NUMBER, "piecewise hybrid minimax one_bit_mean square_wave discrete_laplace"),
     )
     for number, name in enumerate(mechanisms.split())
 )

@@ -194,6 +194,7 @@ _KINDS: Final[dict[str, dict[str, Kind]]] = {
     "hierarchy": _ROW,
     "hybrid": _NUMBER,
     "loloha": _SEED,
+    "minimax": _NUMBER,
     "olh": _SEED,
     "one_bit_mean": _NUMBER,
     "oue": _BITS,

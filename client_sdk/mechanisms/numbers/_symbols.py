@@ -70,8 +70,11 @@ class SymbolReports(CountedReports[Fraction], MeanMechanism, RatioMechanism[Frac
 
     @property
     @abstractmethod
-    def moments(self) -> Moments:
-        """The exact second moments of a report, positions being parts of the range."""
+    def rounding(self) -> Fraction:
+        """The most that rounding adds to the variance of a report, in parts of the range squared.
+
+        Reports do not show how much it is, so ``debias`` counts all of it.
+        """
 
     @abstractmethod
     def position(self, symbol: int) -> Fraction:
@@ -101,6 +104,32 @@ class SymbolReports(CountedReports[Fraction], MeanMechanism, RatioMechanism[Frac
         symbols = range(count) if count <= MOST_SYMBOLS else (0, count - 1)
         return reach_of(self.position(symbol) * self.top for symbol in symbols)
 
+    @cached_property
+    def _centred(self) -> tuple[float, ...]:
+        """The positions of all symbols, counted from the middle of the range, as parts of it."""
+        return tuple(float(self.position(s) - Fraction(1, 2)) for s in range(self.payload_count))
+
+    def _sums_of(self, tally: Array, n: int, np: Numpy) -> tuple[float, float]:
+        """Return the sum of centred positions as parts of the range, and that of their squares."""
+        cells = self.require_tally(tally, n, np)
+        self.require_sum(cells, n)
+        offsets = np.array(self._centred)
+        return float(cells @ offsets), float(cells @ (offsets * offsets))
+
+
+class MomentReports(SymbolReports):
+    """A mechanism over symbols whose second moment is linear in the square of a position."""
+
+    @property
+    @abstractmethod
+    def moments(self) -> Moments:
+        """The exact second moments of a report, positions being parts of the range."""
+
+    @property
+    def rounding(self) -> Fraction:
+        """The largest r."""
+        return self.moments.rounding
+
     def variance_of(self, position: Fraction) -> float:
         """Return the variance by the exact moments."""
         return float(self.moments.variance_of(Fraction(position) / self.top) * self.top**2)
@@ -109,11 +138,6 @@ class SymbolReports(CountedReports[Fraction], MeanMechanism, RatioMechanism[Frac
     def worst_variance(self) -> float:
         """The largest variance by the exact moments."""
         return float(self.moments.worst_variance * self.top**2)
-
-    @cached_property
-    def _centred(self) -> tuple[float, ...]:
-        """The positions of all symbols, counted from the middle of the range, as parts of it."""
-        return tuple(float(self.position(s) - Fraction(1, 2)) for s in range(self.payload_count))
 
     def debias(self, tally: Array, n: int, np: Numpy) -> Debiased:
         """Return the sum of positions and its variance, for a fixed population.
@@ -149,10 +173,3 @@ class SymbolReports(CountedReports[Fraction], MeanMechanism, RatioMechanism[Frac
             mean_square = (squares / n - float(self.moments.constant)) / float(self.moments.square)
             most = min(max(mean_square - mean**2, 0.0), most)
         return Scatter((squares / n - mean**2) * self.top**2, most * self.top**2)
-
-    def _sums_of(self, tally: Array, n: int, np: Numpy) -> tuple[float, float]:
-        """Return the sum of centred positions as parts of the range, and that of their squares."""
-        cells = self.require_tally(tally, n, np)
-        self.require_sum(cells, n)
-        offsets = np.array(self._centred)
-        return float(cells @ offsets), float(cells @ (offsets * offsets))

@@ -28,7 +28,7 @@ from ...core.randomness import Randomness
 from ...core.typing import ClassVar, Final
 from ..base import EpsilonLike
 from ..exact import THRESHOLD_BITS, exp_ceil, exp_floor, truth_chance
-from ._symbols import Moments, SymbolReports, outer_excess
+from ._symbols import MomentReports, Moments, outer_excess
 
 MOST_OUTPUTS: Final = 256  # reports of one byte; more would gain less than 1e-4 of the error
 LEAST_STEPS: Final = 2  # inner steps of a window; one is Duchi's bit
@@ -95,7 +95,7 @@ def inside_of(epsilon: Fraction, steps: int, width: int, precision: int) -> Frac
 
 
 @dataclass(frozen=True, init=False)
-class ChosenWindow(SymbolReports):
+class ChosenWindow(MomentReports):
     """A mechanism with a window of ``width`` outputs over ``steps`` + 1 positions."""
 
     least_steps: ClassVar[int]
@@ -128,7 +128,7 @@ class ChosenWindow(SymbolReports):
         """Return steps and width of the smallest worst variance."""
 
 
-class WindowReports(SymbolReports):
+class WindowReports(MomentReports):
     """A mechanism that rounds a position to a step and sends it through ``window``."""
 
     constants = ("inside",)

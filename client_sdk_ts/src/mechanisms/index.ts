@@ -7,6 +7,7 @@ import { grr } from "./grr.js";
 import { hadamard } from "./hadamard.js";
 import { hierarchy } from "./hierarchy.js";
 import { hybrid } from "./hybrid.js";
+import { minimax } from "./minimax.js";
 import { olh } from "./olh.js";
 import { one_bit_mean } from "./one_bit_mean.js";
 import { oue } from "./oue.js";
@@ -22,7 +23,7 @@ import { subset_selection } from "./subset_selection.js";
 import { sue } from "./sue.js";
 import type { Mechanism } from "./mechanism.js";
 
-export { discrete_laplace, duchi, exponential, grr, hadamard, hierarchy, hybrid, olh, one_bit_mean, oue, padding_sampling, pckv_grr, pckv_ue, pem, pgr, piecewise, sampled_item, square_wave, subset_selection, sue };
+export { discrete_laplace, duchi, exponential, grr, hadamard, hierarchy, hybrid, minimax, olh, one_bit_mean, oue, padding_sampling, pckv_grr, pckv_ue, pem, pgr, piecewise, sampled_item, square_wave, subset_selection, sue };
 export type { Channel, Encoded, Mechanism, Position } from "./mechanism.js";
 
 export const allMechanisms: readonly Mechanism[] = [
@@ -38,6 +39,7 @@ export const allMechanisms: readonly Mechanism[] = [
   duchi,
   piecewise,
   hybrid,
+  minimax,
   one_bit_mean,
   square_wave,
   discrete_laplace,

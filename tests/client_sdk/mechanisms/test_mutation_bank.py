@@ -31,6 +31,7 @@ from client_sdk.mechanisms.items.subset_selection import SubsetSelection
 from client_sdk.mechanisms.items.sue import SUE
 from client_sdk.mechanisms.numbers.codebook import Codebook
 from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
+from client_sdk.mechanisms.numbers.minimax import Minimax
 from tests.client_sdk.mechanisms import (
     test_codebook,
     test_exhaustive_bytes,
@@ -52,6 +53,9 @@ PRIVACY: Final = inspect.unwrap(
 )
 VALIDITY: Final = inspect.unwrap(
     test_privacy_law.test_every_payload_that_can_occur_is_valid_and_of_the_stated_size
+)
+UNBIASED: Final = inspect.unwrap(
+    test_frequency_law.test_the_mean_report_is_the_position_up_to_the_mass_not_reached
 )
 BYTES: Final = test_exhaustive_bytes.byte_strings_follow_the_law
 MEAN: Final = test_codebook.reports_average_to_the_vector
@@ -147,6 +151,9 @@ BANK: Final = (
         PRIVACY,
         *of(mutants.TwoAttributes, SampledAttribute, "1", 5, starts=5),
     ),
+    Bug("rounding without a draw", UNBIASED, *of(mutants.NearerInput, Minimax, "1", 5)),
+    Bug("outputs read as even", UNBIASED, *of(mutants.EvenOutputs, Minimax, "1", 5)),
+    Bug("a window of one output less", PRIVACY, *of(mutants.NarrowWindow, Minimax, "1", 5)),
     Bug("near words 2^-128 too often", PRIVACY, *of(mutants.NearTooOften, Codebook, "1", 2, **FEW)),
 )
 

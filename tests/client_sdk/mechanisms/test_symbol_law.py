@@ -149,7 +149,7 @@ def test_debias_states_the_enumerated_variance_of_equal_devices(
 
         totals, variances = mechanism.debias(tally, n, np)
 
-        exact, blur = mechanism.variance_of(value), mechanism.moments.rounding * mechanism.top**2
+        exact, blur = mechanism.variance_of(value), mechanism.rounding * mechanism.top**2
         assert totals[0] / n == pytest.approx(float(value), abs=1e-5 * mechanism.top)
         assert exact * (1 - 1e-5) <= variances[0] / n <= (exact + float(blur)) * (1 + 1e-5)
 
@@ -168,7 +168,7 @@ def test_the_measured_variance_of_a_sum_is_the_exact_one(name: str, case: dict[s
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "4"])
-@pytest.mark.parametrize("name", ["duchi", "one_bit_mean", "piecewise", "hybrid"])
+@pytest.mark.parametrize("name", ["duchi", "one_bit_mean", "piecewise", "hybrid", "minimax"])
 def test_95_percent_intervals_cover_94_to_96_percent_of_equal_devices(
     name: str, epsilon: str
 ) -> None:
@@ -180,7 +180,8 @@ def test_95_percent_intervals_cover_94_to_96_percent_of_equal_devices(
 
 
 @pytest.mark.parametrize(
-    ("name", "epsilon"), [("piecewise", "1"), ("hybrid", "1"), ("hybrid", "4")]
+    ("name", "epsilon"),
+    [("piecewise", "1"), ("hybrid", "1"), ("hybrid", "4"), ("minimax", "1"), ("minimax", "4")],
 )
 def test_95_percent_intervals_cover_94_to_96_percent_of_scattered_devices(
     name: str, epsilon: str

@@ -19,7 +19,8 @@ from client_sdk.mechanisms import (
     names,
 )
 from client_sdk.mechanisms.items.exponential import Exponential
-from client_sdk.mechanisms.numbers._symbols import SymbolReports
+from client_sdk.mechanisms.numbers._symbols import MomentReports
+from client_sdk.mechanisms.numbers.minimax import Minimax
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from tests.support.enumeration.estimates import TOLERANCE, agree, stated
 from tests.support.enumeration.formula import digits
@@ -90,7 +91,9 @@ def test_the_probabilities_are_those_of_the_textbook(small: Any) -> None:
     elif isinstance(small.mechanism, SquareWave):
         assert abs(small.mechanism.near - Fraction(numbers["near"])) < GRID_STEP
         assert abs(small.mechanism.far - Fraction(numbers["far"])) < GRID_STEP
-    elif isinstance(small.mechanism, SymbolReports):
+    elif isinstance(small.mechanism, Minimax):
+        assert abs(small.mechanism.inside - Fraction(numbers["inside"])) < GRID_STEP
+    elif isinstance(small.mechanism, MomentReports):
         moments = small.mechanism.moments
         assert float(moments.constant + moments.square / 4) == pytest.approx(float(numbers["end"]))
         assert moments.square in (0, pytest.approx(float(numbers["square"])))

@@ -19,12 +19,14 @@ from client_sdk.mechanisms.items.olh import OLH
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.items.subset_selection import SubsetSelection
 from client_sdk.mechanisms.items.sue import SUE
+from client_sdk.mechanisms.numbers._wave import Window
 from client_sdk.mechanisms.numbers.codebook import VARIANCE, Codebook, codeword
 from client_sdk.mechanisms.numbers.discrete_laplace import (
     DiscreteLaplace,
     bernoulli_exp,
     discrete_laplace,
 )
+from client_sdk.mechanisms.numbers.minimax import Minimax
 
 
 class DoubleFlip(SUE):
@@ -303,3 +305,26 @@ class TwoAttributes(SampledAttribute):
 
     def randomize(self, value: Record, randomness: Randomness) -> bytes:
         return super().randomize(value, randomness) + super().randomize(value, randomness)
+
+
+class NearerInput(Minimax):
+    """A position is sent as the input next to it, without a draw."""
+
+    def input_of(self, value: Fraction, randomness: Randomness) -> int:
+        place = value / self.top - Fraction(1, 2)
+        return min(range(self.steps + 1), key=lambda i: abs(self.inputs[i] - place))
+
+
+class EvenOutputs(Minimax):
+    """Outputs are read as if they lay evenly, as those of ``piecewise``."""
+
+    def position(self, symbol: int) -> Fraction:
+        return self.window.position(symbol)
+
+
+class NarrowWindow(Minimax):
+    """The window has one output less, by the chance of a whole one."""
+
+    def draw(self, value: Fraction, randomness: Randomness) -> int:
+        narrow = Window(self.steps + 1, self.width - 1, self.inside)
+        return narrow.draw(self.input_of(value, randomness), randomness)

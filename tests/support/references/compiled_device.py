@@ -139,6 +139,20 @@ def hybrid(e: Entry, r: Draws, x: Any) -> bytes:
     return e.number((steps + width if steps > 1 else 0) + bit)
 
 
+def minimax(e: Entry, r: Draws, x: Any) -> bytes:
+    upper, width = bytes.fromhex(f"{e.own['distances']:x}"), e.own["width"]
+    places = [-byte for byte in upper] + [*reversed(upper)]
+    steps = len(places) - width
+    sums = [sum(places[i : i + width]) for i in range(steps + 1)]
+    num, den = x
+    w = den * (e.d - 1)
+    a = sums[-1] * (2 * num - w)
+    step = max(i for i in range(steps + 1) if sums[i] * w <= a)
+    if (rest := a - sums[step] * w) and r.uniform((sums[step + 1] - sums[step]) * w) < rest:
+        step += 1
+    return e.number(r.window(step, steps, width, e.ratio("inside")))
+
+
 def _laplace(r: Draws, t: int, s: int) -> int:
     while True:
         u = r.uniform(t)
@@ -314,7 +328,8 @@ MECHANISMS: Mapping[str, Callable[[Entry, Draws, Any], bytes]] = {
     function.__name__: function
     for function in (
         *(grr, hadamard, hierarchy, oue, sue, olh, loloha, pgr, exponential, duchi, one_bit_mean),
-        *(piecewise, hybrid, discrete_laplace, discrete_gaussian, square_wave, subset_selection),
-        *(padding_sampling, sampled_item, pckv_grr, pckv_ue, pem, rappor, cms, hcms, dbitflip),
+        *(piecewise, hybrid, minimax, discrete_laplace, discrete_gaussian, square_wave),
+        *(subset_selection, padding_sampling, sampled_item, pckv_grr, pckv_ue, pem, rappor),
+        *(cms, hcms, dbitflip),
     )
 }

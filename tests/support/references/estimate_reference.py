@@ -25,7 +25,8 @@ from client_sdk.mechanisms.deployed.hcms import HCMS
 from client_sdk.mechanisms.deployed.rappor import RAPPOR
 from client_sdk.mechanisms.items.exponential import Exponential
 from client_sdk.mechanisms.items.hierarchy import Hierarchy
-from client_sdk.mechanisms.numbers._symbols import SymbolReports
+from client_sdk.mechanisms.numbers._symbols import MomentReports
+from client_sdk.mechanisms.numbers.minimax import Minimax
 from client_sdk.mechanisms.numbers.sampled_number import SampledNumber
 from tests.support.enumeration.formula import CONTEXT
 from tests.support.references import (
@@ -33,6 +34,7 @@ from tests.support.references import (
     exponential_reference,
     hierarchy_reference,
     key_value_reference,
+    minimax_reference,
     regression_reference,
 )
 from tests.support.references.distribution_reference import sum_and_variance
@@ -57,6 +59,10 @@ def estimates(
     """Return totals and variances by the reference of the mechanism's family."""
     n = len(payloads)
     match mechanism:
+        case Minimax():
+            symbols = [int.from_bytes(payload, "big") for payload in payloads]
+            total, variance = minimax_reference.sum_and_variance(mechanism, symbols, numbers)
+            return [total], [variance]
         case MeanMechanism():
             reports = [_decimal(mechanism.decode(payload)) for payload in payloads]
             variance = _variance_of_sum(mechanism, reports, numbers)
@@ -118,7 +124,7 @@ def _variance_of_sum(
     Of symbols ``end`` is E[(y - 1/2)^2] at an end of the range, which is taken as the unit.
     """
     n = len(reports)
-    if not isinstance(mechanism, SymbolReports):
+    if not isinstance(mechanism, MomentReports):
         return n * numbers["variance"]
     centred = [CONTEXT.divide(y, Decimal(mechanism.top)) - Decimal("0.5") for y in reports]
     mean = CONTEXT.divide(sum(centred, Decimal(0)), Decimal(n))
