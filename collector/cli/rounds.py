@@ -123,7 +123,8 @@ def _say(state: Pass, reports: dict[int, Reports], left_out: LeftOut, *, afresh:
     least, ready = needed(state.metric), waiting(state, reports)
     click.echo(f"{state.metric.name}: {counted(len(state.steps), 'step')} of {state.used} reports")
     if state.is_over:
-        click.echo("every round had its step; current.json is the model, with 95 % intervals:")
+        rule = "current.json is the model, with 95 % intervals, each for itself:"
+        click.echo(f"every round had its step; {rule}")
         click.echo("\n".join(interval_lines(state)))
     else:
         click.echo(f"round {state.number}: {ready} of at least {least} reports")

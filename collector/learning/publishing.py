@@ -33,6 +33,7 @@ from ..core.catalog import Catalog
 from ..core.errors import ConfigError, PrunedError, QueryError
 from ..core.files import put_text
 from ..query import Query, plan, without_pruned
+from ..query.basis import or_emptied
 from ..query.reading import blaming, slices_of
 from ..storage.protocols import TallyStore
 from .reading import NOTHING, LeftOut
@@ -164,9 +165,10 @@ def reports_by_round(
     (reading,) = resolved.readings
     with blaming(metric):
         slices = slices_of(resolved, reading, metric, storage)
+        whole = or_emptied(slices, resolved, reading, metric, storage)
     numbers = {part.dimensions[DIMENSION]: part for part in slices}
     reports = {
         UNNAMED if label == NOT_SAID else int(label): Reports(part.n, tuple(map(int, part.tally)))
         for label, part in numbers.items()
     }
-    return reports, LeftOut.of(resolved, slices)
+    return reports, LeftOut.of(resolved, whole)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from msgspec import UNSET, Struct, UnsetType, field
 
 from client_sdk.core.epoch import epoch_label
+from client_sdk.registry.metric import Metric
 
 from ..analytics.answer import expectation
 from ..analytics.verb import Slice
 from ..core.cells import ATTESTED, FACTS, RELAYED
 from ..core.config import RelayTerms
+from ..storage.protocols import TallyStore
 from .exclusions import Gone, meets
 from .plan import Plan, Reading
+from .reading import slices_of
 from .shuffled import EpsilonShuffled, shuffled_of
 
 
@@ -154,6 +158,19 @@ def gone_of(read: Iterable[Iterable[Slice]]) -> Gone:
     """Return what exclusions have taken out of all slices."""
     parts = [part for definition in read for part in definition]
     return Gone(sum(part.left_out for part in parts), sum(part.along for part in parts))
+
+
+def or_emptied(
+    slices: list[Slice], plan: Plan, reading: Reading, metric: Metric, storage: TallyStore
+) -> list[Slice]:
+    """Return *slices*; if exclusions left none of a question by groups, that of all groups.
+
+    It has no reports, and says how many were taken out.
+    Raises: as ``slices_of``.
+    """
+    if slices or not (plan.excluded.applied and plan.dimensions):
+        return slices
+    return slices_of(replace(plan, dimensions=()), reading, metric, storage)
 
 
 def _definition(slices: Sequence[Slice]) -> Definition:

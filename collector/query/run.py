@@ -20,7 +20,7 @@ from ..analytics.verb import Slice, VerbQuery
 from ..core.config import RelayTerms
 from ..core.errors import QueryError
 from ..storage.protocols import TallyStore
-from .basis import Basis, basis, gone_of, reports_in
+from .basis import Basis, basis, gone_of, or_emptied, reports_in
 from .exclusions import Gone, sentences
 from .once import Once
 from .plan import Plan, Reading
@@ -103,7 +103,10 @@ def _answered(
         tuple(reading.metric for reading in plan.readings),
     )
     raw = [_read(plan, reading, storage) for reading in plan.readings]
-    gone = [gone_of(definitions) for definitions in raw]
+    gone = [
+        _gone(plan, reading, definitions, storage)
+        for reading, definitions in zip(plan.readings, raw, strict=True)
+    ]
     read = [_with_reports(definitions) for definitions in raw]
     require_unpruned(plan, storage)
     used, notes = _sized(plan, _used(plan, read))
@@ -279,6 +282,15 @@ def _meta(
         total_rows=len(findings.rows) if "total_rows" in query.include else UNSET,
         time_labels=_time_labels(plan) if "time_labels" in query.include else UNSET,
     )
+
+
+def _gone(plan: Plan, reading: Reading, read: Sequence[list[Slice]], storage: TallyStore) -> Gone:
+    """Return what exclusions have taken out of the slices of each definition."""
+    with blaming(reading.metric):
+        return gone_of(
+            or_emptied(slices, plan, reading, definition, storage)
+            for slices, definition in zip(read, reading.definitions, strict=True)
+        )
 
 
 def _left_out(plan: Plan, gone: Sequence[Gone]) -> Iterator[str]:

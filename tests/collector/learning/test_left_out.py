@@ -183,6 +183,20 @@ def test_rounds_say_what_was_left_out_and_which_steps_were_taken_before(desk: De
     assert form["steps_otherwise_excluded"] == 1
 
 
+def test_reports_of_rounds_that_are_all_left_out_are_counted(desk: Desk) -> None:
+    """No round has any, and each report that is gone is told."""
+    desk.step()
+    desk.fold("ranker", FORGED, [{"gradient": [0.5, 0.0], "round": 1}] * 130, round="1")
+    desk.exclude()
+
+    status = desk.good("learn", "rounds", "status", "ranker", desk.site).stdout.splitlines()
+
+    assert begin(
+        status,
+        ["ranker: 0 steps of 0", "round 1: 0 of", *notes("ranker", "130 reports left out")],
+    )
+
+
 def test_a_round_counts_afresh_where_reports_that_came_early_are_excluded(desk: Desk) -> None:
     """They were to be taken off, and are no longer there: what is left is taken for early."""
     second = {"gradient": [0.5, 0.0], "round": 2}

@@ -411,6 +411,21 @@ def test_a_count_of_what_is_left_out_has_the_reports_under_earlier_definitions()
     assert said.meta.metrics[0].left_out == 300 + many(KEYS[0], DAYS[0]) * len(PLATFORMS)
 
 
+@pytest.mark.parametrize("dimensions", DIMENSIONS)
+def test_what_is_left_out_is_counted_though_no_group_has_a_report_left(
+    dimensions: list[str],
+) -> None:
+    """It was 0 where the question was by groups."""
+    everything = [exclusion(key, DAYS[0], DAYS[-1]) for key in KEYS]
+    total = sum(many(key, epoch) for key in KEYS for epoch in DAYS) * len(PLATFORMS)
+
+    said = answer(holding(columns(6, many), *everything), dimensions=dimensions)
+
+    assert said.meta.n == 0
+    assert said.meta.metrics[0].left_out == total
+    assert f"page: {total:,} reports left out by exclusions" in said.meta.facts[LEFT_OUT][-1]
+
+
 def test_an_answer_does_not_tell_how_few_reports_a_small_key_has() -> None:
     def few(key: str, epoch: int) -> int:
         return 7 if key == KEYS[0] else many(key, epoch)
