@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
 from ...core.credentials import OPERATE
+from ...core.errors import StorageUnavailableError
+from ...core.exclusions import Exclusion, Inclusion, read_all
 from ...operations.doctor.checkup import examine
 from ...operations.doctor.findings import GOOD, LEVELS, Finding, State, worst
 from ...operations.telemetry.activity import DUPLICATES, FOLD_US, FOLDS, REFUSED, REJECTED
@@ -45,6 +48,7 @@ def operations() -> ResponseReturnValue:
         refused=ranked(totals.of(REFUSED)),
         duplicates=sum(totals.of(DUPLICATES).values()),
         fold_ms=_fold_ms(snapshot),
+        exclusions=_exclusions() if snapshot.store_is_up else (),
         moment=now.isoformat(timespec="seconds"),
         moment_text=f"{now:%Y-%m-%d %H:%M:%S} UTC",
     )
@@ -80,6 +84,51 @@ def ranked(counts: Mapping[str, int]) -> Sequence[tuple[str, int, float]]:
     most = max(counts.values(), default=1)
     in_order = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
     return [(name.replace("_", " "), n, n / most) for name, n in in_order if n]
+
+
+class Listed(NamedTuple):
+    """An exclusion as the page tells it."""
+
+    id: str
+    source: str
+    metrics: str
+    days: str
+    done: str  # by whom, and on which day
+    because: str
+    put_back: str  # "" while it is in force
+
+
+def _exclusions() -> Sequence[Listed] | None:
+    """Return the exclusions of metrics that the request may read, the last one first.
+
+    None if they cannot be read.
+    """
+    try:
+        known = read_all(services().tallies.exclusions())
+    except StorageUnavailableError:
+        return None
+    return list(_listed(reversed(known)))
+
+
+def _listed(exclusions: Iterator[Exclusion]) -> Iterator[Listed]:
+    addresses = {Exclusion.address_of(metric): metric for metric in visible()}
+    for each in exclusions:
+        if not any(map(each.is_meant, addresses.values())):
+            continue
+        named = [address for address in each.metrics if address in addresses]
+        yield Listed(
+            each.id,
+            each.source,
+            ", ".join(named) or "all",
+            " to ".join(dict.fromkeys((each.first, each.last))) or "asked once: no days",
+            _done(each),
+            each.because,
+            f"{_done(each.included)}: {each.included.because}" if each.included else "",
+        )
+
+
+def _done(step: Exclusion | Inclusion) -> str:
+    return f"{step.author}, {datetime.fromtimestamp(step.at, UTC).date()}"
 
 
 def _fold_ms(snapshot: Snapshot) -> float | None:

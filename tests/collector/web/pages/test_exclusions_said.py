@@ -14,12 +14,13 @@ from flask.testing import FlaskClient
 from client_sdk.core.epoch import DAY
 from client_sdk.registry.registry import Registry
 from collector.core.catalog import Catalog
-from collector.core.exclusions import Exclusion, to_json
+from collector.core.credentials import OPERATOR
+from collector.core.exclusions import Exclusion, Inclusion, to_json
 from collector.query.release.publish import ReleaseRequest, release
 from collector.workspace.watch.evaluation import evaluate
 from collector.workspace.watch.report import report
 from collector.workspace.watch.rules import parse
-from tests.collector.web.pages.conftest import ONE_METRIC, Visit
+from tests.collector.web.pages.conftest import BROWSER, ONE_METRIC, Visit, token_of
 from tests.support.crowds.uploads import NOON, READ_TOKEN, bearer
 from tests.support.device.every_type import registry_text
 from tests.support.sites.watch_states import watch_state
@@ -57,6 +58,57 @@ def test_a_page_says_it_beside_the_numbers_with_markup_as_text(
     assert BECAUSE not in text
     excluded.excluded = {}
     assert SAID not in visit(path).text
+
+
+def operations(browser: FlaskClient, holder: str) -> str:
+    """Return the page of operations as the holder of a token sees it."""
+    browser.set_cookie("hearsay", token_of(holder))
+    return browser.get("/operations", headers=BROWSER).text
+
+
+def test_operations_lists_what_is_left_out_and_what_was_put_back(
+    browser: FlaskClient, excluded: MemoryStorage
+) -> None:
+    back = Inclusion(author="bob", because="it was right", at=int(NOON))
+    put_back = Exclusion(
+        id="0a0b0c0d", by="version", name="2.3", metrics=(f"types/{ONE_METRIC}",),
+        first="2026-03-01", last="2026-03-01", author="eve", because="wrong", at=int(NOON) - 9,
+        included=back,
+    )  # fmt: skip
+    before = operations(browser, OPERATOR)
+    excluded.excluded["0a0b0c0d"] = to_json(put_back)
+
+    text = operations(browser, OPERATOR)
+
+    assert "key badbadbadbad" in before
+    assert "2026-02-23 to 2026-03-04" in before
+    assert escape(BECAUSE) in before
+    assert BECAUSE not in before
+    assert "bob, 2026-03-04: it was right" in text
+    assert text.index("5f0a91c2") < text.index("0a0b0c0d")
+    assert "bob" not in before
+
+
+def test_operations_lists_nothing_of_metrics_that_its_reader_may_not_see(
+    browser: FlaskClient, excluded: MemoryStorage
+) -> None:
+    other = Exclusion(
+        id="0a0b0c0d", by="version", name="2.3", metrics=("types/boolean",),
+        first="2026-03-01", last="2026-03-01", author="eve", because="wrong", at=int(NOON),
+    )  # fmt: skip
+    excluded.excluded["0a0b0c0d"] = to_json(other)
+
+    assert "0a0b0c0d" in operations(browser, OPERATOR)
+    assert "0a0b0c0d" not in operations(browser, ONE_METRIC)
+    assert "5f0a91c2" in operations(browser, ONE_METRIC)
+
+
+def test_operations_says_that_exclusions_cannot_be_read(
+    browser: FlaskClient, excluded: MemoryStorage
+) -> None:
+    excluded.excluded["x"] = b"{}"
+
+    assert "The exclusions cannot be read" in operations(browser, OPERATOR)
 
 
 @pytest.mark.parametrize("form", ["json", "csv", "rows"])
