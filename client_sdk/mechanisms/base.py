@@ -128,6 +128,7 @@ class Mechanism(ABC, Generic[Value]):
 
     name: ClassVar[str]
     automatic: ClassVar[bool] = True  # whether ``auto`` may choose it
+    spare: ClassVar[bool] = False  # whether ``auto`` takes it only where all others err more
     unbiased: ClassVar[bool] = True  # whether debiased totals are unbiased; a regression's are not
     # the properties whose exact numbers ``randomize`` draws by; all others follow from these and
     # from the parameters by integers and fractions

@@ -49,6 +49,11 @@ class Mixture(FrequencyOracle):
         return self.base.automatic
 
     @property
+    def spare(self) -> bool:  # type: ignore[override]  # known only of *base*
+        """As *base*."""
+        return self.base.spare
+
+    @property
     def parameters(self) -> dict[str, int]:
         """Those of *base*, and s in units of 2^-128."""
         return {**self.base.parameters, "kept": int(self.kept * (1 << THRESHOLD_BITS))}

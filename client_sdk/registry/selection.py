@@ -1,7 +1,8 @@
 """Choosing a mechanism, and the oracle of a repeated metric: by name, or ``auto`` by error.
 
 ``auto`` takes the smallest predicted error within a payload limit; of errors as good as equal
-(SAME_ERROR) the shortest payload, and of equal payloads the cheapest fold.
+(SAME_ERROR) the shortest payload, and of equal payloads the cheapest fold.  A *spare* mechanism is
+looked at only where it errs clearly less than all others (SPARE_ERROR).
 
 Only pure oracles serve a metric that reports a value again and again: the permanent payload of any
 other mechanism costs more than its epsilon says, or has a permanence of its own.
@@ -40,8 +41,12 @@ AUTO: Final = "auto"
 MAX_AUTO_PAYLOAD: Final = 8 * 8  # bits; 64 fit every frequency oracle that is near the optimum
 
 # 1 % of a standard error shows in no interval, but 2 bytes for 8 and one addition for a thousand
-# hashes show in every bill.  The error stays within 1.05 of the optimum's square up to epsilon 5.
+# hashes show in every bill.
 SAME_ERROR: Final = 1.01
+
+# The square of it is what keeps the square of the error within 1.05 of the optimum's: as much as
+# others may err before a spare mechanism is taken.  Below it every metric keeps what it has.
+SPARE_ERROR: Final = 1.024
 
 Costs: TypeAlias = tuple[int, int, float, str]
 
@@ -81,6 +86,11 @@ class Candidate:
     def error(self) -> float:
         """Predicted standard error of one report; infinite for a refusal."""
         return self.mechanism.predict(1) if self.mechanism else float("inf")
+
+    @property
+    def spare(self) -> bool:
+        """Whether ``auto`` keeps it for where all others err more."""
+        return self.mechanism is not None and self.mechanism.spare
 
     @property
     def costs(self) -> Costs:
@@ -163,6 +173,10 @@ def candidates(
 def contenders(ranked: list[Candidate], payload_bits: int = MAX_AUTO_PAYLOAD) -> list[Candidate]:
     """Return those that fit with an error as good as the smallest; ``auto`` takes the first."""
     fitting = [candidate for candidate in ranked if candidate.fits(payload_bits)]
+    least = min((candidate.error for candidate in fitting), default=0)
+    usual = [candidate for candidate in fitting if not candidate.spare]
+    if any(candidate.error <= least * SPARE_ERROR for candidate in usual):
+        fitting = usual
     limit = min((candidate.error for candidate in fitting), default=0) * SAME_ERROR
     near = [candidate for candidate in fitting if candidate.error <= limit]
     return sorted(near, key=lambda candidate: candidate.costs)

@@ -17,8 +17,9 @@ from tests.support.enumeration.vectors import build, values_of
 from tests.support.node import Node
 
 MECHANISMS: Final = (
-    *("grr", "sue", "oue", "subset_selection", "pgr", "olh", "hadamard", "exponential"),
-    *("hierarchy", "duchi", "piecewise", "hybrid", "minimax", "one_bit_mean", "square_wave"),
+    *("grr", "sue", "oue", "subset_selection", "pgr", "olh", "block_design", "hadamard"),
+    *("exponential", "hierarchy", "duchi", "piecewise", "hybrid", "minimax", "one_bit_mean"),
+    "square_wave",
     *("discrete_laplace", "sampled_item", "padding_sampling", "pckv_ue", "pckv_grr", "pem"),
 )
 

@@ -156,6 +156,10 @@ BUGS: Final = {
     "nothing is flipped": ("mechanisms/sue.js", "flips ^ ", "", "sue"),
     "the sign is never turned": ("core/exact.js", "even = !even", "even = true", "hadamard"),
     "a seed has no offset": ("mechanisms/olh.js", "(seed % prime)", "0n", "olh"),
+    "a block without the item may hold it": (
+        *("mechanisms/block_design.js", "size + randomness.uniform(prime - size)"),
+        *("randomness.uniform(prime)", "block_design"),
+    ),
     "the subset lacks a place": (
         *("mechanisms/subset_selection.js", "places.has(place) ? last : place"),
         *("place", "subset_selection"),

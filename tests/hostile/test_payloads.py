@@ -176,6 +176,7 @@ _ROW: Final = {"row_out_of_range": _number("payload_count")}
 _SEED: Final = {"seed_out_of_range": _number("payload_count")}
 _BITS: Final = {"bits_beyond_domain": _spare(_items)}
 _KINDS: Final[dict[str, dict[str, Kind]]] = {
+    "block_design": {"block_out_of_range": _number("payload_count")},
     "cms": {
         "row_out_of_range": (_always, _row_beyond),
         "bits_beyond_row": _spare(lambda m: int(m.columns)),

@@ -71,7 +71,7 @@ class OLH(NumberReports[int], FrequencyOracle):
         best = best_buckets(self.epsilon, most) if buckets is None else buckets
         self.fix("buckets", best, least=2, most=most)
         field = best_prime(best) if prime is None else prime
-        if type(field) is not int or not 2 <= field <= PRIME or not _is_prime(field):
+        if type(field) is not int or not 2 <= field <= PRIME or not is_prime(field):
             raise InvalidParameterError("prime", field, f"must be a prime up to {PRIME}")
         if field**2 * best > _REPORTS:
             rule = f"is too large for 64 bits with buckets={best}"
@@ -210,7 +210,7 @@ def room(domain_size: int) -> int:
 
     A field of 2^20 will do for fewer items, so that it takes no search: that leaves 2^24 buckets.
     """
-    least = SMALL_PRIME if domain_size <= SMALL_PRIME else _prime_from(domain_size, 1)
+    least = SMALL_PRIME if domain_size <= SMALL_PRIME else prime_from(domain_size, 1)
     return _REPORTS // least**2
 
 
@@ -218,16 +218,16 @@ def room(domain_size: int) -> int:
 def best_prime(buckets: int) -> int:
     """Return the largest prime up to PRIME whose seeds fit 64 bits beside *buckets*."""
     largest = math.isqrt(_REPORTS // buckets)
-    return PRIME if largest >= PRIME else _prime_from(largest, -1)
+    return PRIME if largest >= PRIME else prime_from(largest, -1)
 
 
 @lru_cache(maxsize=64)
-def _prime_from(number: int, step: int) -> int:
+def prime_from(number: int, step: int) -> int:
     """Return the first prime from *number* on in steps of *step*, 1 or -1."""
-    return next(n for n in count(number, step) if _is_prime(n))
+    return next(n for n in count(number, step) if is_prime(n))
 
 
-def _is_prime(number: int) -> bool:
+def is_prime(number: int) -> bool:
     """Whether *number*, at least 2, is a prime; PRIME itself is known to be one."""
     return number == PRIME or all(number % d for d in range(2, math.isqrt(number) + 1))
 

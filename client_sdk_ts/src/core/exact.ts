@@ -94,3 +94,13 @@ export function drawLaplace(t: bigint, s: bigint, randomness: Randomness): bigin
     if (magnitude || !negative) return negative ? -magnitude : magnitude; // minus zero would count zero twice
   }
 }
+
+/** Returns what times `a` is 1 modulo a prime, by Euclid's algorithm. */
+export function inverse(a: bigint, prime: bigint): bigint {
+  let [r, s, x, y] = [prime, a, 0n, 1n];
+  while (s) {
+    const q = r / s;
+    [r, s, x, y] = [s, r - q * s, y, x - q * y];
+  }
+  return x < 0n ? x + prime : x;
+}

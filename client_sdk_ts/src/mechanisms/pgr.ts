@@ -1,6 +1,6 @@
 /** Projective geometry response: a point that is orthogonal to the item's more often than not. */
 
-import { power } from "../core/exact.js";
+import { inverse, power } from "../core/exact.js";
 import type { Randomness } from "../core/randomness.js";
 import { chance, type Channel, itemOf, type Mechanism, numbered, parameter } from "./mechanism.js";
 
@@ -59,14 +59,4 @@ function pointOf(vector: bigint, order: bigint): bigint {
   let tail = vector % leading;
   for (let place = 1n; tail; [tail, place] = [tail / order, place * order]) point += (((tail % order) * scale) % order) * place;
   return point;
-}
-
-/** Returns what times `a` is 1 modulo a prime, by Euclid's algorithm. */
-function inverse(a: bigint, prime: bigint): bigint {
-  let [r, s, x, y] = [prime, a, 0n, 1n];
-  while (s) {
-    const q = r / s;
-    [r, s, x, y] = [s, r - q * s, y, x - q * y];
-  }
-  return x < 0n ? x + prime : x;
 }

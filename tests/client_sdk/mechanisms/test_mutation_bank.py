@@ -23,6 +23,7 @@ import pytest
 
 from client_sdk.core.randomness import ByteRandomness
 from client_sdk.mechanisms.composite.sampled_attribute import SampledAttribute
+from client_sdk.mechanisms.items.block_design import BlockDesign
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.hadamard import Hadamard
 from client_sdk.mechanisms.items.olh import OLH
@@ -121,6 +122,7 @@ BANK: Final = (
         *of(mutants.NeverClamped, mutants.ShortRange, "2", 3),
     ),
     Bug("subset of wrong size", CHANNEL, *of(mutants.WrongSubset, SubsetSelection, "0.5", 5)),
+    Bug("a lie that holds the item", CHANNEL, *of(mutants.AnyPlace, BlockDesign, "1", 5)),
     Bug(
         "q = 1/g for a hash that is not ideal",
         CHANNEL,

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from client_sdk.mechanisms import ItemMechanism
 from client_sdk.mechanisms.deployed.dbitflip import DBitFlip
+from client_sdk.mechanisms.items.block_design import BlockDesign
 from client_sdk.mechanisms.items.exponential import Exponential
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.hadamard import Hadamard
@@ -41,9 +42,12 @@ MECHANISMS: list[ItemMechanism] = [
     PGR("1", 5, order=2, precision=12),
     PGR("1", 5, order=3, precision=12),
     Exponential("1", 5, precision=12),
+    BlockDesign("1", 5, block_size=2, precision=12),
+    BlockDesign("1", 5, block_size=3, prime=7, precision=12),
     OLH("1", 5, buckets=3, prime=7, precision=12),
     Mixture(GRR("2", 5), "1"),
     Mixture(SubsetSelection("2", 5, subset_size=2, precision=12), "1"),
+    Mixture(BlockDesign("2", 5, block_size=3, prime=7, precision=12), "1"),
     Mixture(PGR("2", 5, order=3, precision=12), "1"),
     Mixture(OLH("2", 5, buckets=3, prime=7, precision=12), "1"),
 ]

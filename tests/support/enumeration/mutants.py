@@ -13,6 +13,7 @@ from typing import Any
 from client_sdk.core.randomness import ByteRandomness, Randomness
 from client_sdk.mechanisms import Channel, Record, Vector
 from client_sdk.mechanisms.composite.sampled_attribute import SampledAttribute
+from client_sdk.mechanisms.items.block_design import BlockDesign
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.hadamard import Hadamard
 from client_sdk.mechanisms.items.olh import OLH
@@ -170,6 +171,17 @@ class WrongSubset(SubsetSelection):
         holds = randomness.bernoulli(self.truth)
         chosen = [others.pop(randomness.uniform(len(others))) for _ in range(self.subset_size - 1)]
         return self.pack_subset([*chosen, value] if holds else chosen)
+
+
+class AnyPlace(BlockDesign):
+    """The block of a lie may hold the item."""
+
+    def randomize(self, value: int, randomness: Randomness) -> bytes:
+        holds = randomness.bernoulli(self.truth)
+        step = 1 + randomness.uniform(self.prime - 1)
+        place = randomness.uniform(self.block_size if holds else self.prime)
+        offset = (value - step * self.inverse(place)) % self.prime
+        return ((step - 1) * self.prime + offset).to_bytes(self.payload_size, "big")
 
 
 class IdealHash(OLH):

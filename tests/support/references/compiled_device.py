@@ -67,6 +67,14 @@ def loloha(e: Entry, r: Draws, x: Any) -> bytes:
     return _bucket(e, r, x, "first_truth", "second_truth")
 
 
+def block_design(e: Entry, r: Draws, x: Any) -> bytes:
+    omega, prime = e.own["block_size"], e.own["prime"]
+    holds = r.true(e.ratio("truth"))
+    a = 1 + r.uniform(prime - 1)
+    i = r.uniform(omega) if holds else omega + r.uniform(prime - omega)
+    return e.number((a - 1) * prime + (x - a * (pow(i, prime - 2, prime) if i else 0)) % prime)
+
+
 def _points(order: int, t: int) -> int:
     return int((order**t - 1) // (order - 1))
 
@@ -330,6 +338,6 @@ MECHANISMS: Mapping[str, Callable[[Entry, Draws, Any], bytes]] = {
         *(grr, hadamard, hierarchy, oue, sue, olh, loloha, pgr, exponential, duchi, one_bit_mean),
         *(piecewise, hybrid, minimax, discrete_laplace, discrete_gaussian, square_wave),
         *(subset_selection, padding_sampling, sampled_item, pckv_grr, pckv_ue, pem, rappor),
-        *(cms, hcms, dbitflip),
+        *(block_design, cms, hcms, dbitflip),
     )
 }

@@ -1,0 +1,127 @@
+"""Facts about the block design: it is balanced, and whole columns are tallied as their supports."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from benchmarks.accuracy.accuracy import BAR, LARGE_EPSILONS, large_sizes, optimum, predicted
+from client_sdk.mechanisms import load
+from client_sdk.mechanisms.items.block_design import BlockDesign
+from client_sdk.mechanisms.items.subset_selection import SubsetSelection
+from client_sdk.registry.selection import MAX_AUTO_PAYLOAD, candidates, contenders
+from tests.support.enumeration.seeded import SeededRandomness
+
+
+def blocks(mechanism: BlockDesign) -> list[list[int]]:
+    """Return the items of every block."""
+    size = mechanism.payload_size
+    payloads = (number.to_bytes(size, "big") for number in range(mechanism.payload_count))
+    return [sorted(mechanism.supports(payload)) for payload in payloads]
+
+
+@pytest.mark.parametrize(("prime", "size"), [(2, 1), (3, 1), (5, 2), (7, 3), (7, 6), (11, 4)])
+def test_any_two_points_are_in_the_same_number_of_blocks(prime: int, size: int) -> None:
+    """So many: blocks times pairs of a block over all pairs."""
+    every = blocks(BlockDesign("1", prime, block_size=size))
+    pairs = Counter(pair for block in every for pair in combinations(block, 2))
+    points = Counter(point for block in every for point in block)
+
+    assert {len(block) for block in every} == {size}
+    assert set(points.values()) == {size * (prime - 1)}
+    assert all(pairs[pair] == size * (size - 1) for pair in combinations(range(prime), 2))
+
+
+@pytest.mark.parametrize(("epsilon", "prime"), [("0.5", 11), ("2", 61), ("8", 24_001)])
+def test_the_channel_is_that_of_subset_selection_among_as_many_points(
+    epsilon: str, prime: int
+) -> None:
+    mechanism, subsets = BlockDesign(epsilon, prime), SubsetSelection(epsilon, prime)
+
+    assert mechanism.block_size == subsets.subset_size
+    assert mechanism.channel == subsets.channel
+
+
+@pytest.mark.parametrize("reports", [9, 300])
+@pytest.mark.parametrize(("epsilon", "items"), [("1", 10), ("1", 700), ("9", 63_460)])
+def test_few_and_many_reports_are_tallied_as_their_supports(
+    epsilon: str, items: int, reports: int
+) -> None:
+    mechanism, randomness = BlockDesign(epsilon, items), SeededRandomness(b"blocks")
+    rows = [mechanism.randomize(i * 7 % items, randomness) for i in range(reports)]
+    supported = Counter(item for row in rows for item in mechanism.supports(row))
+
+    tally = mechanism.tally(b"".join(rows), np)
+
+    assert tally.dtype == np.int64
+    assert tally.tolist() == [supported[item] for item in range(items)]
+
+
+def test_the_largest_products_of_a_fold_fit_their_integers() -> None:
+    """The last block of the largest domain, at three places."""
+    mechanism = BlockDesign("16", 1 << 24, block_size=3)
+    last = (mechanism.payload_count - 1).to_bytes(mechanism.payload_size, "big")
+
+    tally = mechanism.tally(last, np)
+
+    assert mechanism.payload_size == 8
+    assert np.flatnonzero(tally).tolist() == sorted(mechanism.supports(last))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "items", "block_size"), [("4", 1_009, 18), ("7", 10_007, 9), ("1", 211, 57)]
+)
+def test_groups_of_items_vary_as_in_subset_selection(
+    epsilon: str, items: int, block_size: int
+) -> None:
+    """Of every third item, of ranges, and of weights that rise: the means over all devices."""
+    mechanism = BlockDesign(epsilon, items)
+    weights = np.zeros((4, items))
+    weights[0, ::3] = weights[1, : items // 4] = weights[2, 5:9] = 1
+    weights[3] = np.arange(items) / items
+
+    subsets = SubsetSelection(epsilon, items).sum_laws(weights, np)
+    laws = mechanism.sum_laws(weights, np)
+
+    assert mechanism.block_size == block_size
+    assert laws is not None
+    assert subsets is not None
+    assert laws.mean(axis=1) == pytest.approx(subsets.mean(axis=1), rel=0.05)
+
+
+@pytest.mark.parametrize("epsilon", LARGE_EPSILONS)
+def test_auto_is_within_the_bar_of_the_optimum_at_large_epsilons_too(epsilon: str) -> None:
+    sizes = large_sizes(epsilon)
+    choices = {size: predicted(epsilon, size) for size in sizes}
+
+    assert len(sizes) >= 50
+    assert {size: ratio for size, (_, ratio) in choices.items() if ratio > BAR} == {}
+    assert all(8 * taken.payload_size <= MAX_AUTO_PAYLOAD for taken, _ in choices.values())
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "items", "without"),
+    [("9", 63_460, 1.06), ("10", 100_000, 1.11), ("11", 155_672, 1.2)],
+)
+def test_auto_takes_blocks_where_all_others_err_more(
+    epsilon: str, items: int, without: float
+) -> None:
+    ranked = candidates(True, epsilon, items)
+    others = [candidate for candidate in ranked if candidate.name != "block_design"]
+
+    best = others[0].error ** 2 / optimum(float(epsilon), items)
+
+    assert contenders(ranked)[0].name == "block_design"
+    assert best > without
+
+
+@pytest.mark.parametrize(("epsilon", "items"), [("1", 128), ("1", 8_192), ("4", 64), ("5", 1_468)])
+def test_auto_keeps_what_errs_hardly_more(epsilon: str, items: int) -> None:
+    """A metric whose mechanism changes is another metric: nothing is gained by that here."""
+    taken = contenders(candidates(True, epsilon, items))
+
+    assert "block_design" not in [candidate.name for candidate in taken]
+    assert load(taken[0].name).automatic
