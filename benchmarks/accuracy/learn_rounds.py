@@ -164,7 +164,7 @@ def measured(name: str) -> Iterator[tuple[object, ...]]:
             order = dice.permutation(len(rows))
             mine, own = rows[order], targets[order]
             figures = of_truths(test @ np.array(one_pass(metric, mine, own)), truth)
-            areas.append((figures[2].value, figures[0].value))
+            areas.append([figure.value or 0.0 for figure in (figures[2], figures[0])])
             yield _row(name, epsilon, f"reports, {turn + 1}", figures)
             noise = gaussian(float(epsilon), DELTA)
             figures = of_truths(test @ central_pass(metric, mine, own, noise, dice), truth)
