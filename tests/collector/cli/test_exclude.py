@@ -95,11 +95,22 @@ def test_a_build_was_wrong_for_two_days_and_one_command_repairs_it(console: Cons
     assert tried.stdout.endswith("nothing was changed\n")
     assert json.loads(nothing.stdout) == {"exclusions": []}
     assert f"excluded: key {OWN}, {listed['id']}" in done.stdout
+    assert f"hearsay include {listed['id']} --because WHY puts it back" in done.stdout
+    assert f"of {day(TODAY - 1)} are left out" in done.stdout
     assert (listed["first"], listed["because"], listed["author"]) == (
         day(TODAY - 1), "2.3 counted twice", "ada",
     )  # fmt: skip
     assert f"included again: key {OWN}" in back.stdout
     assert f"{datetime.now(UTC).date()} by bob: it was right" in table
+
+
+def test_an_overlap_says_what_was_left_out_already(console: Console) -> None:
+    console.run(*excluding())
+
+    again = console.run(*excluding("--to", day(TODAY), "--dry-run"))
+
+    assert "600 of 1,200 reports" in again.stdout
+    assert "300 of them by earlier exclusions already" in again.stdout
 
 
 def test_a_key_of_the_environment_has_the_id_that_the_list_shows(console: Console) -> None:
