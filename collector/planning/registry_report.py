@@ -50,6 +50,7 @@ from ..estimation.precision import ALPHA, drawn, half_width, in_words, still_nee
 
 _HELD = 0.1  # share of the devices that hold a key, for the error of the mean of its numbers
 _FRAGILE: Final = 5  # times the least reach of a report; those of bounded noise have below 4
+_LONG: Final = 1 << 53  # from which on a parameter is written in hexadecimal
 _USELESS: Final = 0.25  # half-width as a part of all that the answer can be
 
 
@@ -153,7 +154,9 @@ def pinned(metric: Metric) -> str:
     fixed = metric.domain.parameters
     oracle = metric.mechanism if metric.policy is None else metric.policy.oracle
     own = ", ".join(
-        f"{name} = {value}" for name, value in oracle.parameters.items() if name not in fixed
+        f"{name} = {value if value < _LONG else hex(value)}"
+        for name, value in oracle.parameters.items()
+        if name not in fixed
     )
     return f'mechanism = "{metric.mechanism_name}"' + (
         f" and parameters = {{ {own} }}" if own else ""

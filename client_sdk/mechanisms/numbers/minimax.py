@@ -57,7 +57,6 @@ class Minimax(SymbolReports):
 
     name = "minimax"
     constants = ("inside",)
-    automatic = False
 
     width: int
     distances: int

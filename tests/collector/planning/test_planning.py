@@ -107,6 +107,18 @@ def test_a_mechanism_with_parameters_is_pinned_with_them() -> None:
     assert pinned(metric) == 'mechanism = "pgr" and parameters = { order = 5 }'
 
 
+def test_what_auto_chose_for_a_number_is_the_same_metric_when_it_is_pinned() -> None:
+    """Law: whoever writes down what is in use keeps the digest, however long a parameter is."""
+    chosen = Registry.from_text(file_with(NUMBER, mechanism=f'"{AUTO}"')).metric("m")
+    mechanism, own = pinned(chosen).split(" and parameters = ")
+
+    text = file_with(NUMBER, mechanism=mechanism.partition(" = ")[2], parameters=own)
+
+    assert chosen.mechanism_name == "minimax"
+    assert "distances = 0xff" in own
+    assert Registry.from_text(text).metric("m").digest == chosen.digest
+
+
 def test_numbers_that_never_tell_quantiles_say_so_before_anything_is_collected() -> None:
     """Law: of a mean alone, and of nothing else."""
     texts = {
