@@ -190,14 +190,39 @@ class CategoryDomain(ItemDomain):
         return f"One of {listed(self.labels)}{self._others}. "
 
 
+@dataclass(frozen=True)
 class SetDomain(CategoryDomain):
-    """A value is a set of any number of the items."""
+    """A value is a set of any number of the items.
 
+    About how many it has is no part of what it means: a mechanism may cut larger sets, and then the
+    number that it keeps is a parameter of its own.
+    """
+
+    expected_size: int | None = None
+
+    table_keys = CategoryDomain.table_keys | {"expected_size"}
     types: ClassVar[tuple[str, ...]] = ("set",)
     encodes = frozenset
     several = True
     aggregates: ClassVar[tuple[str, ...]] = ("last",)
     python_type = "Items[{label}]"
+
+    @classmethod
+    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+        """Read the labels, and about how many of them a device has."""
+        domain, expected = super().read(place, entry, problems), entry.get("expected_size")
+        if domain is None or "expected_size" not in entry:
+            return domain
+        if type(expected) is not int or not 1 <= expected <= domain.size:
+            rule = f"must be how many items a device has at most, as a rule: 1 to {domain.size}"
+            problems.add(f"{place}.expected_size", rule)
+            return None
+        return cls(domain.labels, domain.other, expected)
+
+    @property
+    def parameters(self) -> Mapping[str, int]:
+        """The slots of a mechanism that has any, if it is known how many are needed."""
+        return {} if self.expected_size is None else {"pad": self.expected_size}
 
     def encode(self, value: object, metric: str) -> frozenset[int]:
         """Return the indices of a list, tuple, set or frozenset of labels, however often each.

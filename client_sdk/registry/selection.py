@@ -39,6 +39,7 @@ from .longitudinal import Fresh, Longitudinal, Permanent, TwoLayer
 
 AUTO: Final = "auto"
 MAX_AUTO_PAYLOAD: Final = 8 * 8  # bits; 64 fit every frequency oracle that is near the optimum
+MAX_SET_PAYLOAD: Final = 8 * 32  # bits; what is near the optimum needs some for every item of a set
 
 # 1 % of a standard error shows in no interval, but 2 bytes for 8 and one addition for a thousand
 # hashes show in every bill.
@@ -133,10 +134,8 @@ def choose(
     for name in sorted(set(own) - set(known)):
         rule = f"is not a parameter of {requested}; known: {', '.join(known) or 'none'}"
         raise InvalidParameterError(name, own[name], rule)
-    known_numbers = constants or {}
-    return requested, mechanism.with_constants(
-        known_numbers, epsilon, domain_size, **own, **derived
-    )
+    own |= _known(mechanism, derived)
+    return requested, mechanism.with_constants(constants or {}, epsilon, domain_size, **own)
 
 
 def fitting_names(items: Family) -> list[str]:
@@ -199,19 +198,31 @@ def _candidate(
 ) -> Candidate:
     mechanism = load(name)
     try:
-        if fixed:  # nothing is left to fit
-            return Candidate(name, mechanism(epsilon, domain_size, **fixed))
+        if derived := _known(mechanism, fixed):  # nothing is left to fit
+            return Candidate(name, mechanism(epsilon, domain_size, **derived))
         return Candidate(name, mechanism.fit(epsilon, domain_size, payload_bits))
     except InvalidParameterError as refusal:
         return Candidate(name, None, refusal)
+
+
+def payload_limit(items: Family) -> int:
+    """Return the bits of the longest payload that ``auto`` may take for a family."""
+    return MAX_SET_PAYLOAD if items is SetMechanism else MAX_AUTO_PAYLOAD
+
+
+def _known(mechanism: type[Mechanism[Any]], fixed: Mapping[str, int]) -> dict[str, int]:
+    """Return those of *fixed* that *mechanism* has: others are no matter of it."""
+    names_of = mechanism.parameter_names()
+    return {name: number for name, number in fixed.items() if name in names_of}
 
 
 @lru_cache(maxsize=256, typed=True)  # metrics are often alike, and mechanisms never change
 def _best(
     items: Family, epsilon: EpsilonLike, domain_size: int, fixed: tuple[tuple[str, int], ...]
 ) -> tuple[str, Mechanism[Any]]:
-    ranked = candidates(items, epsilon, domain_size, fixed=dict(fixed), automatic=True)
-    for candidate in contenders(ranked):
+    bits = payload_limit(items)
+    ranked = candidates(items, epsilon, domain_size, bits, fixed=dict(fixed), automatic=True)
+    for candidate in contenders(ranked, bits):
         if candidate.mechanism is not None:
             return candidate.name, candidate.mechanism
     refusals = [candidate.refusal for candidate in ranked if candidate.refusal is not None]

@@ -40,6 +40,7 @@ from client_sdk.registry.selection import (
     Candidate,
     candidates,
     contenders,
+    payload_limit,
     policy_candidates,
 )
 
@@ -123,11 +124,13 @@ def _figures(number: float, digits: int = 2) -> str:
     return f"{Decimal(f'{number:.{digits}g}'):,f}"
 
 
-def compare_mechanisms(metric: Metric, payload_bytes: int) -> Iterator[str]:
+def compare_mechanisms(metric: Metric, payload_bytes: int | None = None) -> Iterator[str]:
     """Yield what each mechanism would cost and tell, the most accurate first.
 
-    Args: payload_bytes: the longest payload that may be sent.
+    Args: payload_bytes: the longest payload that may be sent; that of ``auto`` by default.
     """
+    if payload_bytes is None:
+        payload_bytes = payload_limit(metric.family) // 8
     bits, fixed = 8 * payload_bytes, metric.domain.parameters
     if metric.policy is None:
         choices = candidates(metric.family, metric.epsilon, metric.domain.size, bits, fixed)

@@ -19,8 +19,8 @@ from tests.support.node import Node
 MECHANISMS: Final = (
     *("grr", "sue", "oue", "subset_selection", "pgr", "olh", "block_design", "hadamard"),
     *("exponential", "hierarchy", "duchi", "piecewise", "hybrid", "minimax", "one_bit_mean"),
-    "square_wave",
-    *("discrete_laplace", "sampled_item", "padding_sampling", "pckv_ue", "pckv_grr", "pem"),
+    *("square_wave", "discrete_laplace", "sampled_item", "padding_sampling", "privset"),
+    *("pckv_ue", "pckv_grr", "pem"),
 )
 
 

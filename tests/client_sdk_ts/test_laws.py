@@ -171,6 +171,10 @@ BUGS: Final = {
         "duchi",
     ),
     "the window is not skipped": ("core/exact.js", "other + width", "other + 0n", "piecewise"),
+    "a value that meets is not raised": (
+        *("mechanisms/privset.js", "values.push(width + rank / met)"),
+        *("values.push(rank / met)", "privset"),
+    ),
     "a dummy is the last item": (
         "mechanisms/padding_sampling.js",
         "size + slot",

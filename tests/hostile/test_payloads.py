@@ -106,6 +106,13 @@ def _cohort_beyond(mechanism: Any, chance: random.Random) -> bytes:
     return bytes([chance.randrange(mechanism.cohorts, 256)]) + _honest(mechanism, chance)[1:]
 
 
+def _coefficient_beyond(mechanism: Any, chance: random.Random) -> bytes:
+    coefficients = [chance.randrange(mechanism.prime) for _ in range(mechanism.pad + 1)]
+    beyond = chance.randrange(mechanism.prime, 1 << mechanism.bits)
+    coefficients[chance.randrange(len(coefficients))] = beyond
+    return bytes(mechanism.pack(coefficients))
+
+
 def _both_signs(mechanism: Any, chance: random.Random) -> bytes:
     size = mechanism.domain_size
     key = chance.randrange(size)
@@ -211,6 +218,7 @@ _KINDS: Final[dict[str, dict[str, Kind]]] = {
     "pem": {"group_out_of_range": _number("payload_count")},
     "pgr": {"point_out_of_range": _number("payload_count")},
     "piecewise": _NUMBER,
+    "privset": {"coefficient_out_of_range": (_always, _coefficient_beyond)},
     "rappor": {
         "cohort_out_of_range": (lambda m: m.cohorts < 256, _cohort_beyond),
         "bits_beyond_filter": _spare(lambda m: int(m.bits)),

@@ -18,13 +18,14 @@ import { pckv_ue } from "./pckv_ue.js";
 import { pem } from "./pem.js";
 import { pgr } from "./pgr.js";
 import { piecewise } from "./piecewise.js";
+import { privset } from "./privset.js";
 import { sampled_item } from "./sampled_item.js";
 import { square_wave } from "./square_wave.js";
 import { subset_selection } from "./subset_selection.js";
 import { sue } from "./sue.js";
 import type { Mechanism } from "./mechanism.js";
 
-export { block_design, discrete_laplace, duchi, exponential, grr, hadamard, hierarchy, hybrid, minimax, olh, one_bit_mean, oue, padding_sampling, pckv_grr, pckv_ue, pem, pgr, piecewise, sampled_item, square_wave, subset_selection, sue };
+export { block_design, discrete_laplace, duchi, exponential, grr, hadamard, hierarchy, hybrid, minimax, olh, one_bit_mean, oue, padding_sampling, pckv_grr, pckv_ue, pem, pgr, piecewise, privset, sampled_item, square_wave, subset_selection, sue };
 export type { Channel, Encoded, Mechanism, Position } from "./mechanism.js";
 
 export const allMechanisms: readonly Mechanism[] = [
@@ -47,6 +48,7 @@ export const allMechanisms: readonly Mechanism[] = [
   discrete_laplace,
   sampled_item,
   padding_sampling,
+  privset,
   pckv_ue,
   pckv_grr,
   pem,

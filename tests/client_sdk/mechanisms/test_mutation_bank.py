@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from client_sdk.core.randomness import ByteRandomness
+from client_sdk.mechanisms.composite.privset import PrivSet
 from client_sdk.mechanisms.composite.sampled_attribute import SampledAttribute
 from client_sdk.mechanisms.items.block_design import BlockDesign
 from client_sdk.mechanisms.items.grr import GRR
@@ -123,6 +124,11 @@ BANK: Final = (
     ),
     Bug("subset of wrong size", CHANNEL, *of(mutants.WrongSubset, SubsetSelection, "0.5", 5)),
     Bug("a lie that holds the item", CHANNEL, *of(mutants.AnyPlace, BlockDesign, "1", 5)),
+    Bug(
+        "subsets that meet a set twice likelier than others that meet it",
+        PRIVACY,
+        *of(mutants.UncheckedWidth, PrivSet, "1", 2, pad=2, prime=5),
+    ),
     Bug(
         "q = 1/g for a hash that is not ideal",
         CHANNEL,

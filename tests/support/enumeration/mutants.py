@@ -12,6 +12,7 @@ from typing import Any
 
 from client_sdk.core.randomness import ByteRandomness, Randomness
 from client_sdk.mechanisms import Channel, Record, Vector
+from client_sdk.mechanisms.composite.privset import PrivSet
 from client_sdk.mechanisms.composite.sampled_attribute import SampledAttribute
 from client_sdk.mechanisms.items.block_design import BlockDesign
 from client_sdk.mechanisms.items.grr import GRR
@@ -182,6 +183,17 @@ class AnyPlace(BlockDesign):
         place = randomness.uniform(self.block_size if holds else self.prime)
         offset = (value - step * self.inverse(place)) % self.prime
         return ((step - 1) * self.prime + offset).to_bytes(self.payload_size, "big")
+
+
+class UncheckedWidth(PrivSet):
+    """Subsets that meet the set are drawn as if a value met by chance alone."""
+
+    def randomize(self, value: frozenset[int], randomness: Randomness) -> bytes:
+        points = [*self._cut(value, randomness), *self.dummies][: self.pad]
+        values = [randomness.uniform(self.prime) for _ in points]
+        if randomness.bernoulli(self.truth):
+            values[randomness.uniform(self.pad)] = randomness.uniform(self.width)
+        return self.pack(self._through(points, values, randomness.uniform(self.prime)))
 
 
 class IdealHash(OLH):

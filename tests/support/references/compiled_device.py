@@ -233,6 +233,53 @@ def padding_sampling(e: Entry, r: Draws, x: Any) -> bytes:
     return e.number(r.respond(symbol, e.d + e.own["pad"], e.ratio("truth")))
 
 
+def privset(e: Entry, r: Draws, x: Any) -> bytes:
+    """By Lagrange's formula, where the device takes Newton's."""
+    pad, prime, width = e.own["pad"], e.own["prime"], e.own["width"]
+    items, held = sorted(x), len(x)
+    if held > pad:
+        rest = r.uniform(perm(held, pad))
+        for i in range(pad):
+            rest, ahead = divmod(rest, held - i)
+            items[i], items[i + ahead] = items[i + ahead], items[i]
+        items = sorted(items[:pad])
+    items += range(e.d, e.d + pad - len(items))
+    missing = (prime - width) ** pad
+    if r.true(e.ratio("truth")):
+        values = _meeting(r.uniform(prime**pad - missing), pad, prime, width)
+    else:
+        rank = r.uniform(missing)
+        values = [width + rank // (prime - width) ** i % (prime - width) for i in range(pad)][::-1]
+    basis = [_product(items[:i] + items[i + 1 :], prime) for i in range(pad)]
+    whole, leading = _product(items, prime), r.uniform(prime)
+    found = [leading * c for c in whole]
+    for point, y, part in zip(items, values, basis, strict=True):
+        scale = y * pow(sum(c * point**i for i, c in enumerate(part)), prime - 2, prime)
+        found = [a + scale * b for a, b in zip(found, [*part, 0], strict=True)]
+    bits = prime.bit_length()
+    return sum(c % prime << bits * i for i, c in enumerate(found)).to_bytes(e.size, "big")
+
+
+def _product(roots: list[int], prime: int) -> list[int]:
+    """Return the coefficients, lowest first, of the product of x less each root."""
+    found = [1]
+    for root in roots:
+        found = [(a - root * b) % prime for a, b in zip([0, *found], [*found, 0], strict=True)]
+    return found
+
+
+def _meeting(rank: int, pad: int, prime: int, width: int) -> list[int]:
+    """Return the values of *rank*, counted by the place of the first below *width*."""
+    if pad == 0:
+        return []
+    below = width * prime ** (pad - 1)
+    if rank < below:
+        return [rank // prime**i % prime for i in range(pad)][::-1]
+    met = prime ** (pad - 1) - (prime - width) ** (pad - 1)
+    first, rest = divmod(rank - below, met)
+    return [width + first, *_meeting(rest, pad - 1, prime, width)]
+
+
 def sampled_item(e: Entry, r: Draws, x: Any) -> bytes:
     item = r.uniform(e.d)
     return e.number(2 * item + ((item in x) != r.true(e.ratio("flip"))))
@@ -335,9 +382,10 @@ def dbitflip(e: Entry, r: Draws, x: Any) -> bytes:
 MECHANISMS: Mapping[str, Callable[[Entry, Draws, Any], bytes]] = {
     function.__name__: function
     for function in (
+        block_design,
         *(grr, hadamard, hierarchy, oue, sue, olh, loloha, pgr, exponential, duchi, one_bit_mean),
         *(piecewise, hybrid, minimax, discrete_laplace, discrete_gaussian, square_wave),
         *(subset_selection, padding_sampling, sampled_item, pckv_grr, pckv_ue, pem, rappor),
-        *(block_design, cms, hcms, dbitflip),
+        *(block_design, privset, cms, hcms, dbitflip),
     )
 }
