@@ -23,6 +23,7 @@ from collector.workspace.watch.rules import parse
 from tests.collector.web.pages.conftest import BROWSER, ONE_METRIC, Visit, token_of
 from tests.support.crowds.uploads import NOON, READ_TOKEN, bearer
 from tests.support.device.every_type import registry_text
+from tests.support.sites.page import Page
 from tests.support.sites.watch_states import watch_state
 from tests.support.store.memory_storage import MemoryStorage
 
@@ -109,6 +110,14 @@ def test_operations_says_that_exclusions_cannot_be_read(
     excluded.excluded["x"] = b"{}"
 
     assert "The exclusions cannot be read" in operations(browser, OPERATOR)
+
+
+def test_the_page_of_a_metric_tells_what_is_in_no_number_of_it(visit: Visit) -> None:
+    """Law: who asks what was left out gets an answer, also where it is nothing."""
+    said = Page(visit(f"/metric/{ONE_METRIC}").text).text
+
+    assert "Not in these numbers: devices without consent or out of budget" in said
+    assert "what operators took out: nothing." in said
 
 
 @pytest.mark.parametrize("form", ["json", "csv", "rows"])
