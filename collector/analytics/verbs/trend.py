@@ -51,6 +51,7 @@ MOST_LEVELS: Final = 5  # quantiles of one answer
 MOST_WINDOWS: Final = 400  # rows of quantiles take milliseconds each
 MOST_FACTS: Final = 100  # series whose change is told
 _CLOSEST: Final = 1e-9  # ends of an interval, nearer ones are told apart no further
+_DAY: Final = len("2026-11-16")
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
@@ -198,7 +199,9 @@ def _stretch(parts: Sequence[Slice]) -> str:
 
 def _at(change: dict[str, Any]) -> str:
     words = moment(change["changed_at"], change["stretch"])
-    return f"at {words}" if words == change["changed_at"] else f"in {words}"
+    if words != change["changed_at"]:
+        return f"in {words}"
+    return f"on {words}" if len(words) == _DAY else f"at {words}"
 
 
 def _sentence(change: dict[str, Any], part: Slice) -> str:

@@ -314,4 +314,4 @@ def _of_some(text: str, titles: Sequence[str], panels: Sequence[Panel]) -> str:
     )
     if len(titles) == len(panels) or any(text.startswith(f"{title}: ") for title in metrics):
         return text
-    return f"{', '.join(titles)}: {text}"
+    return f"{', '.join(titles)}: {text[:1].lower()}{text[1:]}"

@@ -93,7 +93,7 @@ def test_a_step_is_found_where_it_is() -> None:
     assert (change["changed_at"], change["detected"]) == (day(8), True)
     assert (change["before"], change["after"]) == pytest.approx((0.3, 0.4), abs=1e-3)
     assert change["ci_low"] < 0.1 < change["ci_high"]
-    assert "yes changed at 2026-03-09 from 30.0 to 40.0 % (difference" in found.warnings[0]
+    assert "yes changed on 2026-03-09 from 30.0 to 40.0 % (difference" in found.warnings[0]
 
 
 def test_a_constant_series_has_no_detectable_change() -> None:
