@@ -299,7 +299,7 @@ def test_quantiles_that_cannot_be_followed_are_refused(
 @pytest.mark.parametrize(
     ("every", "length", "words"),
     [
-        ("1d", 1, "at 2026-03-09 from"),
+        ("1d", 1, "on 2026-03-09 from"),
         ("1d", 4, "in the week of 2026-03-09 from"),
         ("7d", 1, "in the week of 2026-03-09 from"),
         ("28d", 1, "in the four weeks from 2026-03-09 from"),
