@@ -84,10 +84,11 @@ def step(name: str, folder: Path, sign: Path) -> None:
 @explained
 def evaluate(name: str, folder: Path, path: Path, label: str) -> None:
     """Print how well the model of METRIC in FOLDER predicts the rows of a test set, CSV."""
-    from ..learning.evaluation import evaluate, lines_of
+    from ..learning.evaluation import evaluate, left_out_of, lines_of
     from ..learning.publishing import CURRENT
 
-    click.echo("\n".join(lines_of(evaluate(_metric(name), folder / CURRENT, path, label))))
+    figures = evaluate(_metric(name), folder / CURRENT, path, label)
+    click.echo("\n".join([*lines_of(figures), *left_out_of(folder / CURRENT)]))
 
 
 def _metric(name: str) -> Metric:

@@ -40,6 +40,7 @@ from client_sdk.registry.metric import Metric
 
 from ..core.errors import QueryError
 from ..estimation.estimate import normal_quantile, sampled_limits
+from .reading import EXCLUDED
 
 ALPHA: Final = 0.05
 LEAST: Final = 30  # rows of each class, below which no interval is one of 95 %
@@ -216,6 +217,20 @@ def _mean(name: str, squares: Any) -> Figure:
 
 def _few(rows: str) -> str:
     return f"not enough rows: {rows}"
+
+
+def left_out_of(source: ModelSource) -> list[str]:
+    """Return what a model says of reports that were left out of it.
+
+    Raises: InvalidParameterError: it cannot be read.
+    """
+    parts = read(source).parts
+    excluded = parts.get(EXCLUDED)
+    notes = excluded.get("notes") if isinstance(excluded, dict) else None
+    said = [f"when it was learned: {note}" for note in notes] if isinstance(notes, list) else []
+    if otherwise := parts.get("steps_otherwise_excluded"):
+        said.append(f"steps that were taken while other exclusions were in force: {otherwise}")
+    return said
 
 
 def lines_of(figures: Sequence[Figure]) -> list[str]:

@@ -181,6 +181,14 @@ def test_rounds_say_what_was_left_out_and_which_steps_were_taken_before(desk: De
     form = json.loads((desk.site / CURRENT).read_text())
     assert (form["reports"], form["excluded"]["reports"]) == (360, 270)
     assert form["steps_otherwise_excluded"] == 1
+    (rows := desk.folder / "test.csv").write_text("age,buys\n" + "60,yes\n20,no\n" * 40)
+    words = ("learn", "rounds", "evaluate", "ranker", desk.site, rows, "--label", "buys")
+    figures = desk.good(*words).stdout.splitlines()
+    assert figures[0].startswith("accuracy: ")
+    assert figures[3:] == [
+        *(f"when it was learned: {note}" for note in form["excluded"]["notes"]),
+        "steps that were taken while other exclusions were in force: 1",
+    ]
 
 
 def test_reports_of_rounds_that_are_all_left_out_are_counted(desk: Desk) -> None:
