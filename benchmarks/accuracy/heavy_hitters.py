@@ -3,7 +3,8 @@
 Crowds are drawn from counts of first names, whose head is flat, and of words, whose head is steep;
 all levels are simulated device by device with the laws of ``randomize``, which a test compares.
 Beside it stands PEM as published: the same groups and prefix lengths, optimized local hashing in
-each, the k most common prefixes kept a level, and the k most common strings of the last group.
+each, the k most common prefixes kept a level, and the k most common strings of the last group; of
+six letters, with the best of several lengths.
 
 Run: ``python -m benchmarks heavy_hitters``; the numbers are seeded, but for the seconds.
 """
@@ -21,8 +22,10 @@ import numpy as np
 
 from benchmarks.lib.page import ROOT, show
 from client_sdk.mechanisms.composite.pem import PEM, column_of, fingerprint, symbols
+from collector.analytics.text.certainty import sorted_out
 from collector.analytics.text.search import Plan, candidates
 from collector.analytics.text.sketches import shares_of, sketches_of
+from collector.estimation.estimate import Estimate
 
 _CHUNK: Final = 1 << 19  # devices drawn at once
 
@@ -90,7 +93,7 @@ ALPHA: Final = 0.05
 LOWER: Final = b"abcdefghijklmnopqrstuvwxyz"
 LETTERS: Final = LOWER.upper() + LOWER
 WORDS: Final = LOWER + b"'-"
-TOP: Final = (16, 64)  # the most common strings that are looked for
+TOP: Final = (16, 32, 64)  # the most common strings that are looked for
 REPEATS: Final = 3  # crowds a setting
 
 
@@ -103,8 +106,10 @@ class Setting(NamedTuple):
     epsilon: str
     own: dict[str, int]  # parameters of the mechanism
     length: int = 15
+    lengths: tuple[tuple[int, ...], ...] = ()  # of prefixes: what PEM is tried with; or as ours
 
 
+SIX: Final = ((2, 3, 5, 7), (3, 5, 7), (4, 7), (3, 4, 5, 6, 7))
 SETTINGS: Final = (
     *(Setting("first_names", LETTERS, 3_000_000, epsilon, {}) for epsilon in ("1", "2", "4")),
     Setting("first_names", LETTERS, 3_000_000, "2", {"step": 1}),
@@ -116,6 +121,11 @@ SETTINGS: Final = (
     Setting("words", WORDS, 3_000_000, "4", {"step": 3}),
     Setting("words", WORDS, 100_000, "2", {}),
     Setting("words", WORDS, 100_000, "4", {}),
+    *(
+        Setting("six letters", LOWER, 657_000, epsilon, {"step": step}, 6, SIX)
+        for epsilon in ("2", "4")
+        for step in (2, 3)
+    ),
 )
 
 
@@ -128,21 +138,40 @@ class Found(NamedTuple):
     found: int
     wrong: int  # of those found, strings that nobody has
     covered: int  # of those found, whose interval holds the truth
-    ours: tuple[int, ...]  # of the TOP most common, those among our TOP
+    likely: int
+    likely_wrong: int
+    likely_covered: int
+    top_sure: tuple[int, ...]  # of the TOP most common, those that are sure
+    top_shown: tuple[int, ...]  # or likely
+    ours: tuple[int, ...]  # those among our TOP by the estimate, however unsure
     theirs: tuple[int, ...]
     seconds: float  # to search
 
 
 def crowd_of(setting: Setting, seed: int) -> Counter[bytes]:
     """Return how many of the devices hold each string."""
-    with (FOLDER / f"{setting.file}.csv").open(encoding="utf-8", newline="") as lines:
-        rows = [(text.encode()[: setting.length], int(count)) for text, count in csv.reader(lines)]
+    rows = six_letters() if setting.lengths else _counted(setting)
     weights = np.array([count for _, count in rows], dtype=float)
     drawn = np.random.default_rng(seed).multinomial(setting.devices, weights / weights.sum())
     crowd: Counter[bytes] = Counter()
     for (text, _), count in zip(rows, drawn.tolist(), strict=True):
         crowd[text] += count
     return crowd
+
+
+def _counted(setting: Setting) -> list[tuple[bytes, float]]:
+    with (FOLDER / f"{setting.file}.csv").open(encoding="utf-8", newline="") as lines:
+        return [(text.encode()[: setting.length], int(count)) for text, count in csv.reader(lines)]
+
+
+def six_letters() -> list[tuple[bytes, float]]:
+    """Return names of six letters or more, cut to six, with shares that fall as a root of the rank.
+
+    Only the last level tells of any: what is hardest to find.
+    """
+    names = _counted(Setting("first_names", LETTERS, 0, "1", {}, 6))
+    whole = dict.fromkeys(text.lower() for text, _ in names if len(text) == 6)
+    return [(text, rank**-0.5) for rank, text in enumerate(whole, start=1)]
 
 
 def measure(setting: Setting, seed: int) -> Found:
@@ -153,10 +182,11 @@ def measure(setting: Setting, seed: int) -> Found:
     plan = Plan(mechanism, setting.alphabet, ALPHA)
     start = perf_counter()
     levels = sketches_of(mechanism, tally, n)
-    texts = candidates(levels, plan)
-    found = dict(zip(texts, shares_of(levels, texts, plan.z), strict=True))
+    search = candidates(levels, plan)
+    sure, likely = sorted_out(levels, plan, search)
     seconds = perf_counter() - start
-    sure = {text: one for text, one in found.items() if one.ci_low > 0}
+    shares = shares_of(levels, search.texts, plan.z)
+    found = dict(zip(search.texts, shares, strict=True))
     ranked = sorted(found, key=lambda text: -found[text].value)
     true = [text for text, _ in crowd.most_common()]
     common = [text for text in true if crowd[text] / n >= plan.detectable(n)]
@@ -166,36 +196,49 @@ def measure(setting: Setting, seed: int) -> Found:
         sum(text in sure for text in common),
         len(sure),
         sum(not crowd[text] for text in sure),
-        sum(one.ci_low <= crowd[text] / n <= one.ci_high for text, one in sure.items()),
+        _holding(sure, crowd, n),
+        len(likely),
+        sum(not crowd[text] for text in likely),
+        _holding(likely, crowd, n),
+        tuple(len(set(true[:k]) & set(sure)) for k in TOP),
+        tuple(len(set(true[:k]) & set(sure | likely)) for k in TOP),
         tuple(len(set(true[:k]) & set(ranked[:k])) for k in TOP),
         tuple(
-            len(set(true[:k]) & set(published(mechanism, setting.alphabet, crowd, k, seed)))
+            max(
+                len(set(true[:k]) & set(published(setting, lengths, crowd, k, seed)))
+                for lengths in setting.lengths or (mechanism.lengths,)
+            )
             for k in TOP
         ),
         seconds,
     )
 
 
+def _holding(shares: dict[bytes, Estimate], crowd: Counter[bytes], n: int) -> int:
+    """Return how many intervals hold the truth."""
+    return sum(one.ci_low <= crowd[text] / n <= one.ci_high for text, one in shares.items())
+
+
 def published(
-    mechanism: PEM, alphabet: bytes, crowd: Counter[bytes], k: int, seed: int
+    setting: Setting, lengths: Sequence[int], crowd: Counter[bytes], k: int, seed: int
 ) -> list[bytes]:
     """Return the k strings that PEM as published finds, its supports drawn as binomials.
 
     A string that ended is marked by a byte 0, and stays as it is.
     """
     dice = np.random.default_rng([seed, k])
-    odds = exp(float(mechanism.epsilon))
+    odds = exp(float(setting.epsilon))
     buckets = max(2, round(odds) + 1)
     p, q = odds / (odds + buckets - 1), 1 / buckets
     texts, left = [text + b"\0" for text in crowd], np.array(list(crowd.values()))
     kept = [b""]
-    for level, length in enumerate(mechanism.lengths):
-        group = dice.binomial(left, 1 / (mechanism.levels - level))
+    for level, length in enumerate(lengths):
+        group = dice.binomial(left, 1 / (len(lengths) - level))
         left = left - group
         holders: Counter[bytes] = Counter()
         for text, count in zip(texts, group.tolist(), strict=True):
             holders[text[:length]] += count
-        tried = [text for prefix in kept for text in _extensions(prefix, length, alphabet)]
+        tried = [text for prefix in kept for text in _extensions(prefix, length, setting.alphabet)]
         held = np.array([holders[text] for text in tried])
         seen = dice.binomial(held, p) + dice.binomial(int(group.sum()) - held, q)
         kept = [tried[i] for i in np.argsort(-seen, kind="stable")[:k].tolist()]
@@ -235,6 +278,11 @@ def row_of(setting: Setting, ones: list[Found]) -> tuple[str, ...]:
         f"{total('found')}",
         f"{total('wrong')}",
         f"{total('covered')}",
+        f"{total('likely')}",
+        f"{total('likely_wrong')}",
+        f"{total('likely_covered')}",
+        hits("top_sure"),
+        hits("top_shown"),
         hits("ours"),
         hits("theirs"),
         f"{total('seconds') / len(ones):.1f}",
@@ -243,8 +291,9 @@ def row_of(setting: Setting, ones: list[Found]) -> tuple[str, ...]:
 
 def main() -> None:
     """Print the table, line by line."""
-    heads = ("crowd", "detectable share", "at least that common, and found", "found",
-             "of these held by nobody", "intervals that hold", "ours among the top",
+    heads = ("crowd", "detectable share", "at least that common, and found", "sure",
+             "held by nobody", "intervals that hold", "likely", "held by nobody",
+             "intervals that hold", "sure of the top", "sure or likely", "ours by estimate",
              "PEM as published", "seconds")  # fmt: skip
     crowds = ((one, [measure(one, seed) for seed in range(REPEATS)]) for one in SETTINGS)
     show(heads, (row_of(*crowd) for crowd in crowds))

@@ -26,6 +26,7 @@ UPPER_END: Final = "at the upper end"
 TOO_FEW: Final = "not enough reports"  # how reasons begin where that is why there is no number
 RAW: Final = "raw"  # unbiased, as debiased
 _DATE: Final = len("2026-11-16")  # the label of a day, and of what begins on it
+SURE, LIKELY = "sure", "likely"  # to be there at all; by the interval, or but for one in ten
 LEAST_P: Final = 0.001  # noise is not known well enough for less
 GOOD, FAIR, POOR, INSUFFICIENT = "good", "fair", "poor", "insufficient"
 GOOD_RELATIVE_ERROR: Final = 0.05  # half-width over value
@@ -58,6 +59,7 @@ class Row:
     influence: float | None = None  # how far 1 % of fake devices could move it, in ``unit``
     p_value: float | None = None  # of a difference: were there none
     fakes_to_flip: int | None = None  # fake devices that could reverse a difference
+    certainty: str | None = None  # SURE or LIKELY, of what was found without a list
     note: str | None = None  # what a reader must know beside the number
     reason: str | None = None
 

@@ -48,6 +48,7 @@ COLUMNS: Final = (
     "influence",
     "p_value",
     "fakes_to_flip",
+    "certainty",
     "note",
     "reason",
 )

@@ -7,6 +7,9 @@ no say in which strings were looked up there (but for which common ones were fir
 earlier levels), so intervals that hold for all of them at once (Bonferroni) hold for whatever is
 picked from them.  ``Plan`` says how a search goes about it, and from which share on it finds them.
 
+How many are looked up at a level is decided by earlier ones, too, so each level has its part of
+alpha, divided by as many as were looked up in fact.  ``certainty`` has what is said of the others.
+
 Source: Wang, Li, Jha, IEEE TDSC 2021 (PEM).  Cuts, tests and the use of later levels are derived
     here; theirs keeps a fixed number of prefixes and takes the counts of the last level.
 """
@@ -54,8 +57,16 @@ class Plan:
 
     @property
     def z(self) -> float:
-        """Standard errors of an interval that holds for all strings looked up at once."""
-        return _quantile(self.alpha / 2 / self.mechanism.levels / self.tests)
+        """Standard errors of an interval that holds for all strings looked up at once, at most."""
+        return self.z_of(self.tests)
+
+    def z_of(self, looked_up: int) -> float:
+        """Return those of which an interval holds for all that were *looked_up* at its level."""
+        return _quantile(self.tail_of(looked_up))
+
+    def tail_of(self, looked_up: int) -> float:
+        """Return the chance that an interval may miss to one side."""
+        return self.alpha / 2 / self.mechanism.levels / max(looked_up, 1)
 
     def cut(self, error: float, tried: int) -> float:
         """Return the least share of a prefix that is kept, estimated with a standard *error*.
@@ -117,6 +128,13 @@ class _Candidates(NamedTuple):
     fingerprints: Any
 
 
+class Search(NamedTuple):
+    """What a search comes to."""
+
+    texts: list[bytes]  # candidates: all strings that may be common
+    looked_up: tuple[int, ...]  # strings, by the first level that tells of the whole of them
+
+
 class _Tails(NamedTuple):
     """All strings of *length* symbols: the last END if *whole*, others of the alphabet."""
 
@@ -126,14 +144,16 @@ class _Tails(NamedTuple):
     whole: bool
 
 
-def candidates(levels: Sequence[Sketch], plan: Plan) -> list[bytes]:
+def candidates(levels: Sequence[Sketch], plan: Plan) -> Search:
     """Return the strings that may be common, among them all that are."""
+    looked_up = [0] * len(levels)
     rows, n = plan.mechanism.rows, sum(level.n for level in levels)
     prefixes = _Prefixes(np.zeros((1, 0), dtype=np.uint8), np.zeros((rows, 1), dtype=np.int64))
     ended = _Candidates([], np.zeros((rows, 0), dtype=np.int64))
     for sketch, end in zip(levels, plan.mechanism.lengths, strict=True):
         length = prefixes.table.shape[1]
         for more in range(end - length):
+            looked_up[sketch.level] += len(prefixes.table) * len(plan.alphabet) ** more
             fresh = _likely(levels[sketch.level :], prefixes, _tails(plan, more, whole=True), n)
             fingerprints = np.concatenate([ended.fingerprints, fresh.fingerprints], axis=1)
             ended = _Candidates(ended.texts + fresh.texts, fingerprints)
@@ -153,7 +173,7 @@ def candidates(levels: Sequence[Sketch], plan: Plan) -> list[bytes]:
         prefixes = _Prefixes(read.table[best], read.fingerprints[:, best])
         if not len(best):
             break
-    return ended.texts
+    return Search(ended.texts, tuple(looked_up))
 
 
 def _tails(plan: Plan, more: int, whole: bool) -> _Tails:

@@ -263,6 +263,22 @@ def prefixes(mechanism: TextMechanism, texts: Sequence[bytes]) -> Iterator[Any]:
 
 def shares_of(levels: Sequence[Sketch], texts: Sequence[bytes], z: float) -> list[Estimate]:
     """Return the share of each of *texts*, all different, with its interval of ±*z* errors."""
+    return measured(levels, texts, [z] * len(levels)).estimates
+
+
+class Measured(NamedTuple):
+    """The shares of strings."""
+
+    estimates: list[Estimate]
+    reports: Any  # that each is from, float, shape (k,)
+    rests: list[Sketch]  # what was read, by level
+
+
+def measured(levels: Sequence[Sketch], texts: Sequence[bytes], z: Sequence[float]) -> Measured:
+    """Return the share of each of *texts*, all different, and from what it was read.
+
+    Args: z: the standard errors of intervals, by the first level that tells of a string.
+    """
     mechanism, n = levels[0].mechanism, sum(level.n for level in levels)
     firsts = np.array([mechanism.first_level(len(text)) for text in texts], dtype=np.int64)
     totals, used, rests = np.zeros(len(texts)), np.zeros(len(texts)), []
@@ -278,12 +294,13 @@ def shares_of(levels: Sequence[Sketch], texts: Sequence[bytes], z: float) -> lis
         law, places = law_of(rests[first:], n), np.flatnonzero(firsts == first)
         part = np.maximum(used[places], 1.0) / law.reports
         values = totals[places] / np.maximum(used[places], 1.0)
-        columns = (values, np.sqrt(law.variance(values, part)), *law.limits(values, z, part))
+        limits = law.limits(values, z[first], part)
+        columns = (values, np.sqrt(law.variance(values, part)), *limits)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         estimates |= {
             place: Estimate(*row) for place, row in zip(places.tolist(), rows, strict=True)
         }
-    return [estimates[place] for place in range(len(texts))]
+    return Measured([estimates[place] for place in range(len(texts))], used, rests)
 
 
 def cleared(level: Sketch, fingerprints: Any, n: int) -> tuple[Any, Any, Sketch]:

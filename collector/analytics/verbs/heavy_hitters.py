@@ -11,8 +11,9 @@ from client_sdk.mechanisms import TextMechanism
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
-from ...estimation.estimate import Estimate, normal_quantile
-from ..rows import Findings, Row
+from ...estimation.estimate import normal_quantile
+from ..rows import LIKELY, SURE, Findings, Row, altered
+from ..text.certainty import FALSE, Shares, sorted_out
 from ..text.search import Plan, candidates
 from ..text.sketches import Sketch, shares_of, sketches_of
 from ..verb import Slice, Verb, VerbQuery, named, refused_rows, rows_of
@@ -21,6 +22,7 @@ PRINTABLE: Final = "".join(map(chr, range(32, 127)))
 USELESS: Final = 0.5  # share; where only strings more common than that would be found, none is told
 CUT: Final = "longer strings that begin so are counted here: strings are cut to {} bytes"
 UNSURE: Final = "not distinguishable from zero"
+NOT_SURE: Final = f"likely, not sure: {FALSE * 100:.0f} % of such strings are expected to be noise"
 
 Share = Annotated[float, Meta(gt=0, lt=1)]
 Text = Annotated[str, Meta(max_length=128)]
@@ -29,11 +31,12 @@ Text = Annotated[str, Meta(max_length=128)]
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
     """How common, how many, of which characters; or the shares of ``candidates``, without a search.
 
-    Without ``threshold`` all strings are wanted that are common for sure.
+    Without ``threshold`` all strings are wanted that somebody holds for sure, or ``likely``.
     """
 
     threshold: Share | None = None
     k: Annotated[int, Meta(ge=1, le=100_000)] = 100
+    likely: bool = True
     candidates: Annotated[list[Text], Meta(max_length=100_000)] = field(default_factory=list)
     alphabet: Annotated[str, Meta(min_length=1, max_length=128)] = PRINTABLE
 
@@ -41,9 +44,11 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with a row a string, the most common first.
 
-    Found strings have a share above 0 for sure, and at least the threshold by their estimate.  The
-    intervals hold at once, with 1 - alpha, for all strings that were looked up, shown or not.  A
-    slice of too few reports to find the threshold is refused, with the reports that are needed.
+    Found strings have at least the threshold by their estimate.  The intervals hold at once, with
+    1 - alpha, for all strings that were looked up, shown or not; what has one above 0 is sure.
+    Others are likely: of all such strings a tenth is expected to be noise.  Those that are sure
+    come first where more are found than k.  A slice of too few reports to find the threshold is
+    refused, with the reports that are needed.
 
     Raises: QueryError: ``options.candidates``.
     """
@@ -80,17 +85,22 @@ def _answered(part: Slice, query: VerbQuery, alpha: float) -> tuple[list[Row], d
             part, [{}], query.alpha, reason=_shortage(plan, part.n, threshold)
         ), fact
     levels = sketches_of(mechanism, part.tally, part.n)
-    texts = candidates(levels, plan)
-    common = _common(dict(zip(texts, shares_of(levels, texts, plan.z), strict=True)), options)
-    fact["strings_looked_up"] = plan.tests * mechanism.levels
-    return _rows(part, dict(common[: options.k]), query.alpha), fact
+    search = candidates(levels, plan)
+    sure, others = sorted_out(levels, plan, search)
+    shown = _most_common(sure, options.threshold, options.k)
+    more = _most_common(others, options.threshold, options.k - len(shown) if options.likely else 0)
+    fact["strings_looked_up"] = sum(search.looked_up)
+    fact |= {SURE: len(shown), LIKELY: len(more), "false_among_likely": FALSE}
+    both = _most_common(shown | more, None, options.k)
+    marks = {text: SURE if text in shown else LIKELY for text in both}
+    rows = zip(marks.values(), _rows(part, both, query.alpha, marks), strict=True)
+    return [altered(row, certainty=mark) for mark, row in rows], fact
 
 
-def _common(estimates: dict[bytes, Estimate], options: Options) -> list[tuple[bytes, Estimate]]:
-    """Return the strings that are common for sure, the most common first."""
-    least = options.threshold or 0.0
-    sure = [each for each in estimates.items() if each[1].ci_low > 0 and each[1].value >= least]
-    return sorted(sure, key=lambda each: (-each[1].value, each[0]))
+def _most_common(estimates: Shares, least: float | None, k: int) -> Shares:
+    """Return the first *k* of those with at least a share, the most common first."""
+    common = [each for each in estimates.items() if each[1].value >= (least or 0.0)]
+    return dict(sorted(common, key=lambda each: (-each[1].value, each[0]))[:k])
 
 
 def _of_candidates(
@@ -105,13 +115,13 @@ def _of_candidates(
     held = [text for text in texts if isinstance(text, bytes)]
     estimates = dict(zip(held, shares_of(levels, held, z), strict=True))
     ranked = sorted(estimates, key=lambda text: (-estimates[text].value, text))[: query.options.k]
-    return _rows(part, {text: estimates[text] for text in ranked}, query.alpha)
+    return _rows(part, {text: estimates[text] for text in ranked}, query.alpha, {})
 
 
-def _rows(part: Slice, estimates: dict[bytes, Estimate], alpha: float) -> list[Row]:
+def _rows(part: Slice, estimates: Shares, alpha: float, marks: dict[bytes, str]) -> list[Row]:
     rows: list[Row] = []
     for text, estimate in estimates.items():
-        notes = [UNSURE] if estimate.ci_low <= 0 else []
+        notes = [NOT_SURE if text in marks else UNSURE] if estimate.ci_low <= 0 else []
         if len(text) > part.metric.mechanism.domain_size - 4:  # a character has up to 4 bytes
             notes.append(CUT.format(part.metric.mechanism.domain_size))
         names = named([text.decode("utf-8", "replace")])

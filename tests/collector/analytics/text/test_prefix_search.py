@@ -23,7 +23,7 @@ N: Final = 300_000  # devices
 def found_in(mechanism: PEM, tally: np.ndarray, n: int, plan: Plan) -> dict[bytes, Estimate]:
     """Return the strings that are common for sure, with their shares."""
     levels = sketches_of(mechanism, tally, n)
-    texts = candidates(levels, plan)
+    texts = candidates(levels, plan).texts
     shares = dict(zip(texts, shares_of(levels, texts, plan.z), strict=True))
     return {text: share for text, share in shares.items() if share.ci_low > 0}
 

@@ -46,6 +46,45 @@ def test_common_strings_are_found_the_most_common_first_with_their_shares() -> N
     assert all(row.simultaneous and row.unit == "share" for row in rows)
 
 
+RARER: Final = {text: 880 for text in ("tortoise", "elephant", "squirrel", "antelope", "reindeer")}
+BOTH: Final = crowd(HELD | RARER)
+
+
+def test_strings_that_are_likely_stand_beside_those_that_are_sure_and_say_so() -> None:
+    """A mark, a note, and an interval that reaches 0; the facts count both."""
+    found = ask("heavy_hitters", [BOTH], options=LETTERS)
+
+    marks = {row.item: row.certainty for row in found.rows}
+    assert {marks[text] for text in ("crash", "hang", "overheat", "")} == {"sure"}
+    rows = [row for row in found.rows if row.certainty == "likely"]
+    assert rows
+    assert {row.item for row in rows} <= set(RARER)
+    assert all("likely, not sure: 10 %" in (row.note or "") for row in rows)
+    assert all((row.ci_low or 0) <= 0 and holds(row, 880 / BOTH.n) for row in rows)
+    (fact,) = found.facts["slices"]
+    assert fact["likely"] == len(rows)
+    assert fact["sure"] == len(found.rows) - len(rows)
+    assert fact["false_among_likely"] == 0.1
+
+
+def test_likely_strings_can_be_left_out_and_never_displace_sure_ones() -> None:
+    """As many as k are shown, those that are sure first."""
+    every = ask("heavy_hitters", [BOTH], options=LETTERS).rows
+    sure = [row.item for row in every if row.certainty == "sure"]
+
+    without = ask("heavy_hitters", [BOTH], options={**LETTERS, "likely": False}).rows
+    few = ask("heavy_hitters", [BOTH], options={**LETTERS, "k": len(sure)}).rows
+
+    assert [row.item for row in without] == [row.item for row in few] == sure
+
+
+def test_named_candidates_bear_no_mark() -> None:
+    """They were not found, so their intervals say all that is known."""
+    rows = ask("heavy_hitters", [CROWD], options={"candidates": ["crash", "nobody"]}).rows
+
+    assert [row.certainty for row in rows] == [None, None]
+
+
 @pytest.mark.parametrize(("options", "items"), [({"k": 2}, 2), ({"threshold": 0.2}, 2)])
 def test_k_and_threshold_say_how_many_are_shown(options: dict[str, Any], items: int) -> None:
     """The first k, or those of at least a share."""
