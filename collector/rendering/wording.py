@@ -15,22 +15,26 @@ from client_sdk.core.epoch import DAY, LENGTHS
 from ..analytics.rows import AGAINST, ITEM, REST, TIME, Row, altered
 
 _ANSWERS: Final = MappingProxyType({"true": "yes", "false": "no"})
+_QUANTILES: Final = MappingProxyType({"p50": "median"})
 _OTHERS: Final = "the others"
 _BETWEEN: Final = "/"  # of the first days of the first and the last epoch of a stretch
 
 
-def worded(rows: Sequence[Row], is_boolean: bool = False, every: str = "") -> list[Row]:
+def worded(
+    rows: Sequence[Row], is_boolean: bool = False, every: str = "", verb: str = ""
+) -> list[Row]:
     """Return *rows* with dimensions as people call them.
 
     Args: is_boolean: the items are those of a yes or no.
           every: how long the epochs are, whose first days the labels of time name.
+          verb: that was asked; the items of quantiles are their names.
     """
     values = {value for row in rows for value in row.dimensions.values()}
     # Against another epoch each is a stretch; on an axis of time they stay dates.
     ends = [(row.dimensions[TIME], row.dimensions[AGAINST]) for row in rows if _held(row)]
     is_stretch = _length(every) > 1 and any(all(map(days_of_label, pair)) for pair in ends)
     names = days_in_words(values, every, alone=is_stretch)
-    items = _ANSWERS if is_boolean else {}
+    items = _ANSWERS if is_boolean else _QUANTILES if verb == "quantile" else {}
     if not names and not items and REST not in values:
         return list(rows)
 

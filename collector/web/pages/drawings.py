@@ -109,7 +109,9 @@ def drawing_of(
     key = None if whole is None else sha256(whole).digest()
     drawing: Drawing | None = drawings.get(key)
     if drawing is None:
-        words = partial(worded, is_boolean=subject.is_boolean, every=subject.every)
+        words = partial(
+            worded, is_boolean=subject.is_boolean, every=subject.every, verb=subject.verb
+        )
         table = table_of(words(rows), subject.title, most=MOST_ROWS, facts=facts)
         charts = _charts(subject, rows, facts, marks, before, words)
         drawing = Drawing(tuple(charts), Markup(table))  # noqa: S704  # it escapes

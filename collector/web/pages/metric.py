@@ -201,7 +201,10 @@ def _of_numbers(metric: Metric, choices: Choices) -> Iterator[PanelRequest]:
         levels = {"levels": [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99]}
         query = choices.query(metric, "quantile", levels)
         yield PanelRequest(
-            "quantiles", "Quantiles", query, "p50 is the median: half of the devices are below it."
+            "quantiles",
+            "Quantiles",
+            query,
+            "Half of the devices are below the median, nine in ten below p90.",
         )
 
 

@@ -81,3 +81,10 @@ def test_a_boolean_says_yes_and_a_list_that_has_true_in_it_does_not() -> None:
     assert worded(rows, is_boolean=True)[0].dimensions == {"item": "yes", AGAINST: "the others"}
     assert worded(rows)[0].dimensions == {"item": "true", AGAINST: "the others"}
     assert rows[0].dimensions == {"item": "true", AGAINST: REST}
+
+
+def test_the_middle_quantile_is_the_median_and_an_item_of_that_name_stays() -> None:
+    rows = [empty_row({"item": name}, 3, 0.05, "ms", "too few") for name in ("p50", "p95")]
+
+    assert [row.item for row in worded(rows, verb="quantile")] == ["median", "p95"]
+    assert [row.item for row in worded(rows, verb="top_k")] == ["p50", "p95"]
