@@ -136,4 +136,4 @@ def in_words(finding: Finding) -> str:
 def words_of(value: float, low: float, high: float, p_value: float) -> str:
     """Return Cramér's V with the ends of its interval, and p."""
     chance = f"below {_LEAST_P:g}" if p_value < _LEAST_P else f"{p_value:.2g}"
-    return f"Cramér's V {value:.2f} ({low:.2f} to {high:.2f}), p {chance}"
+    return f"{value:.2f} ({low:.2f} to {high:.2f}), where 1 is fully (Cramér's V); p {chance}"

@@ -277,7 +277,8 @@ def summary(model: Model) -> Iterator[str]:
     for entry in entries:
         yield f"{entry['name']} and the label: {_strength_in_words(entry['association'])}"
     if len(entries) > 1:
-        yield f"p counts all {len(entries)} attributes (Holm), and the intervals hold at once"
+        counts = f"counts all {len(entries)} attributes (Holm), and the intervals hold at once"
+        yield f"p, the chance of as much by noise, {counts}"
     sure = [value for entry in entries for value in _sure_values(entry)]
     values = counted(sum(len(entry["values"]) for entry in entries), "value")
     whole = f"{len(sure)} of {values}{': ' if sure else ''}{'; '.join(sure)}"

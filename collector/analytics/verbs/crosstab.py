@@ -153,9 +153,9 @@ def _said(parts: Sequence[Slice], strengths: Sequence[Finding]) -> Iterator[str]
         return
     for part, each in zip(parts, strengths, strict=True):
         place = ", ".join(part.dimensions.values())
-        yield f"association{f' of {place}' if place else ''}: {in_words(each)}"
+        yield f"how far both answers go together{f', {place}' if place else ''}: {in_words(each)}"
     if len(strengths) > 1:
-        yield f"p counts all {len(strengths)} tables (Holm)"
+        yield f"p, the chance of as much by noise, counts all {len(strengths)} tables (Holm)"
 
 
 def _table(part: Slice, domain: PairDomain, level: float, query: VerbQuery) -> list[Row]:

@@ -215,10 +215,11 @@ def test_the_summary_tells_each_association_with_its_interval_and_counts_all(lea
     assert 0 < plan["low"] < 0.45 < plan["high"]
     assert age["low"] == 0
     assert plan["p_value"] < 1e-4 < age["p_value"]
-    ends = f"({plan['low']:.2f} to {plan['high']:.2f}), p below 0.0001"
-    assert lines[1] == f"plan and the label: Cramér's V {plan['cramers_v']:.2f} {ends}"
-    assert lines[2].startswith("age and the label: Cramér's V ")
-    assert lines[3] == "p counts all 2 attributes (Holm), and the intervals hold at once"
+    ends = f"({plan['low']:.2f} to {plan['high']:.2f}), where 1 is fully (Cramér's V)"
+    assert lines[1] == f"plan and the label: {plan['cramers_v']:.2f} {ends}; p below 0.0001"
+    assert lines[2].startswith("age and the label: 0.")
+    at_once = "counts all 2 attributes (Holm), and the intervals hold at once"
+    assert lines[3] == f"p, the chance of as much by noise, {at_once}"
     assert lines[4].startswith("surely more or less likely with ")
     assert "of 6 values: plan: free" in lines[4]
     assert len(lines) == 6

@@ -135,10 +135,12 @@ def test_p_counts_the_tables_of_all_attributes() -> None:
     (least, most) = sorted(facts, key=lambda fact: float(fact["p_value_alone"]))
     assert least["p_value"] == min(2 * least["p_value_alone"], 1)
     assert most["p_value"] == max(most["p_value_alone"], least["p_value"])
-    assert findings.warnings[1].startswith("association of plan: Cramér's V 0.")
-    assert findings.warnings[2].startswith("association of age: Cramér's V 0.")
-    assert findings.warnings[2].endswith(", p below 0.0001")
-    assert findings.warnings[3:] == ("p counts all 2 tables (Holm)",)
+    assert findings.warnings[1].startswith("how far both answers go together, plan: 0.")
+    assert findings.warnings[2].startswith("how far both answers go together, age: 0.")
+    assert findings.warnings[2].endswith("(Cramér's V); p below 0.0001")
+    assert findings.warnings[3:] == (
+        "p, the chance of as much by noise, counts all 2 tables (Holm)",
+    )
 
 
 def test_intervals_of_v_hold_at_once_where_all_are_to() -> None:
@@ -161,7 +163,9 @@ def test_an_attribute_of_one_value_says_that_there_are_not_enough_reports() -> N
     findings = ask("crosstab", [Slice(metric, {}, n, tally, (0,))])
 
     assert [fact["cramers_v"] for fact in findings.facts["association"]] == [None, None]
-    assert findings.warnings[1].startswith("association of plan: not enough reports: fewer than")
+    assert findings.warnings[1].startswith(
+        "how far both answers go together, plan: not enough reports: "
+    )
 
 
 def test_many_associations_are_facts_and_no_words() -> None:
