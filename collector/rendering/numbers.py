@@ -19,6 +19,7 @@ _KNOWN: Final = 9  # digits after the first at most, however small the interval 
 _GREATEST: Final = 1e300  # beyond, and of what is not finite, nothing is drawn
 _SIGN: Final = 3  # more digits than an interval deserves, where the sign hangs on them
 _MORE: Final = 2  # digits by which a number may differ from what its interval deserves, for a chart
+_WHOLE: Final = 2.0  # the least half-width of which no decimals are shown
 _UNIT: Final = 16  # letters
 _DUST: Final = 1e-9  # of a digit: 0.30000000000000004 is 0.3
 _PLAIN: Final = (1e-6, 1e12)  # numbers beyond are written with a power of ten
@@ -271,6 +272,8 @@ def _precision(numbers: Numbers, factor: float) -> float:
     _SIGN digits: what the interval says of the sign is not rounded away.
     """
     half = numbers.half_width
+    if factor == 1 and 0 < half < _WHOLE and all(each == round(each) for each in numbers):
+        half = _WHOLE  # of a grid of whole numbers, of which decimals would tell nothing
     if numbers.low <= 0 <= numbers.high:
         return half
     tried = (half / 10**more for more in range(_SIGN + 1))

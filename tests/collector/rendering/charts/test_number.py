@@ -120,6 +120,15 @@ def test_an_interval_whose_arms_differ_is_written_by_its_ends() -> None:
     assert reading(skewed) == "1.2 % (0.4 to 2.9)"
 
 
+def test_whole_numbers_with_whole_ends_have_no_decimals() -> None:
+    """A quantile of a count is one of its values; of a mean the ends are not whole, too."""
+    quantile = Row({}, 3.0, 2.0, 4.0, 0.5, 900, 0.05, "good", "pages")
+
+    assert reading(quantile) == "3 pages ± 1"
+    assert reading(replace(quantile, value=1.0, ci_low=1.0, ci_high=2.0)) == "1 page (1 to 2)"
+    assert reading(replace(quantile, ci_low=2.4, ci_high=3.6)) == "3.0 pages ± 0.6"
+
+
 def test_an_interval_that_leaves_out_zero_is_not_written_as_one_around_it() -> None:
     """Law: "more than noise" never stands beside a ± that reaches 0.  A ± of 54 would."""
     sure = replace(row("a", 0.44, 0.475), ci_low=0.03, ci_high=0.98)
