@@ -238,8 +238,8 @@ class PrivSet(SetMechanism):
 
     @property
     def fold_steps(self) -> int:
-        """Every item is looked at."""
-        return self.domain_size
+        """Every item has a value, which is worked out in ℓ steps."""
+        return self.domain_size * self.pad
 
     def tally(self, payloads: bytes, np: Numpy) -> Array:
         """Work out the values of all items: of few reports at once, or item by item of many."""

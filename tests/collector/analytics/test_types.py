@@ -18,6 +18,7 @@ from tests.support.enumeration.populations import metric_of, reported
 ALPHA: Final = 1e-6  # at this level every interval holds
 WAVE: Final = {**NUMBER, "mechanism": '"square_wave"'}
 PADDED: Final = {**SET, "mechanism": '"padding_sampling"', "parameters": "{ pad = 2 }"}
+PRIVSET: Final = {**SET, "mechanism": '"privset"', "expected_size": "2"}
 SETS: Final[Counter[object]] = Counter({("a", "b"): 600, ("b",): 300, (): 100})
 MINUTES: Final[Counter[object]] = Counter(i % 15 / 2 for i in range(6_000))  # 0 to 7
 QUANTILES: Final = ["p10", "p25", "p50", "p75", "p90"]
@@ -48,8 +49,13 @@ def test_the_true_answer_counts_items_and_is_in_the_unit_of_the_domain() -> None
 
 @pytest.mark.parametrize(
     ("fields", "people", "unit", "widest"),
-    [(SET, SETS, "share", 0.6), (PADDED, SETS, "share", 0.6), (WAVE, MINUTES, "minutes", 10.5)],
-    ids=["set", "padded", "wave"],
+    [
+        (SET, SETS, "share", 0.6),
+        (PADDED, SETS, "share", 0.6),
+        (PRIVSET, SETS, "share", 0.6),
+        (WAVE, MINUTES, "minutes", 10.5),
+    ],
+    ids=["set", "padded", "privset", "wave"],
 )
 def test_an_answer_has_its_rows_and_intervals_that_hold_the_truth(
     fields: dict[str, str], people: Counter[object], unit: str, widest: float
