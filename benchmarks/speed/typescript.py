@@ -222,6 +222,7 @@ def _value(name: str, size: int) -> Any:
     by_name = {
         "sampled_item": frozenset({1, 3}),
         "padding_sampling": frozenset({1, 3}),
+        "privset": frozenset({1, 3}),
         "pckv_ue": {2: Fraction(1, 3)},
         "pckv_grr": {2: Fraction(1, 3)},
         "pem": b"dark mode",

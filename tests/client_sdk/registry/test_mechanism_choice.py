@@ -16,7 +16,14 @@ from client_sdk.mechanisms import (
     names,
 )
 from client_sdk.registry import Registry
-from client_sdk.registry.selection import AUTO, SAME_ERROR, candidates, choose, choose_policy
+from client_sdk.registry.selection import (
+    AUTO,
+    SAME_ERROR,
+    SPARE_ERROR,
+    candidates,
+    choose,
+    choose_policy,
+)
 from tests.support.device.registries import BOOLEAN, NUMBER, file_with
 
 
@@ -42,7 +49,9 @@ def test_auto_takes_an_error_as_good_as_the_smallest_within_64_bits(
 
     able = [m for m in _able(epsilon, size) if m.payload_size <= 8]
     assert chosen.payload_size <= 8
-    assert chosen.predict(1) <= SAME_ERROR * min(m.predict(1) for m in able)
+    usual = [m for m in able if not m.spare]
+    assert chosen.predict(1) <= SAME_ERROR * min(m.predict(1) for m in usual)
+    assert chosen.predict(1) <= SPARE_ERROR * min(m.predict(1) for m in able)
     assert name == chosen.name
 
 
@@ -87,7 +96,7 @@ def test_of_errors_as_good_as_equal_auto_takes_the_shortest_payload_then_the_che
 ) -> None:
     name, chosen = choose(AUTO, True, epsilon, size)
 
-    near = [m for m in _able(epsilon, size) if m.payload_size <= 8]
+    near = [m for m in _able(epsilon, size) if m.payload_size <= 8 and not m.spare]
     least = min(m.predict(1) for m in near)
     near = [m for m in near if m.predict(1) <= SAME_ERROR * least]
     assert name in {m.name for m in near}
