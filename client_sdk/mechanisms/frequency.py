@@ -188,7 +188,7 @@ class FrequencyOracle(SupportReports[int], ItemMechanism):
 
     def uniform_payload(self, randomness: Randomness) -> bytes:
         """Return a payload that says nothing of any item, drawn alike from all payloads."""
-        raise NotImplementedError
+        raise InvalidValueError(self.name, "has no payload that says nothing of any item")
 
     def predict(self, n: int) -> float:
         """Return the root mean square over items of the standard error of a share.
