@@ -201,7 +201,7 @@ def problems(registry: Registry) -> Iterator[str]:
             yield (
                 f"metrics.{metric.name}.mechanism={metric.mechanism_name}: must not be a mechanism"
                 f" by which 1 % of fake devices move a mean by {100 * FAKES * halves / 2:.0f} % of"
-                " the range; name hybrid, piecewise or duchi, or declare robust = false where no"
+                " the range; name minimax, hybrid or duchi, or declare robust = false where no"
                 " device can lie"
             )
 

@@ -85,6 +85,7 @@ def heaviest(name: str) -> float:
         ("discrete_laplace", r"about (41) full ranges"),
         ("discrete_gaussian", r"about (41) full ranges"),
         ("hybrid", r"of `hybrid` by (2\.5)"),
+        ("minimax", r"of `minimax` by (1\.86)"),
     ],
 )
 def test_the_weight_of_a_forged_number_is_what_the_page_says(name: str, said: str) -> None:
