@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.accuracy.poisoning import EPSILONS, PROTOCOLS, SHARES, means, worth
+from benchmarks.accuracy.poisoning_beginnings import BEFORE, CASES, line
+from benchmarks.lib.page import head
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "operate/poisoning.md").read_text("utf-8")
@@ -43,3 +45,11 @@ def test_the_page_states_what_attacks_on_four_items_are_found() -> None:
         ("sampled_item", "best"),
         ("pgr", "best"),
     }
+
+
+def test_the_page_has_what_the_command_prints_of_fakes_that_begin() -> None:
+    """The draws are seeded; the suite draws the first line, which is the cheapest."""
+    heads = head("earlier epochs", *(case.title for case in CASES))
+
+    assert heads in PAGE
+    assert line(BEFORE[0]) in PAGE

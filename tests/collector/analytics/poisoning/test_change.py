@@ -5,48 +5,23 @@ Crowds of 20,000 devices over 64 items that fall off as 1/rank, by ε = 1; fakes
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 import pytest
 
-from benchmarks.accuracy.poisoning import BEST, _metric, fakes_of
+from benchmarks.accuracy.poisoning_beginnings import ITEMS, LEVEL, N, alarms, ours
 from client_sdk.registry.metric import Metric
-from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM
 from collector.analytics.poisoning.checks import (
     EpochEstimates,
     Score,
-    change,
     epoch_estimates,
     more_reports,
 )
 from collector.estimation.estimate import normal_quantile
-from tests.support.enumeration.seeded import SeededRandomness
 
-N: Final = 20_000
 MANY: Final = 400_000  # devices, of which noise hides little
-ITEMS: Final = 64
-LEVEL: Final = FALSE_ALARM / CHECKS
-LAW: Final = 1 / np.arange(1, ITEMS + 1) / (1 / np.arange(1, ITEMS + 1)).sum()
-TARGETS: Final = (60, 58, 55, 62, 57)
 RUNS: Final = 300
-
-
-def tally_of(metric: Metric, draw: np.random.Generator, n: int, drift: float) -> Any:
-    """Return the tally of *n* devices drawn anew, whose shares scatter by *drift* of themselves."""
-    law = LAW * np.exp(drift * draw.normal(size=ITEMS))
-    held = draw.multinomial(n, law / law.sum())
-    oracle: Any = metric.mechanism
-    p, q = float(oracle.channel.p), float(oracle.channel.q)
-    return draw.binomial(held, p) + draw.binomial(n - held, q)
-
-
-Law = Callable[[Metric, Any, int, list[EpochEstimates]], Score | None]
-
-
-def ours(metric: Metric, tally: Any, n: int, past: list[EpochEstimates]) -> Score | None:
-    return change(metric, tally, n, past, LEVEL)
 
 
 def noise_only(metric: Metric, tally: Any, n: int, past: list[EpochEstimates]) -> Score | None:
@@ -55,27 +30,6 @@ def noise_only(metric: Metric, tally: Any, n: int, past: list[EpochEstimates]) -
     usual = np.mean([one.variances for one in past], axis=0)
     off = np.abs(now.values - np.mean([one.values for one in past], axis=0))
     return Score(off / np.sqrt(usual * (1 + 1 / len(past))), normal_quantile(LEVEL / ITEMS))
-
-
-def alarms(
-    law: Law, share: float, targets: int, before: int, drift: float, runs: int, n: int = N
-) -> int:
-    """Return in how many runs *law* finds something in the epoch after so many *before*."""
-    metric, draw = _metric("oue", ITEMS), np.random.default_rng(20261122)
-    fakes = round(share * n)
-    chance = SeededRandomness(b"best")
-    sent: Any = 0
-    if fakes:
-        sent = fakes_of(metric.mechanism, BEST, TARGETS[:targets], fakes, chance)
-    found = 0
-    for _ in range(runs):
-        past = [
-            epoch_estimates(metric.mechanism, tally_of(metric, draw, n, drift), n)
-            for _ in range(before)
-        ]
-        score = law(metric, tally_of(metric, draw, n - fakes, drift) + sent, n, past)
-        found += score is not None and bool((score.statistic > score.limit).any())
-    return found
 
 
 @pytest.mark.parametrize(("targets", "before"), [(1, 3), (1, 7), (5, 7), (1, 30)])
