@@ -171,9 +171,9 @@ BUGS: Final = {
         "duchi",
     ),
     "the window is not skipped": ("core/exact.js", "other + width", "other + 0n", "piecewise"),
-    "a value that meets is not raised": (
-        *("mechanisms/privset.js", "values.push(width + rank / met)"),
-        *("values.push(rank / met)", "privset"),
+    "a value that misses is not raised": (
+        *("mechanisms/privset.js", "(y) => width + y"),
+        *("(y) => y", "privset"),
     ),
     "a dummy is the last item": (
         "mechanisms/padding_sampling.js",
