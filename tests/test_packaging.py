@@ -41,7 +41,7 @@ APACHE_2_0 = (
 )
 HOLDER = "Copyright 2026 Hearsay contributors"
 MAX_DEVICE_PART = (
-    385_000  # bytes in the wheel; the bar of 100 KB is missed, see docs/guide/costs.md
+    400_000  # bytes in the wheel; the bar of 100 KB is missed, see docs/guide/costs.md
 )
 SECRETS = ("write_key", "gateway_key", "read_token", "admin_token", "ingest_url", "users_acl")
 

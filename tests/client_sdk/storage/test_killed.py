@@ -13,7 +13,7 @@ import pytest
 from client_sdk.core.wire import from_base64url
 from client_sdk.storage.ledger import WEEK
 from tests.support.device.device import rows
-from tests.support.device.killing import CAPS
+from tests.support.device.killing import CAPS, END
 
 
 def reports_of(body: bytes) -> set[tuple[bytes, int, bytes]]:
@@ -39,7 +39,8 @@ def test_a_kill_at_any_moment_loses_doubles_and_overspends_nothing(
     )
 
     bodies: dict[str, set[bytes]] = defaultdict(set)
-    arrived = [bytes.fromhex(line) for line in log.read_text("ascii").splitlines()]
+    lines = log.read_bytes().splitlines()
+    arrived = [bytes.fromhex(line[:-1].decode()) for line in lines if line.endswith(END)]
     sealed = [body for (body,) in rows(folder, "SELECT body FROM uploads")]
     for body in (*arrived, *sealed):
         bodies[json.loads(body)["id"]].add(body)

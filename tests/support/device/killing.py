@@ -28,12 +28,16 @@ REGISTRY: Final = registry_of(
     *(metric_text(f"m{i}", epsilon="0.1", every="1h") for i in range(METRICS))
 )
 
+END: Final = b"."  # of a body in the log, which a line end begins
 _STEP: Final = 12 * HOUR  # seconds of simulated time from one child to the next
 _MOST_ROUNDS: Final = 3  # that a child completes before it is killed in the next one
 
 
 class LoggingTransport:
-    """Appends each body that arrives to a file; loses requests and answers."""
+    """Appends each body that arrives to a file; loses requests and answers.
+
+    A kill tears a write of several pages: only what ends with END has arrived.
+    """
 
     def __init__(self, log: str, chance: random.Random) -> None:
         self._log = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -43,7 +47,7 @@ class LoggingTransport:
         fate = self._chance.random()
         if fate < 0.3:
             raise TransportError("the request was lost")
-        os.write(self._log, body.hex().encode() + b"\n")
+        os.write(self._log, b"\n" + body.hex().encode() + END)
         if fate < 0.6:
             raise TransportError("the answer was lost")
         return answer_of(202)
