@@ -196,26 +196,26 @@ async def serve(app: IssuerApp, host: str, port: int) -> None:
     from granian.log import LogLevels
     from granian.server.embed import Server
 
-    require_free("--port", host, port)
-    server = Server(
-        app,
-        address=host,
-        port=port,
-        interface=Interfaces.RSGI,
-        http=HTTPModes.http1,
-        http1_settings=HTTP1Settings(
-            header_read_timeout=_HEADERS_MS, max_buffer_size=_HEADERS_SIZE
-        ),
-        backpressure=_CONNECTIONS,
-        websockets=False,
-        log_level=LogLevels.error,  # it warns of itself at each start
-        log_dictconfig=server_config(ROLE),
-        log_access=False,  # an access log would hold addresses
-    )
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, server.stop)
     try:
+        require_free("--port", host, port)
+        server = Server(
+            app,
+            address=host,
+            port=port,
+            interface=Interfaces.RSGI,
+            http=HTTPModes.http1,
+            http1_settings=HTTP1Settings(
+                header_read_timeout=_HEADERS_MS, max_buffer_size=_HEADERS_SIZE
+            ),
+            backpressure=_CONNECTIONS,
+            websockets=False,
+            log_level=LogLevels.error,  # it warns of itself at each start
+            log_dictconfig=server_config(ROLE),
+            log_access=False,  # an access log would hold addresses
+        )
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, server.stop)
         await server.serve()
     finally:
-        app.close()
+        app.close()  # whoever closes the counts next finds no thread at them

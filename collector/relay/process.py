@@ -180,3 +180,5 @@ def main(arguments: Sequence[str]) -> None:
         run(Settings(**{**fields, **{name: tuple(fields[name]) for name in ("behind", "origins")}}))
     except CollectorError as error:
         raise SystemExit(f"Error: {error}") from None
+    logging.shutdown()
+    os._exit(0)  # threads of the server that call into an interpreter which ends would abort it
