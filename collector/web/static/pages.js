@@ -57,6 +57,8 @@
   tip.setAttribute("aria-hidden", "true");
   document.body.append(tip);
   let silenced = null;
+  let seen = ""; // where the page was scrolled to when the tip came
+  const scrolled = () => `${scrollX} ${scrollY}`;
   function still() {
     if (silenced) silenced.mark.prepend(silenced.title);
     silenced = null;
@@ -72,6 +74,7 @@
   }
   function tipAt(x, y) {
     tip.hidden = false;
+    seen = scrolled();
     const box = tip.getBoundingClientRect();
     const below = y + 18;
     tip.style.left = `${Math.max(Math.min(x + 14, innerWidth - box.width - 8), 8)}px`;
@@ -95,7 +98,8 @@
     tipAt(detail.x, detail.y);
   });
   document.addEventListener("pointerdown", still);
-  document.addEventListener("scroll", still, true);
+  // A scroll that brought the chart into view is told of later, when a key may have shown a tip.
+  document.addEventListener("scroll", (event) => { if (event.target !== document || seen !== scrolled()) still(); }, true);
 
   // Forms that show something answer at once when a choice is made.
   function leave(form) {
