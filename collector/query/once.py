@@ -30,7 +30,9 @@ from .reading import blaming, index_of, require_affordable, require_unpruned, sl
 
 T = TypeVar("T", bound=msgspec.Struct)
 MOST_KEPT: Final = 1_000_000  # counters of one reading, added up over shards: 8 MB
-_IN_MEMORY: Final = 6  # bytes of objects that a byte of their encoding stands for; measured: 2 to 5.3
+_IN_MEMORY: Final = (
+    6  # bytes of objects that a byte of their encoding stands for; measured: 2 to 5.3
+)
 _IN_DIGEST: Final = frozenset({"domain", "mechanism", "policy", "otherwise"})
 _FACTS: Final = tuple(name for name in field_names(Metric) if name not in _IN_DIGEST)
 # What follows from the query, or is told otherwise.
