@@ -26,7 +26,7 @@ from .window import (
     PERIOD,
     PREVIOUS,
     day_of_text,
-    days_of,
+    days_for,
     earlier_epochs,
     epochs_of,
     labeller,
@@ -130,7 +130,7 @@ def plan(query: Query, catalog: Catalog, now: float) -> Plan:
     if query.postprocess not in verb.postprocess:
         known = ", ".join(verb.postprocess)
         raise QueryError(f"postprocess: verb {query.verb} takes one of {known}")
-    days = _days(query, metrics, now)
+    days = _days(query, metrics, now, compared=granularity == PERIOD)
     readings = tuple(_reading(catalog, metric, days, granularity, query, now) for metric in metrics)
     resolved = Plan(
         query=query,
@@ -283,10 +283,12 @@ def _source_notes(query: Query) -> Iterator[str]:
         )
 
 
-def _days(query: Query, metrics: Sequence[Metric], now: float) -> tuple[date, date]:
+def _days(
+    query: Query, metrics: Sequence[Metric], now: float, *, compared: bool = False
+) -> tuple[date, date]:
     words = usual_range(metrics) if query.date_range is None else query.date_range
     if isinstance(words, str):
-        return days_of(words, datetime.fromtimestamp(now, UTC).date(), "date_range")
+        return days_for(words, metrics, now, "date_range", compared=compared)
     first, last = words
     return day_of_text(first, "date_range.0"), day_of_text(last, "date_range.1")
 

@@ -26,8 +26,10 @@ from .once import Once
 from .plan import Plan, Reading
 from .reading import blaming, one_question, require_unpruned, slices_of, without_pruned
 from .request import TOGETHER, WITHHOLD, Query
+from .window import days_of_epochs
 
 IN_PROGRESS: Final = "in progress: the last period is not complete"
+SENT_LATER: Final = "reports of a period are sent when it is over, and the last one is not"
 FURTHEST: Final = "an item is the furthest step of a device; ask for funnel to see who reached it"
 OF_RECORDS: Final = (
     "n counts all reports, and each is about one attribute, drawn by chance; crosstab tells how"
@@ -343,7 +345,7 @@ def _warnings(
 ) -> Iterator[str]:
     for reading, slices, taken in zip(plan.readings, read, used, strict=True):
         name = reading.metric.address
-        if reading.is_unfinished and TIME not in plan.dimensions:
+        if reading.is_unfinished and (TIME not in plan.dimensions or reading.earlier):
             yield f"{name}: {IN_PROGRESS}"
         if gap := reading.gap:
             between = " to ".join(dict.fromkeys(gap))
@@ -361,6 +363,15 @@ def _warnings(
         if not any(part.n for definition in slices for part in definition):
             later = f" in the published version {reading.version}; a later one may have some"
             yield f"{name}: no reports for these days{'' if reading.version is None else later}"
+            if reading.is_unfinished and reading.metric.aggregate:
+                yield f"{name}: {SENT_LATER}"
+        elif (before := reading.earlier) and not any(
+            part.n and before.start <= part.epochs[0] and part.epochs[-1] < before.stop
+            for definition in slices
+            for part in definition
+        ):
+            first, last = days_of_epochs(reading.metric.every, before)
+            yield f"{name}: {first} to {last}: no reports"
 
 
 def _suspicions(

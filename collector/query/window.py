@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, Literal, TypeAlias
 
-from client_sdk.core.epoch import DAY, LENGTHS, ONCE, epoch_label, epoch_start, epochs_between
+from client_sdk.core.epoch import (
+    DAY,
+    LENGTHS,
+    ONCE,
+    epoch_label,
+    epoch_of,
+    epoch_start,
+    epochs_between,
+)
 from client_sdk.registry.metric import Metric
 
 from ..core.errors import QueryError
@@ -59,6 +67,37 @@ def days_of(words: str, today: date, field: str) -> tuple[date, date]:
     return date(months // 12, months % 12 + 1, 1), today
 
 
+def days_for(
+    words: str, metrics: Iterable[Metric], now: float, field: str, *, compared: bool = False
+) -> tuple[date, date]:
+    """Return the first and the last day of a range in *words* of a question about *metrics*.
+
+    It ends today.  With the last whole period, and with at least one of each metric, it ends where
+    the running one has no answer yet, as its reports are sent when it is over; and where it is
+    *compared* with another range, which is whole.
+
+    Raises: QueryError: as ``days_of``.
+    """
+    today = _date(now)
+    asked = [metric for metric in metrics if metric.every != ONCE]
+    adds_up = any(metric.aggregate and metric.every != "1h" for metric in asked)
+    if not asked or not (compared or adds_up):
+        return days_of(words, today, field)
+    longest = max((metric.every for metric in asked), key=LENGTHS.__getitem__)
+    ends = epoch_start(longest, epoch_of(longest, now)) // DAY * DAY - 1  # shorter ones lie in it
+    first, last = days_of(words, _date(ends), field)
+    return max(min(first, _date(epoch_start(longest, epoch_of(longest, ends)))), FIRST_DAY), last
+
+
+def days_of_epochs(every: str, epochs: range) -> tuple[date, date]:
+    """Return the first and the last day of *epochs*."""
+    return _date(epoch_start(every, epochs.start)), _date(epoch_start(every, epochs.stop) - 1)
+
+
+def _date(seconds: float) -> date:
+    return datetime.fromtimestamp(seconds, UTC).date()
+
+
 def day_of_text(text: str, field: str) -> date:
     """Return the date that *text* is.  Raises QueryError, which names *field*."""
     try:
@@ -96,7 +135,8 @@ def earlier_epochs(
 ) -> range:
     """Return the epochs of the earlier stretch that *epochs*, those of *days*, are held against.
 
-    The previous stretch is as many epochs just before; a year ago are the same dates of that year.
+    The previous stretch is as many epochs just before; a year ago are the same dates of that year,
+    for as many weeks.
 
     Raises: QueryError: names ``against``: before the first day, or not before *days*; or names
             ``date_range``: too long to have as many epochs before it.
@@ -106,7 +146,7 @@ def earlier_epochs(
     if isinstance(against, tuple):
         first, last = (day_of_text(text, f"against.{i}") for i, text in enumerate(against))
     else:
-        first, last = (_year_before(day) for day in days)
+        first, last = map(_year_before, days_of_epochs(metric.every, epochs))
     if last >= days[0]:
         way = "name the earlier range here" if isinstance(against, tuple) else "take a shorter one"
         rule = f"must end before {days[0]}, where date_range begins"

@@ -42,6 +42,7 @@ from ...query.window import DEFAULT_RANGE, usual_range
 from ...rendering.charts import Face
 from ...rendering.charts.spark import spark
 from ...rendering.numbers import margin, numbers_of, reading, value_of
+from ...rendering.wording import last_day
 from .. import auth
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visible
@@ -256,8 +257,9 @@ def _period(metric: Metric, reply: Answer, choices: Choices) -> str:
         return f"in {WORDS[usual]}"
     if choices.range not in _SHORT or metric.every not in _WEEKS:
         return ""
-    window = reply.meta.metrics[0].window
-    return f"since {window.first}" if reply.meta.n else ""
+    basis = reply.meta.metrics[0]
+    last = "" if basis.window_open else f" to {last_day(basis.window.last, metric.every)}"
+    return f"{'from' if last else 'since'} {basis.window.first}{last}" if reply.meta.n else ""
 
 
 def _others(metric: Metric, first: Row, rows: Sequence[Row]) -> tuple[tuple[str, str], ...]:

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from msgspec import structs
 from werkzeug.wrappers import Response
 
-from client_sdk.core.epoch import DAY, LENGTHS, epoch_of, epoch_start
+from client_sdk.core.epoch import DAY, LENGTHS, epoch_start
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
@@ -25,7 +25,7 @@ from ...core.credentials import ASK
 from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
 from ...query import Answer, Once, Plan, Query, earlier, options, plan, run
 from ...query.run import IN_PROGRESS
-from ...query.window import days_of, epochs_of
+from ...query.window import days_for, epochs_of
 from ...rendering.charts import Before, Mark
 from ...rendering.charts.scale import hours_of
 from ...rendering.wording import last_day, sentence
@@ -169,7 +169,13 @@ class Answers:
         the days of complete ones where there are any: the first days of a week are no week.
         """
         ranges = _LONG_RANGES if metric.every == "28d" else _RANGES
-        longest = epochs_of(metric, *days_of(ranges[0], self.today, "range"), "range")
+        asked = [
+            epochs_of(
+                metric, *days_for(words, [metric], self._now, "range", compared=True), "range"
+            )
+            for words in ranges
+        ]
+        longest = asked[0]
         looked = range(longest.start - len(longest), longest.stop)
         first = min(
             (
@@ -179,17 +185,15 @@ class Answers:
             ),
             default=longest.stop,
         )
-        running = epoch_of(metric.every, self._now)
-        complete = (running - first) // 2
+        complete = (longest.stop - first) // 2
         if LENGTHS[metric.every] > DAY and complete >= 1:
-            ends = (running - complete, running)
+            ends = (longest.stop - complete, longest.stop)
             start, stop = (
                 datetime.fromtimestamp(epoch_start(metric.every, epoch), UTC).date()
                 for epoch in ends
             )
             return start.isoformat(), (stop - timedelta(days=1)).isoformat()
-        for words in ranges:
-            epochs = epochs_of(metric, *days_of(words, self.today, "range"), "range")
+        for words, epochs in zip(ranges, asked, strict=True):
             if epochs.start - len(epochs) >= first:
                 return words
         return ranges[-1]

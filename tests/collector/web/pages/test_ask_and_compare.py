@@ -97,7 +97,7 @@ def test_a_comparison_in_time_tells_both_windows_and_the_difference(visit: Visit
     assert shown(text)["against"] == "previous"
     assert 'class="fault"' not in text  # of the two numbers beside it
     assert text.count("<svg") == 4  # two charts, each for phones, too
-    assert "against 19 to 25 Feb." in text
+    assert "against 18 to 24 Feb." in text
 
 
 def test_a_comparison_opens_on_the_longest_range_with_reports_before_it(visit: Visit) -> None:

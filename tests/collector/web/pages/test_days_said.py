@@ -38,7 +38,7 @@ def asked_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]
         ("metric=number&verb=quantile", f"19 Feb to 4 Mar; {EARLIER}"),
         ("metric=location&verb=map&range=7d", "26 Feb to 4 Mar."),
         ("metric=boolean&verb=lift", f"Each against control. 19 Feb to 4 Mar; {EARLIER}"),
-        ("metric=boolean&verb=compare&range=7d", "26 Feb to 4 Mar against 19 to 25 Feb."),
+        ("metric=boolean&verb=compare&range=7d", "25 Feb to 3 Mar against 18 to 24 Feb."),
     ],
 )
 def test_an_answer_says_of_which_days_it_is(visit: Visit, question: str, said: str) -> None:

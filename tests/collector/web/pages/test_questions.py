@@ -105,7 +105,7 @@ def test_a_change_is_asked_of_the_previous_period_until_another_is_chosen(visit:
 def test_an_answer_says_which_days_it_holds_against_which(visit: Visit) -> None:
     text = visit("/ask?metric=boolean&verb=compare&range=7d").text
 
-    assert "26 Feb to 4 Mar against 19 to 25 Feb." in text
+    assert "25 Feb to 3 Mar against 18 to 24 Feb." in text
 
 
 def test_an_earlier_range_of_which_a_day_is_missing_is_refused_by_name(visit: Visit) -> None:
