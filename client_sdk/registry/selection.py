@@ -1,8 +1,9 @@
 """Choosing a mechanism, and the oracle of a repeated metric: by name, or ``auto`` by error.
 
 ``auto`` takes the smallest predicted error within a payload limit; of errors as good as equal
-(SAME_ERROR) the shortest payload, and of equal payloads the cheapest fold.  A *spare* mechanism is
-looked at only where it errs clearly less than all others (SPARE_ERROR).
+(SAME_ERROR) the shortest payload, and of equal payloads the cheapest fold.  It never pays more than
+four times the fold of another for an error that is hardly smaller (FAIR_ERROR, FAIR_FOLD).  A
+*spare* mechanism is looked at only where it errs clearly less than all others (SPARE_ERROR).
 
 Only pure oracles serve a metric that reports a value again and again: the permanent payload of any
 other mechanism costs more than its epsilon says, or has a permanence of its own.
@@ -10,7 +11,7 @@ other mechanism costs more than its epsilon says, or has a permanence of its own
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 
@@ -44,6 +45,10 @@ MAX_SET_PAYLOAD: Final = 8 * 32  # bits; what is near the optimum needs some for
 # 1 % of a standard error shows in no interval, but 2 bytes for 8 and one addition for a thousand
 # hashes show in every bill.
 SAME_ERROR: Final = 1.01
+
+# Where errors lie just beside SAME_ERROR, the fold of a report must not grow a thousandfold for it.
+FAIR_ERROR: Final = 1.02
+FAIR_FOLD: Final = 4
 
 # The square of it is what keeps the square of the error within 1.05 of the optimum's: as much as
 # others may err before a spare mechanism is taken.  Below it every metric keeps what it has.
@@ -94,10 +99,20 @@ class Candidate:
         return self.mechanism is not None and self.mechanism.spare
 
     @property
+    def fold_steps(self) -> int:
+        """Cells that the fold of one report looks at; 0 for a refusal."""
+        return self.mechanism.fold_steps if self.mechanism else 0
+
+    @property
     def costs(self) -> Costs:
         """What ``auto`` compares between errors as good as equal: payload, fold, error, name."""
-        size, steps = (m.payload_size, m.fold_steps) if (m := self.mechanism) else (0, 0)
-        return size, steps, self.error, self.name
+        size = self.mechanism.payload_size if self.mechanism else 0
+        return size, self.fold_steps, self.error, self.name
+
+    def overpriced(self, others: Iterable[Candidate]) -> bool:
+        """Whether one of *others* errs hardly more, and folds at less than a quarter."""
+        limit, steps = self.error * FAIR_ERROR, self.fold_steps
+        return any(each.error <= limit and FAIR_FOLD * each.fold_steps < steps for each in others)
 
 
 def choose(
@@ -173,11 +188,12 @@ def contenders(ranked: list[Candidate], payload_bits: int = MAX_AUTO_PAYLOAD) ->
     """Return those that fit with an error as good as the smallest; ``auto`` takes the first."""
     fitting = [candidate for candidate in ranked if candidate.fits(payload_bits)]
     least = min((candidate.error for candidate in fitting), default=0)
-    usual = [candidate for candidate in fitting if not candidate.spare]
+    fair = [candidate for candidate in fitting if not candidate.overpriced(fitting)]
+    usual = [candidate for candidate in fair if not candidate.spare]
     if any(candidate.error <= least * SPARE_ERROR for candidate in usual):
-        fitting = usual
-    limit = min((candidate.error for candidate in fitting), default=0) * SAME_ERROR
-    near = [candidate for candidate in fitting if candidate.error <= limit]
+        fair = usual
+    limit = min((candidate.error for candidate in fair), default=0) * SAME_ERROR
+    near = [candidate for candidate in fair if candidate.error <= limit]
     return sorted(near, key=lambda candidate: candidate.costs)
 
 

@@ -138,13 +138,14 @@ def compare_mechanisms(metric: Metric, payload_bytes: int | None = None) -> Iter
         of_value = metric.policy.oracle.epsilon if metric.longitudinal == "two_layer" else None
         choices = policy_candidates(metric.domain.size, metric.epsilon, of_value, bits)
     near = contenders(choices, bits)
+    least = min((choice.error for choice in choices if choice.fits(bits)), default=0)
     devices, limit = counted(metric.expected_devices, "device"), counted(payload_bytes, "byte")
     yield f"{metric.name}: {metric.domain.size_in_words()}, ε {metric.epsilon}{_bounds(metric)}"
     if metric.policy is not None:
         yield f"  {metric.policy.name}: {metric.policy.leak}"
     yield f"  in use: {pinned(metric)}; with {devices}, and at most {limit}:"
     for candidate in sorted(choices, key=lambda candidate: _error(candidate, metric)):
-        verdict = f"; {_reason(near)}{_unless(metric)}" if candidate in near[:1] else ""
+        verdict = f"; {_reason(near, least)}{_unless(metric)}" if candidate in near[:1] else ""
         yield f"  {candidate.name}: {_cost(candidate, metric, payload_bytes)}{verdict}"
 
 
@@ -183,8 +184,10 @@ def _error(candidate: Candidate, metric: Metric) -> float:
     return mechanism.predict(metric.expected_reports) if mechanism else float("inf")
 
 
-def _reason(near: list[Candidate]) -> str:
+def _reason(near: list[Candidate], least: float) -> str:
     """Return why the first of *near*, whose errors are as good as equal, comes first."""
+    if near[0].error > least * SAME_ERROR:
+        return "auto takes it: less error is not worth the costlier fold"
     if len(near) == 1:
         return "auto takes it: smallest predicted error"
     rules = ("shortest payload", "cheapest fold", "smaller error", "first by name")
