@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from re import findall
+from re import sub
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -58,10 +58,7 @@ def test_no_text_of_any_page_is_cut_off_at_three_widths(visit: Open, site: Shown
     names = {"/board/{key}": key, "/board/{key}/edit": key, "/watches/{watch}": "hot"}
     names |= {"/metric/{name}": "one_page", "/apps/{app}": site.demo.app}
     names |= {"/shared/{address}": page.get_by_label("Address").first.input_value().rsplit("/")[-1]}
-    paths = [
-        path.replace(*findall(r"\{\w+\}", path), names[path]) if "{" in path else path
-        for path in pages_of(site)
-    ]
+    paths = [sub(r"\{\w+\}", names[path], path) if "{" in path else path for path in pages_of(site)]
     paths += [f"{path}?{asked}" for path in ("/pin", "/share")]
 
     found = cuts_of(page)
