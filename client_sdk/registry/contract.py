@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from os import PathLike
+from os.path import exists
 
 from ..core.dataclass import dataclass
 from ..core.errors import RegistryError, UnknownMetricError
@@ -18,6 +19,8 @@ from .metric import Metric
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
+
+    from .fields import Lock
 
 RegistryFile: TypeAlias = "PathOrStr | Traversable"  # a file, or a resource of a package
 
@@ -48,31 +51,38 @@ class Registry:
     def from_file(cls, path: RegistryFile) -> Registry:
         """Read a registry file, or a resource of a package, which may lie in a zip.
 
+        The lock beside it is read, too: of ``metrics.toml`` that is ``metrics.lock``.
         Raises: RegistryError: it cannot be read, or breaks a rule; all problems are listed.
         """
         # a text is not shown, as it may be long
         if isinstance(path, str) and not {"\n", "\0"}.isdisjoint(path):
             raise RegistryError(["registry: must be a path; Registry.from_text takes the text"])
-        try:
-            with _opened(path) as file:
-                text = file.read(MAX_COMPILED + 1)  # one character more than is taken
-        except (OSError, UnicodeDecodeError) as error:
-            raise RegistryError([f"registry={path}: cannot be read: {error}"]) from error
-        return cls.from_text(text)
+        text = read_text(path)
+        return cls.resolved(text, None if is_compiled(text) else lock_of(path))
 
     @classmethod
-    def from_text(cls, text: str) -> Registry:
+    def from_text(cls, text: str, lock: str | None = None) -> Registry:
         """Read a registry from TOML *text*, or from a compiled one, which begins with a brace.
 
+        Args:   lock: the text of its lock, if it has one; a compiled registry needs none.
         Raises: RegistryError: with all problems.
         """
-        if text[:_BEGIN].lstrip()[:1] == "{":
+        if lock is None or is_compiled(text):
+            return cls.resolved(text, None)
+        from .fields import parse_lock
+
+        return cls.resolved(text, parse_lock(lock, "metrics.lock", "metrics.toml"))
+
+    @classmethod
+    def resolved(cls, text: str, lock: Lock | None) -> Registry:
+        """Read a registry from *text*, with what *lock* says was chosen.  Raises RegistryError."""
+        if is_compiled(text):
             from .compiled import load
 
             return load(text, cls)
         from .registry import parse  # a device with a compiled registry has no use for it
 
-        app, segments, metrics, week = parse(text)
+        app, segments, metrics, week = parse(text, lock)
         return cls(
             app=app.name,
             segments=segments,
@@ -123,6 +133,33 @@ class Registry:
         ]
         if problems:
             raise RegistryError(problems)
+
+
+def is_compiled(text: str) -> bool:
+    """Whether *text* is a compiled registry, which begins with a brace."""
+    return text[:_BEGIN].lstrip()[:1] == "{"
+
+
+def read_text(path: RegistryFile) -> str:
+    """Return the text of the file at *path*.  Raises RegistryError: it cannot be read."""
+    try:
+        with _opened(path) as file:
+            return file.read(MAX_COMPILED + 1)  # one character more than is taken
+    except (OSError, UnicodeDecodeError) as error:
+        raise RegistryError([f"registry={path}: cannot be read: {error}"]) from error
+
+
+def lock_of(path: RegistryFile) -> Lock | None:
+    """Return the lock beside the registry at *path*; None if there is none.
+
+    Raises: RegistryError: it cannot be read, or is no lock.
+    """
+    from .fields import lock_beside, parse_lock
+
+    beside, name, registry = lock_beside(path)
+    if beside is None or not (exists(beside) if isinstance(beside, str) else beside.is_file()):
+        return None
+    return parse_lock(read_text(beside), name, registry)
 
 
 def _opened(path: RegistryFile) -> IO[str]:

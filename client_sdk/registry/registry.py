@@ -6,9 +6,10 @@ Unknown keys are errors, and all problems are reported at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from fractions import Fraction
+from functools import partial
 
 from ..core.epoch import EVERY, ONCE
 from ..core.errors import HearsayError, RegistryError
@@ -20,7 +21,7 @@ from . import fields
 from .contract import AUTOMATED, DIMENSION, IGNORE, KEY_SIZE, PEOPLE, SEGMENT
 from .contract import Registry as Registry
 from .contract import RegistryFile as RegistryFile
-from .fields import Problems, load
+from .fields import Lock, Problems, load
 from .kinds import Domain, Encoded, kind_of, kinds
 from .longitudinal import Longitudinal, TwoLayer
 from .metric import ANY, GRID, SHAPES, Metric
@@ -62,9 +63,12 @@ class App(NamedTuple):
     separate: bool = False  # its name is in the digest of each metric
 
 
-def parse(text: str) -> tuple[App, dict[str, tuple[str, ...]], list[Metric], int | None]:
+def parse(
+    text: str, lock: Lock | None = None
+) -> tuple[App, dict[str, tuple[str, ...]], list[Metric], int | None]:
     """Return the application, its segments, its metrics, and the budget of the panel.
 
+    Args:   lock: what was chosen where the text leaves the choice.
     Raises: RegistryError: with every problem found.
             IncompleteInstallationError: there are no mechanisms, whatever the text says.
     """
@@ -86,10 +90,9 @@ def parse(text: str) -> tuple[App, dict[str, tuple[str, ...]], list[Metric], int
     if not isinstance(entries, dict) or not entries:
         problems.add("metrics", "must hold at least one metric")
         entries = {}
-    metrics = [
-        _metric(name, entry, segments, problems, in_panel=week is not None, own=own, app=app)
-        for name, entry in entries.items()
-    ]
+    make = partial(_metric, segments=segments, in_panel=week is not None, own=own, app=app)
+    metrics = [_locked(name, entry, make, lock, problems) for name, entry in entries.items()]
+    problems.lines += lock.unknown(entries) if lock else ()
     good = [metric for metric in metrics if metric is not None]
     for dimension, values in _longest(metric.domain.segment for metric in good).items():
         if dimension in segments:
@@ -102,12 +105,36 @@ def parse(text: str) -> tuple[App, dict[str, tuple[str, ...]], list[Metric], int
     return app, {**segments, **own}, good, week
 
 
+def _locked(
+    name: str,
+    entry: object,
+    make: Callable[[str, object, Problems], Metric | None],
+    lock: Lock | None,
+    problems: Problems,
+) -> Metric | None:
+    """Return the metric that *make* makes of *entry*, as *lock* has it."""
+    if lock is None:
+        return make(name, entry, problems)
+    trial = Problems()
+    metric = make(name, lock.applied(name, entry), trial)
+    if metric is not None and lock.fits(metric):
+        return metric
+    before = len(problems.lines)
+    anew = make(name, entry, problems)  # what is wrong without a lock, too, is wrong by itself
+    if lock.renews:
+        return anew
+    if anew is not None and len(problems.lines) == before:
+        reason = trial.lines[0].partition(": ")[2] if trial.lines else ""
+        problems.add(f"metrics.{name}", lock.stale(anew, reason))
+    return None
+
+
 def _metric(
     name: str,
     entry: object,
-    segments: Mapping[str, tuple[str, ...]],
     problems: Problems,
     *,
+    segments: Mapping[str, tuple[str, ...]],
     in_panel: bool,
     own: Mapping[str, tuple[str, ...]],
     app: App,

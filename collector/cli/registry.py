@@ -7,7 +7,7 @@ the mechanisms as installed.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from fractions import Fraction
 from math import isfinite
@@ -21,8 +21,9 @@ from client_sdk.core.errors import HearsayError, InvalidParameterError
 from client_sdk.mechanisms import MAX_REPORTS
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.panel import with_samples
+from client_sdk.registry.contract import Registry, is_compiled, lock_of, read_text
+from client_sdk.registry.fields import lock_beside
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.registry import Registry
 
 from ..estimation.precision import ALPHA
 from .root import explained, json_option, main
@@ -53,12 +54,27 @@ def check(path: str, expires_within: int | None, strict: bool) -> None:
     wrong = list(problems(loaded))
     if expires_within is not None:
         wrong += expiring(loaded, today, expires_within)
-    for line in (*describe_metrics(loaded), *doubts):
+    for line in (*describe_metrics(loaded), *doubts, *_advice(path, loaded)):
         click.echo(line)
     for line in wrong:
         click.echo(line, err=True)
     if wrong or (strict and doubts):
         raise SystemExit(1)
+
+
+def _advice(path: str, loaded: Registry) -> Iterator[str]:
+    """Yield what a lock would keep, if the registry at *path* has none."""
+    from ..planning.registry_report import left_open
+
+    text = read_text(path)
+    beside, name, own = lock_beside(path)
+    if is_compiled(text) or beside is None or Path(beside).exists():
+        return
+    if names := left_open(text, loaded):
+        yield (
+            f"  advice: there is no {name}, so another release may choose another mechanism for"
+            f" {', '.join(names)}; hearsay registry lock {own} keeps those of today"
+        )
 
 
 @registry.command()
@@ -109,6 +125,7 @@ def budget(path: str) -> None:
 def _fit(path: str, week: int, devices: int | None, output: str | None) -> None:
     """Show, and write, the panel that fits the registry at *path* into *week* nano-epsilon."""
     from ..planning.panels import fit_lines, fitted, remedies, rewritten
+    from .writing import write_lock
 
     unfitted = Registry.from_file(path)
     try:
@@ -121,7 +138,11 @@ def _fit(path: str, week: int, devices: int | None, output: str | None) -> None:
     for line in fit_lines(panel):
         click.echo(line)
     if output is not None:
-        Path(output).write_text(rewritten(Path(path).read_text("utf-8"), panel), encoding="utf-8")
+        lock = lock_of(path)
+        text = rewritten(Path(path).read_text("utf-8"), panel, lock)
+        Path(output).write_text(text, encoding="utf-8")
+        if lock is not None:
+            write_lock(output, panel)
 
 
 def load_registry(path: str) -> Registry:

@@ -11,7 +11,10 @@ from typing import Final
 
 import click
 
-from client_sdk.registry.registry import Registry
+from client_sdk.core.dataclass import replace
+from client_sdk.privacy.wording import counted
+from client_sdk.registry.contract import Registry, is_compiled, lock_of, read_text
+from client_sdk.registry.fields import lock_beside, lock_text
 
 from .registry import load_registry, readable
 from .registry import registry as group
@@ -42,7 +45,7 @@ def init(template: str, app: str, owner: str, output: str | None) -> None:
     }
     text = (files("collector.planning") / "templates" / f"{template}.toml").read_text("utf-8")
     text = Template(text).substitute(values)
-    readable(lambda: Registry.from_text(text))
+    registry = readable(lambda: Registry.from_text(text))
     if output is None:
         click.echo(text, nl=False)
         return
@@ -51,6 +54,45 @@ def init(template: str, app: str, owner: str, output: str | None) -> None:
             file.write(text)
     except FileExistsError:
         raise click.BadParameter("is there already", param_hint="--output") from None
+    write_lock(output, registry)
+
+
+@group.command("lock")
+@click.argument("path", type=click.Path(exists=True, dir_okay=False))
+@explained
+def lock_registry(path: str) -> None:
+    """Write the lock of a registry, by which no other release chooses another mechanism.
+
+    Lines that fit are kept.  Remove the line of a metric to let this release choose anew.
+    """
+    from ..planning.registry_report import pinned
+
+    text = read_text(path)
+    if is_compiled(text):
+        raise click.BadParameter("is compiled, and so it has no choices to lock")
+    old = lock_of(path)
+    registry = readable(lambda: Registry.resolved(text, old and replace(old, renews=True)))
+    entries = {} if old is None else old.entries
+    changed = [metric for metric in registry if old is None or not old.fits(metric)]
+    for metric in changed:
+        before = f" in place of {entries[metric.name]['digest']}" if metric.name in entries else ""
+        click.echo(f"{metric.name}: {pinned(metric)}; digest {metric.digest.hex()}{before}")
+    for name in sorted(entries.keys() - registry.metrics.keys()):
+        click.echo(f"{name}: removed")
+    locked = write_lock(path, registry)
+    click.echo(f"{locked}: {counted(len(registry.metrics), 'metric')}, {len(changed)} chosen anew")
+
+
+def write_lock(path: str, registry: Registry) -> str:
+    """Write what *registry* has as the lock of the file at *path*, and return the lock's name."""
+    beside, name, own = lock_beside(path)
+    if beside is None:
+        raise click.BadParameter(f"must not have the name of a lock: {own}")
+    try:
+        Path(beside).write_text(lock_text(registry.metrics), encoding="utf-8")
+    except OSError as error:
+        raise click.ClickException(f"{beside}: cannot be written: {error.strerror}") from error
+    return name
 
 
 @group.command("compile")

@@ -21,6 +21,7 @@ from client_sdk.privacy.budget import WEEK, cost_of_dates, epochs_in, epsilon
 from client_sdk.privacy.caps import Caps, dearest_week
 from client_sdk.privacy.panel import with_samples
 from client_sdk.privacy.wording import counted
+from client_sdk.registry.fields import Lock
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.registry import MAX_WEIGHT, Registry
 
@@ -223,14 +224,15 @@ _WEEK: Final = re.compile(r"^[ \t]*week[ \t]*=")
 _WEIGHT: Final = re.compile(r"^[ \t]*weight[ \t]*=")
 
 
-def rewritten(text: str, registry: Registry) -> str:
+def rewritten(text: str, registry: Registry, lock: Lock | None = None) -> str:
     """Return the TOML *text* of *registry* with its panel and weights; all else stays as it is.
 
+    Args:   lock: by which the registry was read.
     Raises: RegistryError: the file is written in a way that lines cannot be added to.
     """
     result = "\n".join(_rewritten(text.splitlines(), registry)) + "\n"
     try:
-        again = Registry.from_text(result)
+        again = Registry.resolved(result, lock)
     except RegistryError:
         again = None
     if again is None or _facts(again) != _facts(registry):

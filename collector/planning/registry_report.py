@@ -6,6 +6,7 @@ and what it costs a device: ε of a report, of a week, of a year and for life.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
@@ -33,9 +34,11 @@ from client_sdk.privacy.budget import (
     nano_of,
 )
 from client_sdk.privacy.wording import a_period, counted
+from client_sdk.registry.fields import chosen_parameters, parameters_text
 from client_sdk.registry.metric import SMOOTH, Metric
 from client_sdk.registry.registry import Registry
 from client_sdk.registry.selection import (
+    AUTO,
     SAME_ERROR,
     Candidate,
     candidates,
@@ -51,7 +54,6 @@ from ..estimation.precision import ALPHA, drawn, half_width, in_words, still_nee
 
 _HELD = 0.1  # share of the devices that hold a key, for the error of the mean of its numbers
 _FRAGILE: Final = 5  # times the least reach of a report; those of bounded noise have below 4
-_LONG: Final = 1 << 53  # from which on a parameter is written in hexadecimal
 _USELESS: Final = 0.25  # half-width as a part of all that the answer can be
 
 
@@ -155,16 +157,21 @@ def _unless(metric: Metric) -> str:
 
 def pinned(metric: Metric) -> str:
     """Return the lines of a registry that keep the mechanism of *metric* as it is."""
-    fixed = metric.domain.parameters
-    oracle = metric.mechanism if metric.policy is None else metric.policy.oracle
-    own = ", ".join(
-        f"{name} = {value if value < _LONG else hex(value)}"
-        for name, value in oracle.parameters.items()
-        if name not in fixed
-    )
+    own = parameters_text(metric)
     return f'mechanism = "{metric.mechanism_name}"' + (
-        f" and parameters = {{ {own} }}" if own else ""
+        f" and parameters = {own}" if chosen_parameters(metric) else ""
     )
+
+
+def left_open(text: str, registry: Registry) -> list[str]:
+    """Return the metrics of *registry* of which its *text* leaves a choice to the release."""
+    entries = tomllib.loads(text)["metrics"]
+    return [
+        metric.name
+        for metric in registry
+        if entries[metric.name].get("mechanism", AUTO) == AUTO
+        or (chosen_parameters(metric) and "parameters" not in entries[metric.name])
+    ]
 
 
 def _cost(candidate: Candidate, metric: Metric, payload_bytes: int) -> str:
