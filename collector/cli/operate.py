@@ -208,12 +208,15 @@ def keys() -> None:
 )  # fmt: skip
 @click.option(
     "--service", is_flag=True,
-    help=f"For a program: good for {MAX_SERVICE_DAYS} days, and opens no page.",
+    help="Of a read or admin token: for a program, such as Grafana or Prometheus. It opens the API"
+    " and /metrics, and no page.",
 )  # fmt: skip
 @click.option(
     "--days",
     type=click.IntRange(1, 3650),
-    help=f"Days it is good for; a write key for ever, others {MAX_READ_DAYS}, by default.",
+    help="Days it is good for. Of a write or gateway key up to 3650, for ever by default; of a"
+    f" read or admin token up to {MAX_READ_DAYS}, with --service up to {MAX_SERVICE_DAYS}: the"
+    " defaults.",
 )
 @click.option("--quota", type=click.IntRange(1), help="Reports a UTC day, of a write key.")
 @click.option("--label", default="", help="For whom or what, to be shown in the list.")

@@ -114,11 +114,16 @@ def _server(url: str, name: str) -> Server:
 def back_up(url: str, folder: Path, now: float) -> tuple[Path, int]:
     """Write a copy of the store at *url* below *folder*; return its path and its bytes.
 
-    Raises: ConfigError: there is no such folder.
+    The folder is made where its parent is: a parent that is missing may be an unmounted disk.
+
+    Raises: ConfigError: the folder cannot be made.
             StorageUnavailableError: a server sent no copy, and none is kept.
     """
-    if not folder.is_dir():
-        raise ConfigError("FOLDER", folder, "must be a folder that exists")
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        rule = f"cannot be made: {error.strerror}"
+        raise ConfigError("FOLDER", folder, rule) from error
     name = time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime(now))
     for old in folder.glob(f"{_UNFINISHED}*"):
         shutil.rmtree(old)

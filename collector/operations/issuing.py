@@ -157,8 +157,9 @@ def _granted(request: CredentialRequest, catalog: Catalog, today: int) -> Creden
 def _require_days(days: int | None, *, writes: bool, service: bool) -> None:
     most = MAX_SERVICE_DAYS if service else MAX_READ_DAYS
     if not writes and days is not None and days > most:
-        rule = "but for write keys" if service else "but for write keys and those of programs"
-        raise CredentialError("days", f"must be at most {most} {rule}")
+        more = "" if service else f"; with --service, for a program, {MAX_SERVICE_DAYS}"
+        rule = f"must be at most {most} of a read or admin token{more}"
+        raise CredentialError("days", rule)
 
 
 def _app(name: str | None, catalog: Catalog) -> str:

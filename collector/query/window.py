@@ -79,11 +79,11 @@ def days_for(
     Raises: QueryError: as ``days_of``.
     """
     today = _date(now)
-    asked = [metric for metric in metrics if metric.every != ONCE]
-    adds_up = any(metric.aggregate and metric.every != "1h" for metric in asked)
-    if not asked or not (compared or adds_up):
+    repeated = [metric for metric in metrics if metric.every != ONCE]
+    adds_up = any(metric.aggregate and metric.every != "1h" for metric in repeated)
+    if not repeated or not (compared or adds_up):
         return days_of(words, today, field)
-    longest = max((metric.every for metric in asked), key=LENGTHS.__getitem__)
+    longest = max((metric.every for metric in repeated), key=LENGTHS.__getitem__)
     ends = epoch_start(longest, epoch_of(longest, now)) // DAY * DAY - 1  # shorter ones lie in it
     first, last = days_of(words, _date(ends), field)
     return max(min(first, _date(epoch_start(longest, epoch_of(longest, ends)))), FIRST_DAY), last

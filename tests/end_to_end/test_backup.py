@@ -144,6 +144,19 @@ def test_a_copy_is_its_owners_and_old_ones_go(folder: Path) -> None:
     assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
 
 
+def test_the_first_copy_makes_its_folder_but_not_the_folder_above(folder: Path) -> None:
+    """A missing folder above may be a disk that is not mounted."""
+    with running(folder, "lost") as site:
+        first = hearsay(site.redis_url, folder, "backup", str(folder / "new"))
+        deeper = hearsay(site.redis_url, folder, "backup", str(folder / "none" / "new"))
+
+    assert first.returncode == 0, first.stderr
+    assert (folder / "new").stat().st_mode & 0o777 == 0o700
+    assert deeper.returncode == 1
+    assert "cannot be made: No such file or directory" in deeper.stderr
+    assert not (folder / "none").exists()
+
+
 def test_a_store_that_cannot_be_copied_leaves_no_copy(folder: Path) -> None:
     """Law: what looks like a copy is one."""
     done = hearsay("redis://127.0.0.1:1/0", folder, "backup", str(folder / "copies"))

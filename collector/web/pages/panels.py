@@ -169,13 +169,13 @@ class Answers:
         the days of complete ones where there are any: the first days of a week are no week.
         """
         ranges = _LONG_RANGES if metric.every == "28d" else _RANGES
-        asked = [
+        windows = [
             epochs_of(
                 metric, *days_for(words, [metric], self._now, "range", compared=True), "range"
             )
             for words in ranges
         ]
-        longest = asked[0]
+        longest = windows[0]
         looked = range(longest.start - len(longest), longest.stop)
         first = min(
             (
@@ -193,7 +193,7 @@ class Answers:
                 for epoch in ends
             )
             return start.isoformat(), (stop - timedelta(days=1)).isoformat()
-        for words, epochs in zip(ranges, asked, strict=True):
+        for words, epochs in zip(ranges, windows, strict=True):
             if epochs.start - len(epochs) >= first:
                 return words
         return ranges[-1]

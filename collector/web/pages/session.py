@@ -45,7 +45,7 @@ def login_page() -> ResponseReturnValue:
     """Show the form of the log-in; a script sends it only where nobody's page led to it."""
     # "none": somebody typed the address, or opened it from a terminal.  No page can send that.
     own = request.headers.get("Sec-Fetch-Site") == "none"
-    return shown("login.html", next=local(request.args.get("next", "")), wrong=False, own=own)
+    return _form(local(request.args.get("next", "")), own=own)
 
 
 @blueprint.post(LOG_IN)
@@ -66,7 +66,7 @@ def log_in() -> ResponseReturnValue:
     if credential is None or credential.kind not in (READ, ADMIN) or credential.service:
         if not wants_page():
             raise UnauthorizedError("the form must hold a good read token as token")
-        return shown("login.html", 401, next=address, wrong=True)
+        return _form(address, 401)
     response = redirect(address if address != "/" else home_of(credential), _SEE_OTHER)
     auth.keep(response, token)
     return response
@@ -85,6 +85,12 @@ def log_out() -> ResponseReturnValue:
     if auth.presented():
         auth.forget(response)
     return response
+
+
+def _form(address: str, code: int = 200, *, own: bool = False) -> ResponseReturnValue:
+    """Return the page of the log-in, which leads to *address*; after a wrong token as 401."""
+    proxied = services().config.proxy is not None
+    return shown("login.html", code, next=address, wrong=code != 200, own=own, proxied=proxied)
 
 
 def local(path: str) -> str:

@@ -17,6 +17,8 @@ from collector.core.credentials import (
     ANALYST,
     GATEWAY,
     KINDS,
+    MAX_READ_DAYS,
+    MAX_SERVICE_DAYS,
     READ,
     VIEWER,
     WRITE,
@@ -323,6 +325,14 @@ def test_the_list_shows_what_each_may_do_and_whether_it_still_may(console: Conso
     assert token.split()[-1] == "good"
 
 
+def test_the_help_says_the_range_of_days_of_each_kind_and_what_a_program_is() -> None:
+    text = " ".join(CliRunner().invoke(main, ["keys", "create", "--help"]).output.split())
+
+    assert "write or gateway key up to 3650, for ever by default" in text
+    assert f"admin token up to {MAX_READ_DAYS}, with --service up to {MAX_SERVICE_DAYS}" in text
+    assert "for a program, such as Grafana" in text
+
+
 @pytest.mark.real
 @needs_real
 @pytest.mark.parametrize(
@@ -330,7 +340,11 @@ def test_the_list_shows_what_each_may_do_and_whether_it_still_may(console: Conso
     [
         (("create", "root"), 2, "'root' is not one of"),
         (("create", "read", "--role", "god"), 2, "--role must be one of viewer"),
-        (("create", "read", "--days", "91"), 1, "Error: days: must be at most 90"),
+        (
+            ("create", "read", "--days", "91"),
+            1,
+            "must be at most 90 of a read or admin token; with --service",
+        ),
         (("create", "write", "--metric", "gamma"), 1, "Error: metric: gamma is no metric of ours"),
         (("create", "write", "--quota", "0"), 2, "--quota"),
         (("revoke", "nothing"), 1, "Error: id: is of no key"),

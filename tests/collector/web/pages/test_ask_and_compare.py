@@ -5,11 +5,14 @@ from __future__ import annotations
 import html
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from collector.analytics.verb import names
+from collector.core.config import STRICT, VOLATILE
+from collector.storage.diagnosis import Server
 from tests.collector.web.conftest import MakeApp
 from tests.collector.web.pages.conftest import BROWSER, Visit, as_operator
 from tests.support.device.every_type import NAMES
@@ -216,6 +219,24 @@ def test_operations_tell_where_every_upload_is_and_what_was_rejected(
     assert re.search(r"<b>1</b> accepted.*<b>0</b> folded.*<b>1</b> waiting", text)
     assert "unknown metric" in text
     assert "start hearsay worker" in text
+
+
+@pytest.mark.parametrize(("profile", "word"), [(STRICT, "yes"), (VOLATILE, "no")])
+def test_operations_call_a_store_durable_only_if_it_keeps_reports_when_it_restarts(
+    make_app: MakeApp, credentials: MemoryCredentials, profile: str, word: str
+) -> None:
+    """Law: the table says what the findings above it say."""
+    app = make_app(profile=profile)
+    kept = {"redis_version": "7.0.15", "role": "master", "maxmemory_policy": "noeviction"}
+    server = Server({**kept, "aof_enabled": "1"}, None, None, None)
+    shared = app.extensions["hearsay"]
+    snapshot = replace(shared.snapshot(), servers=[server])
+    app.extensions["hearsay"] = replace(shared, snapshot=lambda: snapshot)
+
+    text = as_operator(app, credentials).get("/operations", headers=BROWSER).text
+
+    assert ("all reports are gone when the store restarts" in text) == (profile == VOLATILE)
+    assert f"<td>{word}</td><td>0</td></tr>" in text
 
 
 def test_operations_say_when_an_upload_is_not_where_the_counts_say(

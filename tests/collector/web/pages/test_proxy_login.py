@@ -77,6 +77,16 @@ def test_who_comes_through_the_proxy_is_named_and_sees_what_the_groups_open(app:
     assert visit(app, "/operations", named(groups="everyone,sre")).status_code == 200
 
 
+def test_the_log_in_page_leads_on_to_the_log_in_of_the_proxy(app: Flask) -> None:
+    """To the page that was asked for; someone whom the proxy has named sees the own name."""
+    where = "/login?next=/metric/test/page"
+    button = '<a class="button primary" href="/metric/test/page">Continue {}</a>'
+
+    assert button.format("as ada@example.org") in visit(app, where, named()).text
+    direct = visit(app, where, HTML, peer="192.0.2.9").text
+    assert button.format("with the log-in of your organization") in direct
+
+
 def test_a_right_in_one_app_asks_nothing_of_another(app: Flask) -> None:
     """A viewer of *test* who owns *other*: Ask offers, and answers, what is of *other* alone."""
     both = named(groups="everyone,shop-team")

@@ -42,6 +42,16 @@ def log_in(client: FlaskClient, token: str, wanted: str = "/", **headers: str): 
     return client.post("/login", data=form, headers={**BROWSER, **given})
 
 
+def test_the_log_in_page_says_what_this_is_and_leads_to_the_page_for_people(
+    browser: FlaskClient,
+) -> None:
+    page = browser.get("/login", headers=BROWSER).text
+
+    assert "what a crowd of devices does" in page
+    assert '<a href="/privacy/people">what is asked of you</a>' in page
+    assert "Continue" not in page  # no proxy names people here
+
+
 @pytest.mark.parametrize(
     ("host", "name", "flags"),
     [
