@@ -41,6 +41,7 @@ class Sample(NamedTuple):
 
     share: float = 1.0
     period: str = "life"  # or "7d", "28d"
+    is_least: bool = False  # of several shares, as registries draw different ones
 
     @property
     def in_words(self) -> str | None:
@@ -56,6 +57,13 @@ class Sample(NamedTuple):
             self.period, "answers, the same ones always"
         )
         return f"a sample of the devices ({part.numerator} in {part.denominator:,}) {often}"
+
+    @property
+    def why_no_totals(self) -> str | None:
+        """Why it is not known how many devices the reports stand for; None if it is."""
+        if not self.is_least:
+            return None
+        return "is drawn for another part of the devices in another registry; ask for means"
 
 
 @dataclass(frozen=True)

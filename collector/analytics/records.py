@@ -69,7 +69,7 @@ def by_attribute(part: Slice) -> Iterator[Slice]:
 
 def _drawn(metric: Metric, drawn: int, n: int) -> Sample:
     """Return which part of the devices report about an attribute, of a draw for each epoch."""
-    share, period = metric.sample
+    share, period, _ = metric.sample
     if share >= 1 and metric.every in LENGTHS:
         period = metric.every
     return Sample(share * drawn / max(n, 1), period)

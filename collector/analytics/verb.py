@@ -226,8 +226,18 @@ def draw_law(part: Slice) -> float:
     return (1 - metric.sample.share) * metric.drawn_together(part.epochs) / max(part.n, 1)
 
 
+def spread_of_share(share: float) -> float:
+    """Return the variance of a yes or no that this *share* of devices hold, cut off at its ends."""
+    inside = min(max(share, 0.0), 1.0)
+    return inside * (1 - inside)
+
+
 def sampled(
-    part: Slice, estimates: Sequence[Estimate], alpha: float, fraction: float = 1.0
+    part: Slice,
+    estimates: Sequence[Estimate],
+    alpha: float,
+    fraction: float = 1.0,
+    spread: Callable[[float], float] | None = None,
 ) -> list[Estimate]:
     """Return *estimates* of shares or means of those who reported as such of all devices.
 
@@ -237,6 +247,8 @@ def sampled(
     each limit takes it at the limit.
 
     Args:   fraction: of the devices, those that the shares are of.
+            spread: the most that values can scatter whose mean is this number, as a variance;
+                without it, of values in the range of the metric.
     Source: Cochran, Sampling Techniques, 3rd edition, 1977, eq. 2.13; Wilson, JASA 1927.
     """
     metric = part.metric
@@ -246,8 +258,9 @@ def sampled(
     z, least, extent = normal_quantile(alpha), metric.domain.least, metric.domain.extent
 
     def error(number: float) -> float:
-        share = min(max((number - least) / extent, 0.0), 1.0)
-        return extent * sqrt(law * share * (1 - share))
+        if spread is not None:
+            return sqrt(law * spread(number))
+        return extent * sqrt(law * spread_of_share((number - least) / extent))
 
     return [
         Estimate(

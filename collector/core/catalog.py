@@ -160,9 +160,13 @@ def _sampled(registries: Sequence[Registry]) -> list[Registry]:
 
     Devices of either version report under the same digest, so no more than that is known.
     """
-    samples: dict[bytes, Sample] = {}
+    drawn: dict[bytes, set[Sample]] = {}
     for metric in (metric for registry in registries for metric in registry):
-        samples[metric.digest] = min(metric.sample, samples.get(metric.digest, metric.sample))
+        drawn.setdefault(metric.digest, set()).add(metric.sample)
+    samples = {
+        digest: min(each)._replace(is_least=len({sample.share for sample in each}) > 1)
+        for digest, each in drawn.items()
+    }
     return [
         replace(r, metrics={m.name: replace(m, sample=samples[m.digest]) for m in r})
         for r in registries

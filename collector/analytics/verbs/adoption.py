@@ -12,7 +12,7 @@ from ...core.errors import QueryError
 from ...estimation.estimate import Estimate
 from ..comparing.numbers import askable, estimates_of, items_of, others, refusal
 from ..rows import SHARE, TIME, Findings, Row, empty_row, row_of, with_item
-from ..verb import Slice, Verb, VerbQuery, sampled
+from ..verb import Slice, Verb, VerbQuery, sampled, spread_of_share
 
 EXACT: Final = "exact: counted in the clear; of devices, if each reports as often"
 DRAWN: Final = "counted in the clear among the devices drawn; the interval is of all"
@@ -91,7 +91,8 @@ def _counted(
     share = n / total
     point = Estimate(share, 0.0, share, share)
     if first.metric.sample.share < 1:
-        (point,) = sampled(replace(first, n=total), [point], alpha)
+        whole = replace(first, n=total)
+        (point,) = sampled(whole, [point], alpha, spread=spread_of_share)
         more = {"is_open": is_open, "note": DRAWN}
     else:
         more = {"simultaneous": True, "is_open": is_open, "note": EXACT}

@@ -26,9 +26,13 @@ def _rows(part: Slice, alpha: float) -> list[Row]:
 
 def mean_of(part: Slice, alpha: float) -> Estimate:
     """Return the mean of a slice with n > 0.  Raises InvalidTallyError."""
+    return sampled(part, [mean_of_reports(part, alpha)], alpha)[0]
+
+
+def mean_of_reports(part: Slice, alpha: float) -> Estimate:
+    """Return the mean of the devices that reported, whatever a panel drew."""
     domain: Any = part.metric.domain
-    of_reports = estimate.mean(part.metric.mechanism, domain, part.tally, part.n, alpha)
-    return sampled(part, [of_reports], alpha)[0]
+    return estimate.mean(part.metric.mechanism, domain, part.tally, part.n, alpha)
 
 
 def refusal(metric: Metric) -> str | None:

@@ -29,7 +29,7 @@ from ..comparing.ratios import UNBOUNDED, ratio_of
 from ..rows import SHARE, Findings, Row, empty_row, row_of, with_item
 from ..sums import BOUND_NOTE
 from ..suppression import shortage
-from ..verb import Slice, Verb, VerbQuery
+from ..verb import Slice, Verb, VerbQuery, draw_law
 
 MOST_FACTS: Final = 1_000  # groups whose two numbers are told
 TOTALS: Final = "totals"
@@ -84,9 +84,11 @@ class Side:
         whole, noise = (
             variance_if(part, kind, options.population, in_time=False) for kind in (scatter, alone)
         )
-        factor = part.n if options.of == TOTALS else 1
-        number = Number(value * factor, whole * factor**2, part.n)
-        return number, max(whole - noise, 0.0) * factor**2
+        drawn, factor = max(whole - noise, 0.0), 1.0
+        if options.of == TOTALS:  # of how many devices a panel drew is chance, too
+            many = draw_law(part) * value**2
+            factor, whole, drawn = part.n / self.metric.sample.share, whole + many, drawn + many
+        return Number(value * factor, whole * factor**2, part.n), drawn * factor**2
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
@@ -102,6 +104,9 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         raise QueryError(f"metrics: {rule}")
     if options.of == TOTALS and options.population == DRAWN:
         raise QueryError('options.population: totals are of the devices that "reported"')
+    for metric in (first, second) if options.of == TOTALS else ():
+        if reason := metric.sample.why_no_totals:
+            raise QueryError(f"options.of: metric={metric.address} {reason}")
     sides = (
         Side.of(first, options.numerator, "numerator"),
         Side.of(second, options.denominator, "denominator"),

@@ -1,17 +1,27 @@
-"""The sum of the numbers over all reports: the mean times their number, which is exact."""
+"""The sum of the numbers over all reports: the mean times their number, which is exact.
+
+Where a panel draws a part π of the devices, the sum over all is the sum over those drawn, over π.
+It scatters by (1 - π)/π times the sum of squares; a number x between a and b has a square of at
+most (a + b) x - a b, and so has the mean of many.
+
+Source: Horvitz, Thompson, JASA 1952: the estimate and its variance; the bound is derived here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
+from client_sdk.registry.metric import Metric
+
 from ...estimation.estimate import Estimate
 from ..rows import Findings, Row
-from ..verb import Slice, Verb, VerbQuery, refused_rows, rows_of
-from .mean import mean_of, refusal
+from ..verb import Slice, Verb, VerbQuery, refused_rows, rows_of, sampled
+from . import mean
 
 OF_REPORTS: Final = "the sum over the devices that reported, not over all there are"
 OF_EPOCHS: Final = "the sum over the reports, of which a device may have sent one in each of {}"
+OF_DRAWN: Final = "scaled up from the devices of the sample to all that would have reported"
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
@@ -20,14 +30,37 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
 
 
 def _rows(part: Slice, alpha: float) -> list[Row]:
-    epochs = len(part.epochs)
-    note = OF_REPORTS if epochs < 2 else OF_EPOCHS.format(f"{epochs} epochs")
+    unit = part.metric.domain.unit
     if part.refusal is not None:
-        return refused_rows(part, [{}], alpha, part.metric.domain.unit)
-    estimate = mean_of(part, alpha)
-    ends = (estimate.value, estimate.std_error, estimate.ci_low, estimate.ci_high)
-    whole = Estimate(*(part.n * end for end in ends))
-    return rows_of(part, [{}], [whole], alpha, part.metric.domain.unit, note=note)
+        return refused_rows(part, [{}], alpha, unit)
+    return rows_of(part, [{}], [_total(part, alpha)], alpha, unit, note=_note(part))
+
+
+def _note(part: Slice) -> str:
+    if part.metric.sample.share < 1:
+        return OF_DRAWN
+    epochs = len(part.epochs)
+    return OF_REPORTS if epochs < 2 else OF_EPOCHS.format(f"{epochs} epochs")
+
+
+def _total(part: Slice, alpha: float) -> Estimate:
+    """Return the sum over all devices that would have reported, had a panel drawn them all."""
+    domain = part.metric.domain
+    least, most = domain.least, domain.least + domain.extent
+
+    def squares(number: float) -> float:
+        return (least + most) * min(max(number, least), most) - least * most
+
+    of_reports = mean.mean_of_reports(part, alpha)
+    (of_all,) = sampled(part, [of_reports], alpha, spread=squares)
+    devices = part.n / part.metric.sample.share
+    ends = (of_all.value, of_all.std_error, of_all.ci_low, of_all.ci_high)
+    return Estimate(*(devices * end for end in ends))
+
+
+def refusal(metric: Metric) -> str | None:
+    """Answer metrics of numbers of which it is known how many devices report."""
+    return mean.refusal(metric) or metric.sample.why_no_totals
 
 
 VERB = Verb(answer, refusal)

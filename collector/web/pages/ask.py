@@ -52,7 +52,7 @@ from .fields import OPTION, fields_of, labelled
 from .files import CSV, FILES, KIND_PARAMETER, name_of
 from .layout import CONTENT_TYPE, EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
 from .metric import BEFORE_PARAMETER, granularity, item_needed, items_of, leads_of, usual_item
-from .panels import PERIODS, Answers, Panel, PanelRequest, dressed
+from .panels import PERIODS, Answers, Panel, PanelRequest, dressed, in_page
 from .questions import ADOPTION, COMPARE, LIFT, NEEDS_SEGMENT, TREND
 
 blueprint = Blueprint("ask", __name__)
@@ -106,7 +106,7 @@ def ask_page() -> ResponseReturnValue:
             panel = without_title(dated(dressed(wish, reply, csv, *drawn), answers))
             panel = with_latest(with_order(panel), list(answers.catalog))
     except (QueryError, UnknownMetricError) as error:
-        fault = str(error)
+        fault = in_page(error)
     return shown(
         "ask.html",
         400 if fault else 200,

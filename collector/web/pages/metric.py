@@ -81,6 +81,10 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
 }
 blueprint = Blueprint("metric", __name__)
 _NAME = in_path("name", f"^{ADDRESS}$", "The name of a metric, or app/name.")
+_OF_REPORTS: Final = "Exact shares of reports: versions are sent in the clear, without noise."
+_OF_SAMPLE: Final = (
+    "Shares of a sample: intervals hold for all devices, only which are in the sample is chance."
+)
 _PANEL = in_path("panel", "^[A-Za-z0-9_-]+$", "The name of a panel of the page.")
 _ITEM = in_query("item", {"type": "string"}, "The item that segments and lines are about.")
 _ALL = in_query("all", {"type": "string"}, "The name of a panel whose chart has all its rows.")
@@ -250,7 +254,7 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
     if dimension in SPREADING and metric.every != ONCE:
         stretch = granularity(metric, choices)
         query = choices.query(metric, "adoption", dimensions=[stretch, dimension])
-        hint = "Exact shares of reports: versions are sent in the clear, without noise."
+        hint = _OF_SAMPLE if metric.sample.share < 1 else _OF_REPORTS
         yield PanelRequest(f"spread-{dimension}", f"Adoption by {name}", query, hint)
 
 

@@ -51,7 +51,7 @@ from .choices import WORDS, Choices, choices_of, require_known
 from .drawings import identifier
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .metric import granularity
-from .panels import NOTHING, Answers, greatest
+from .panels import NOTHING, Answers, greatest, in_page
 
 _OTHERS = 3  # items told beside the greatest
 _SEARCH = "Common strings are looked for when this is opened."
@@ -165,7 +165,7 @@ def tile_of(metric: Metric, choices: Choices, answers: Answers) -> Tile:
         reason = "The stored counts are damaged or cannot be read. Run hearsay fsck."
         return Tile(metric, url, reason=reason)
     except (QueryError, UnknownMetricError) as error:
-        return Tile(metric, url, reason=str(error))
+        return Tile(metric, url, reason=in_page(error))
     return replace(tile, line=line, change=change, p_value=p_value, now=now)
 
 
@@ -193,7 +193,8 @@ def _question(metric: Metric, choices: Choices) -> Query:
     elif len(domain.answer_items()) > 1 and domain.unit == SHARE and not domain.numbers:
         verb, options = "top_k", {"k": 1 + _OTHERS}
     elif not _is_listed(metric):
-        verb = "actives"  # to look for common strings takes too long for a tile
+        # To look for common strings takes too long for a tile; to look one up counts reports.
+        verb, options = domain.verb, {"candidates": [""]}
     return choices.query(metric, verb, options)
 
 

@@ -249,7 +249,7 @@ class Answers:
         try:
             reply = self.reply(wish.query)
         except (BusyError, QueryError, UnknownMetricError) as error:
-            return Panel(wish, None, str(error))
+            return Panel(wish, None, in_page(error))
         except (DamagedTallyError, RefusedByStoreError) as error:
             _log.error("panel=%s: cannot be answered: %s", wish.id, error)
             return Panel(wish, None, _DAMAGED)
@@ -281,11 +281,18 @@ class Answers:
         try:
             other = self.reply(earlier(query, self._catalog, self._now))
         except (BusyError, QueryError, DamagedTallyError, RefusedByStoreError) as error:
-            return Before((), 0, words, str(error))
+            return Before((), 0, words, in_page(error))
         now, then = (answer.meta.metrics[0].window for answer in (reply, other))
         hours = [hours_of(window.first) or 0.0 for window in (now, then)]
         name = f"{words}, {then.first} – {last_day(then.last, every_of(other))}"
         return Before(other.rows, round((hours[0] - hours[1]) / 24), name)
+
+
+def in_page(error: Exception) -> str:
+    """Return *error* for people: the place of a metric in a document says nothing to them."""
+    if isinstance(error, QueryError) and error.place.startswith("metrics."):
+        return error.rule
+    return str(error)
 
 
 def in_columns(panels: Iterable[Panel]) -> tuple[list[Panel], list[Panel]]:

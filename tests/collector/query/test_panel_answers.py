@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
+from math import hypot
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,8 +25,10 @@ from collector.query import Answer, plan, read, run
 from collector.query.run import OF_ALL
 from tests.collector.web.conftest import MakeApp, config, credentials, make_app, storage
 from tests.collector.web.pages.conftest import BROWSER
+from tests.support.crowds.asking import holds
 from tests.support.crowds.uploads import NOON, READ_TOKEN, bearer
 from tests.support.device.device import metric_text, registry_of
+from tests.support.enumeration.populations import reported
 from tests.support.sites.page import Page
 from tests.support.store.memory_storage import MemoryStorage
 
@@ -261,3 +265,76 @@ def test_a_sampled_answer_says_for_whom_its_own_intervals_hold(
 
     (warning,) = (text for text in found.meta.warnings if SENTENCE in text)
     assert warning.endswith(f"; {whose}")
+
+
+def test_a_sum_over_drawn_devices_is_scaled_up_to_all_with_the_error_of_the_draw() -> None:
+    """Law: Horvitz and Thompson; of numbers at both ends the bound of their squares is reached."""
+    part, spent, devices = Fraction(2, 5), 200, 10_000
+    text = metric_text(
+        "m", f'type = "count"\nmin = 0\nmax = {spent}\nstep = 1\nunit = "EUR"', every="7d"
+    )
+    metric = replace(registry_of(text).metric("m"), sample=Sample(float(part), "7d"))
+    n = int(devices * part)
+    tally, _ = reported(metric, [spent] * (n // 4) + [0] * (n - n // 4), "spent")
+    drawn, of_all = (
+        Slice(each, {}, n, tally, (2_900,)) for each in (metric, replace(metric, sample=Sample()))
+    )
+
+    (total,), (raw,) = (
+        load("sum").answer([each], VerbQuery(0.05)).rows for each in (drawn, of_all)
+    )
+    assert total.value is not None
+    assert raw.value is not None
+    assert raw.std_error is not None
+    squares = total.value * spent
+    error = hypot(raw.std_error / part, ((1 / part - 1) * squares) ** 0.5)
+
+    assert total.value == pytest.approx(raw.value / part)
+    assert total.std_error == pytest.approx(error)
+    assert holds(total, devices * spent / 4)
+    assert not holds(raw, devices * spent / 4)
+
+
+def test_totals_of_an_unknown_part_of_the_devices_are_refused(tmp_path: Path) -> None:
+    """Law: where two registries draw other parts, no factor is right; means are as ever."""
+    number = metric_text(
+        "spent", 'type = "count"\nmin = 0\nmax = 9\nstep = 1\nunit = "EUR"', every="7d"
+    )
+    paths = [tmp_path / "new.toml", tmp_path / "old.toml"]
+    for path, week in zip(paths, ("16", "8"), strict=True):
+        path.write_text(TEXT.replace('week = "8"', f'week = "{week}"') + number, encoding="utf-8")
+    metric, alone = (
+        Catalog.from_files(map(str, each)).metric("spent") for each in (paths, paths[:1])
+    )
+
+    assert "ask for means" in (load("sum").refusal(metric) or "")
+    assert load("mean").refusal(metric) is None
+    assert load("sum").refusal(alone) is None
+
+
+def test_shares_of_versions_do_not_depend_on_what_the_metric_measures() -> None:
+    """Law: a share lies between 0 and 1, whatever the range of the numbers it is counted from."""
+    found = []
+    for form in ('type = "boolean"', 'type = "count"\nmin = 0\nmax = 5000\nstep = 1\nunit = "ms"'):
+        metric = registry_of(metric_text("m", form, every="7d")).metric("m")
+        metric = replace(metric, sample=Sample(0.4, "7d"))
+        parts = [
+            Slice(metric, {"time": "w", "version": version}, n, None, (2_900,))
+            for version, n in (("1", 300), ("2", 700))
+        ]
+        query = VerbQuery(0.05, options=load("adoption").options())
+        rows = load("adoption").answer(parts, query).rows
+        found.append([(row.value, row.ci_low, row.ci_high) for row in rows])
+
+    assert found[0] == found[1]
+
+
+def test_tiles_of_strings_in_a_panel_are_as_any_other(make_app: MakeApp) -> None:
+    """Law: the tile says where common strings are looked for, and names no place in a question."""
+    strings = (metric_text(f"s{i}", 'type = "string"\nlength = 4', every="7d") for i in range(2))
+    client = make_app(TEXT + "".join(strings)).test_client()
+    client.set_cookie("hearsay", READ_TOKEN)
+    shown = Page(client.get("/", headers=BROWSER).text).text
+
+    assert shown.count("Common strings are looked for when this is opened.") == 2
+    assert "metrics.0" not in shown
