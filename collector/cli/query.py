@@ -271,7 +271,7 @@ _MOST_SEED = (1 << 53) - 1  # every reader of JSON keeps so large an integer exa
     "--format", "form", type=click.Choice(_FORMATS), default="csv", show_default=True, help="Files."
 )
 @click.option("--alpha", help=f"1 - level of the intervals; {ALPHA} by default.")
-@click.option("--version", help="Published version of the window; the latest by default.")
+@click.option("--version", help="Published version of the window; all reports so far by default.")
 @click.option(
     "--out",
     "folder",

@@ -17,7 +17,7 @@ from client_sdk.registry.metric import Metric
 from ..analytics.rows import TIME
 from ..analytics.verb import Verb, load, names
 from ..core.catalog import Catalog
-from ..core.cells import FACTS, KEY, OTHER_KEYS, SOURCE, Source, version_of
+from ..core.cells import FACTS, KEY, LAST_VERSION, OTHER_KEYS, SOURCE, Source, version_of
 from ..core.errors import QueryError
 from .exclusions import LEAST, NOTHING, Excluded, Selection
 from .request import Query, convert
@@ -43,8 +43,9 @@ _FEWER: Final = "take fewer dimensions, a longer stretch of time or a shorter wi
 class Reading:
     """What is read of one metric name: its definitions, the current one first, and epochs.
 
-    ``version`` is one that is published, so that its answer never changes; without one, what has
-    been folded so far counts, and the same question may be answered otherwise tomorrow.
+    ``version`` is the one asked for, or the last once it is published, so that its answer never
+    changes.  Without one, all that has been folded so far counts: an earlier version would leave
+    reports out of all periods that came later than it allows for the last.
     """
 
     definitions: tuple[Metric, ...]
@@ -315,7 +316,9 @@ def _reading(
         epochs = range(before.start, chosen.stop) if adjoins else (*before, *chosen)
     running = metric.every == ONCE or epochs[-1] >= epoch_of(metric.every, now)
     published = version_of(metric.every, epochs, now)
-    version = published if query.version is None else query.version
+    version = query.version
+    if version is None and published == LAST_VERSION:
+        version = published
     if query.version is not None and (published is None or query.version > published):
         rule = "none yet" if published is None else f"at most {published}"
         raise QueryError(f"version={query.version}: is not published; published is {rule}")

@@ -67,6 +67,7 @@ def test_a_good_registry_is_described(tmp_path: Path) -> None:
         "warning",
         "not even a panel of ε 8 helps",
         "crashed costs ε 168 in any seven days",
+        "advice",
     ]  # an hourly metric costs much
 
 

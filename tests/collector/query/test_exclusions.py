@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from client_sdk.core.epoch import DAY
 from client_sdk.registry.metric import Metric
 from collector.analytics.rows import LEFT_OUT
 from collector.analytics.verb import Slice
@@ -472,7 +473,7 @@ def test_an_answer_that_was_kept_is_not_given_once_something_is_excluded() -> No
     made = plan(
         read(json.dumps({"metrics": ["page"], "date_range": [day(DAYS[0])] * 2}).encode()),
         CATALOG,
-        NOON,
+        NOON + 30 * DAY,
     )
     from collector.core.config import RelayTerms
 

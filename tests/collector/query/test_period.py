@@ -202,27 +202,27 @@ def test_answers_against_different_ranges_are_kept_apart() -> None:
     """The first and the last day of all may be the same, and those between differ."""
     keys = {
         key_of(
-            compared(TODAY - 29, TODAY - 25, against, verb="compare"),
+            compared(TODAY - 59, TODAY - 55, against, verb="compare"),
             "json",
             "contents",
             RelayTerms(),
         )
         for against in (
-            (day(TODAY - 60), day(TODAY - 50)),
-            (day(TODAY - 60), day(TODAY - 40)),
-            (day(TODAY - 60), day(TODAY - 30)),
+            (day(TODAY - 90), day(TODAY - 80)),
+            (day(TODAY - 90), day(TODAY - 70)),
+            (day(TODAY - 90), day(TODAY - 60)),
         )
     }
     split = {
         key_of(
-            compared(TODAY - begin, TODAY - 25, against, verb="compare"),
+            compared(TODAY - begin, TODAY - 55, against, verb="compare"),
             "json",
             "contents",
             RelayTerms(),
         )
         for begin, against in (
-            (29, (day(TODAY - 60), day(TODAY - 30))),
-            (28, (day(TODAY - 60), day(TODAY - 29))),
+            (59, (day(TODAY - 90), day(TODAY - 60))),
+            (58, (day(TODAY - 90), day(TODAY - 59))),
         )
     }
 

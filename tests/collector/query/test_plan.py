@@ -201,11 +201,14 @@ def late_store() -> MemoryStorage:
     return storage
 
 
-def test_a_window_is_asked_for_as_published_once_it_is() -> None:
-    """None so far, then the highest version whose days are over for the last epoch."""
+def test_a_window_is_asked_for_as_published_once_no_more_can_come() -> None:
+    """Law: until then all reports count, also those that came late for a period long over."""
     after = [(LAST + days) * DAY + DAY / 2 for days in (1, 2, 4, 8, 30, 300)]
+    window = {"from": day(LAST), "to": day(LAST)}
 
-    assert [versions_at(now) for now in after] == [None, 0, 1, 2, 3, 3]
+    assert [versions_at(now) for now in after] == [None, None, None, None, 3, 3]
+    counted = [reports(run(ask(PAGE, window, now), late_store())) for now in after]
+    assert counted == [11_111] * 4 + [1_111] * 2
 
 
 def test_an_answer_counts_the_classes_of_its_version_and_says_what_is_late() -> None:
@@ -217,14 +220,6 @@ def test_an_answer_counts_the_classes_of_its_version_and_says_what_is_late() -> 
 
     assert [reports(reply) for reply in replies] == [100, 110, 111, 1_111]
     assert [late_of(reply) for reply in replies] == [0, 10, 11, 1_011]
-
-
-def test_an_answer_before_any_version_counts_whatever_has_been_folded() -> None:
-    """It may be answered otherwise tomorrow, which its version None says."""
-    asked = ask(PAGE, {"from": day(LAST), "to": day(LAST)}, (LAST + 1) * DAY)
-
-    assert asked.readings[0].version is None
-    assert reports(run(asked, late_store())) == 11_111
 
 
 def test_a_published_version_gives_the_same_integers_for_ever() -> None:

@@ -93,3 +93,16 @@ def test_an_earlier_range_without_reports_is_named_by_its_days() -> None:
     assert "m: 2025-02-24 to 2025-03-02: no reports" in found.meta.warnings
     found = answer("7d", False, "7d", {week: 500, week - 1: 500}, against="previous")
     assert not any("no reports" in text for text in found.meta.warnings)
+
+
+def test_the_whole_periods_count_what_came_late_for_each_of_them() -> None:
+    """Law: that the last period ended yesterday leaves no report of the ones before it out."""
+    catalog, storage = catalog_of("7d", SUMS), MemoryStorage()
+    for epoch, lateness in ((2930, 0), (2930, 1), (2929, 3), (2928, 2)):  # 2930 ended on Sunday
+        cell = Cell(catalog.metric("m").digest, epoch, "", lateness)
+        storage.put({cell: [(0, 500), (1, 500), (2, 0)]})
+
+    reply = run(plan(Query(["m"], date_range="28d"), catalog, NOW), storage)
+
+    assert reply.meta.n == 2_000
+    assert reply.meta.metrics[0].version is None
