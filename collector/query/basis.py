@@ -69,8 +69,8 @@ class ExcludedReports(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 class Basis(Struct, frozen=True, forbid_unknown_fields=True):
     """What the numbers of a metric rest on.
 
-    ``version`` null: of all reports so far, so the answer may still change.  ``sources`` is there where
-    something is known of how reports came, ``epsilon_shuffled`` where a relay is in use.
+    ``version`` null: all reports so far, so the answer may still change.  ``sources`` is there
+    where something is known of how reports came, ``epsilon_shuffled`` where a relay is in use.
     """
 
     name: str

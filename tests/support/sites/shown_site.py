@@ -24,7 +24,7 @@ from tests.support.sites.watch_states import watch_state
 
 WRITE_KEY: Final = "device-key-for-the-pages-0123456789"
 READ_TOKEN: Final = "read-token-for-the-pages-0123456789"
-DAYS: Final = 8  # of reports; today is one of them
+DAYS: Final = 9  # of reports: of today, and of a day of the week before the last seven
 A_DAY: Final = 110  # devices; a little more than the fewest that may be shown
 MIN_REPORTS: Final = 100
 
