@@ -77,6 +77,7 @@ def ask(
     *,
     notice: str | None = None,
     caps: Caps | Mapping[str, str] | None = None,
+    relay: str | None = None,
     command: str | None = None,
 ) -> Answer:
     """Return the user's consent; ask for it on the terminal, once in the life of *data_dir*.
@@ -91,6 +92,7 @@ def ask(
             registry: what is asked is told by its notice, with what an answer gives away.
             notice: the text to ask with, in place of the registry's; one of them must be there.
             caps: of the application, as the client takes them; None: its defaults.
+            relay: that of the client, so that the notice says who sees the user's address.
             command: how people change their mind, such as "mytool telemetry"; they are told.
     Raises: InvalidParameterError: no such folder, or neither *registry* nor *notice*.
             RegistryError: the question is due, and the registry cannot be read.
@@ -107,7 +109,7 @@ def ask(
         return "unknown"
     if who_says_no(folder, os.environ, policy_path(os.environ)) is not None:
         return "unknown"
-    text = notice if registry is None or notice is not None else _notice(registry, caps)
+    text = notice if registry is None or notice is not None else _notice(registry, caps, relay)
     try:
         remember(folder, "unknown")  # asked once, even if this process is killed at the question
         answer = _typed(str(text))
@@ -347,11 +349,12 @@ def _registry(source: Source) -> Registry:
     return source if isinstance(source, Registry) else Registry.from_file(source)
 
 
-def _notice(source: Source, caps: Caps | Mapping[str, str] | None) -> str:
+def _notice(source: Source, caps: Caps | Mapping[str, str] | None, relay: str | None) -> str:
     from .privacy.caps import Caps
-    from .privacy.wording import notice
+    from .privacy.wording import notice, with_address
 
-    return notice(_registry(source), caps if isinstance(caps, Caps) else Caps(**(caps or {})))
+    caps = caps if isinstance(caps, Caps) else Caps(**(caps or {}))
+    return with_address(notice(_registry(source), caps), relay)
 
 
 def _wants_help() -> bool:

@@ -171,6 +171,7 @@ class Client:
             on_report=on_report,
             tokens=None if dry_run else tokens,
         )
+        self._way = relay, None if tokens is None else tokens.url
         # at the end of the process or of this object, whichever comes first
         self._end = weakref.finalize(self, self._engine.exit)
 
@@ -290,9 +291,11 @@ class Client:
 
         Raises: UnknownMetricError.
         """
-        from .privacy.wording import explain
+        from .privacy.wording import explain, who_sees_the_address
 
-        return explain(self._engine.registry.metric(name), self._engine.caps)
+        text = explain(self._engine.registry.metric(name), self._engine.caps)
+        seen = " ".join(who_sees_the_address(*self._way))
+        return f"{text}\nWho sees your internet address: {seen}"
 
     def recommend(
         self, name: str, factors: ModelSource, count: int = 5, *, likes: object
@@ -313,9 +316,9 @@ class Client:
 
         Args: ascii: in letters that every terminal can print, "epsilon" for ε.
         """
-        from .privacy.wording import in_ascii, notice
+        from .privacy.wording import in_ascii, notice, with_address
 
-        text = notice(self._engine.registry, self._engine.caps)
+        text = with_address(notice(self._engine.registry, self._engine.caps), *self._way)
         return in_ascii(text) if ascii else text
 
     def __enter__(self) -> Client:

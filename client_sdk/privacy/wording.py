@@ -51,6 +51,19 @@ PERIODS: Final = {  # by ``every``
 }
 
 _MAX_NAMED: Final = 4  # labels; more would not be read
+_SEEN: Final = (
+    "The server that collects reports sees your internet address when one comes, as any server"
+    " does.",
+    "It keeps the report without the address.",
+)
+_RELAYED: Final = (
+    "Reports travel through {relay}, which sees your internet address and cannot read them.",
+    "The server that collects them can read them, and does not see your address.",
+)
+_ISSUED: Final = (
+    "The server {issuer} gives out permits for reports; it sees your internet address and no"
+    " report."
+)
 
 _OF_AUTOMATION: Final = "whether a machine runs it by itself"
 _EVERY = {
@@ -95,6 +108,24 @@ In any seven days it is at most ε {epsilon(cost.week)}, in any {YEAR} days at m
 You can say no, and change your mind at any time. A no deletes what waits to be sent.
 A no of your system or browser, such as DO_NOT_TRACK=1, is always obeyed.
 """
+
+
+def who_sees_the_address(relay: str | None = None, issuer: str | None = None) -> list[str]:
+    """Return who sees the address of a device that sends by these URLs, in sentences.
+
+    A registry does not know that, so its compiled texts say nothing of it: a device adds this.
+    """
+    texts = [*(_SEEN if relay is None else _RELAYED), *([] if issuer is None else [_ISSUED])]
+    return [text.format(relay=_host_of(relay), issuer=_host_of(issuer)) for text in texts]
+
+
+def with_address(text: str, relay: str | None = None, issuer: str | None = None) -> str:
+    """Return the notice *text* with who sees the address of a device that sends by these URLs."""
+    return "\n".join((text, *who_sees_the_address(relay, issuer), ""))
+
+
+def _host_of(url: str | None) -> str:
+    return (url or "").partition("://")[2].partition("/")[0]
 
 
 def _about_segments(registry: Registry) -> str:

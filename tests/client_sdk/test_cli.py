@@ -163,11 +163,14 @@ def test_the_question_can_have_a_text_and_caps_of_its_own(
     plain = {**environment, "PYTHONIOENCODING": "ascii"}
 
     own = asked(tmp_path / "a", b"\n", plain, more="{'notice': 'May we learn ± what you use?'}")[1]
-    capped = asked(tmp_path / "b", b"\n", plain, more="{'caps': {'week': '1'}}")[1]
+    capped = asked(
+        tmp_path / "b", b"\n", plain, more="{'caps': {'week': '1'}, 'relay': 'https://r.example'}"
+    )[1]
 
     assert "May we learn +- what you use?" in own
     assert "notes would like to learn" not in own
     assert "In any seven days it is at most epsilon 1," in " ".join(capped.split())
+    assert "Reports travel through r.example, which sees your internet address" in capped
 
 
 @pytest.mark.parametrize("left", ["", "maybe\n", "\xff\n", "granted by nobody"])
