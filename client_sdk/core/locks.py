@@ -73,16 +73,17 @@ class PerProcess(Generic[T]):
     """
 
     def __init__(self, make: Callable[[], T]) -> None:
-        """Let *make* make that of this process now."""
+        """Let *make* make that of a process at its first use, after what patches ``threading``."""
         self._make = make
-        process, value = this_process(), make()
-        self._last = (*process, value)
-        self._values = {process: value}
+        self._last: tuple[int, int, T] | None = None
+        self._values: dict[Process, T] = {}
 
     def __call__(self) -> T:
         """Return that of this process."""
-        pid, depth, value = self._last
-        return value if pid == getpid() and depth == _forks.depth else self._begin()
+        last = self._last
+        if last is not None and last[0] == getpid() and last[1] == _forks.depth:
+            return last[2]
+        return self._begin()
 
     def _begin(self) -> T:
         process = this_process()
@@ -111,7 +112,7 @@ class ProcessLock:
 
     def __init__(self) -> None:
         """Begin free."""
-        self._mine = PerProcess(threading.Lock)
+        self._mine = PerProcess(lambda: threading.Lock())  # as ``threading`` has it by then
 
     def acquire(self, timeout: float) -> bool:
         """Wait up to *timeout* seconds; return whether the lock is now held."""

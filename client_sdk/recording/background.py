@@ -16,11 +16,6 @@ from enum import StrEnum
 from ..core.errors import InvalidParameterError
 from ..core.typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
-try:  # ``queue`` around them is for queues that it does not need, and takes 1 ms to load
-    from _queue import Empty, SimpleQueue
-except ImportError:  # an interpreter without C
-    from queue import Empty, SimpleQueue
-
 T = TypeVar("T")
 
 GROUP_SIZE: Final = 100  # a transaction; the fsync is shared, and the database lock is short
@@ -58,6 +53,26 @@ class Mode(StrEnum):
 ModeLike: TypeAlias = "Mode | Literal['background', 'manual', 'command']"
 
 
+class _Call:
+    """What one thread waits for; calls that come before it waits are one.
+
+    It is a lock that is released: a signal's handler may do that, and what makes greenlets of
+    threads (gevent, eventlet) also makes locks for them, but not every kind of queue.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def make(self) -> None:
+        with suppress(RuntimeError):  # a call waits already
+            self._lock.release()
+
+    def wait(self, timeout: float) -> None:
+        """Return after a call, or after *timeout* seconds."""
+        self._lock.acquire(timeout=timeout)
+
+
 class Background(Generic[T]):
     """Writes in groups what one process has put down, from a thread of its own."""
 
@@ -81,8 +96,7 @@ class Background(Generic[T]):
         """
         self._take, self._commit, self._idle, self._finish = take, commit, idle, finish
         self._started, self._forbidden = started, forbidden
-        self._wake: SimpleQueue[None] = SimpleQueue()
-        self._end: SimpleQueue[None] = SimpleQueue()
+        self._wake, self._end = _Call(), _Call()
         self.notified = False  # whether the thread was notified since it last looked
         self._stopping = False
         self._thread: threading.Thread | None = None
@@ -97,7 +111,7 @@ class Background(Generic[T]):
         """
         if self.notified:
             return True
-        # the flag comes before the token, which the thread takes back before it looks
+        # the flag comes before the call: the thread takes the flag back before it looks
         self.notified = True
         if self.wake():
             return True
@@ -111,7 +125,7 @@ class Background(Generic[T]):
         """
         if not self._runs:
             return self._start()
-        self._wake.put(None)
+        self._wake.make()
         return True
 
     def drain(self, timeout: float) -> bool:
@@ -137,8 +151,8 @@ class Background(Generic[T]):
         if thread is None or not thread.is_alive():
             return False
         self._stopping = True
-        self._wake.put(None)
-        self._end.put(None)
+        self._wake.make()
+        self._end.make()
         if thread is not threading.current_thread():
             thread.join(timeout)
         return True
@@ -176,9 +190,9 @@ class Background(Generic[T]):
                     break
                 wait = min(max(self._idle(), GROUP_DELAY), MAX_IDLE)
                 if wrote:
-                    _wait_for(self._end, GROUP_DELAY)
+                    self._end.wait(GROUP_DELAY)
                 if not self._stopping:
-                    _wait_for(self._wake, wait)
+                    self._wake.wait(wait)
             self._drain_here()  # values may have come before the stop
             self._finish()
         finally:
@@ -200,11 +214,6 @@ class Background(Generic[T]):
                 return groups > 0
             self._commit(group)
         return True
-
-
-def _wait_for(queue: SimpleQueue[None], timeout: float) -> None:
-    with suppress(Empty):
-        queue.get(timeout=timeout)
 
 
 def seconds_of(timeout: float) -> float:

@@ -37,7 +37,7 @@ _SEND: Final = """
 import signal, subprocess, sys
 from program import work
 worker = subprocess.Popen([
-    sys.executable, "-m", "celery", "-A", "program", "worker", "--pool=prefork",
+    sys.executable, "-m", "celery", "-A", "program", "worker",
     "--concurrency=2", "--loglevel=error", *sys.argv[2:],
 ], stdout=subprocess.DEVNULL)
 results = [work.delay(i) for i in range(int(sys.argv[1]))]
@@ -47,16 +47,28 @@ print(worker.wait(60))
 """
 
 
-@pytest.mark.parametrize("replaced", [(), ("--max-tasks-per-child=1",)], ids=["kept", "replaced"])
-def test_workers_of_celery_lose_nothing(tmp_path: Path, replaced: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("options", "most"),
+    [
+        ((), 2),
+        (("--max-tasks-per-child=1",), TASKS),
+        (("--pool=threads",), 1),
+        (("--pool=gevent",), 1),
+        (("--pool=eventlet",), 1),
+    ],
+    ids=["kept", "replaced", "threads", "gevent", "eventlet"],
+)
+def test_workers_of_celery_lose_nothing(
+    tmp_path: Path, options: tuple[str, ...], most: int
+) -> None:
     """Law: what a task recorded is on the disk when its worker was replaced or shut down."""
     application(tmp_path, _CELERY)
     for folder in ("queue", "results", "control"):
         (tmp_path / folder).mkdir()
 
-    processes, status = run(tmp_path, sys.executable, "-c", _SEND, str(TASKS), *replaced).split()
+    processes, status = run(tmp_path, sys.executable, "-c", _SEND, str(TASKS), *options).split()
 
-    assert int(processes) == TASKS if replaced else int(processes) <= 2
+    assert int(processes) == TASKS if most == TASKS else int(processes) <= most
     assert status == "0"
     assert reports(tmp_path) == TASKS
     assert runs(tmp_path) == f"{2 * TASKS} runs"

@@ -28,6 +28,10 @@ UWSGI: Final = (
     *(str(BIN / "pyuwsgi"), "--http-socket", "127.0.0.1:PORT", "--master", "--processes", "2"),
     *("--module", "program:application", "--die-on-term", "--need-app"),
 )
+GUNICORN: Final = (
+    *(sys.executable, "-m", "gunicorn", "program:application", "--bind", "127.0.0.1:PORT"),
+    *("--workers", "2", "--log-level", "error"),
+)
 SERVERS: Final = {
     "uwsgi": UWSGI,
     "uwsgi with threads": (*UWSGI, "--enable-threads"),
@@ -36,10 +40,9 @@ SERVERS: Final = {
         *(str(BIN / "granian"), "--interface", "wsgi", "--host", "127.0.0.1", "--port", "PORT"),
         *("--workers", "2", "program:application"),
     ),
-    "gunicorn": (
-        *(sys.executable, "-m", "gunicorn", "program:application", "--bind", "127.0.0.1:PORT"),
-        *("--workers", "2", "--preload", "--log-level", "error"),
-    ),
+    "gunicorn": (*GUNICORN, "--preload"),
+    "gunicorn of gevent": (*GUNICORN, "-k", "gevent"),
+    "gunicorn of gevent, forked": (*GUNICORN, "-k", "gevent", "--preload"),
 }
 
 
