@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
@@ -29,8 +30,8 @@ MAX_IDLE: Final = 300.0
 _OFF: Final = ("", "0", "false", "off", "no")
 _THREADS: Final = ("enable-threads", "threads")  # each of these lets threads run
 THREADS_STAND_STILL: Final = (
-    "uwsgi: enable-threads is off, so each value is written by the request that records it and"
-    " sent when its worker ends; start uWSGI with --enable-threads"
+    "uwsgi: enable-threads is off, so values are written by the requests that record them and"
+    " sent when their worker ends; start uWSGI with --enable-threads"
 )
 _FORKS_IN_C: Final = "uwsgi: a thread of the master would be copied into its workers"
 
@@ -103,6 +104,7 @@ class Background(Generic[T]):
         self._starting = threading.Lock()
         self._turn = threading.Lock()  # the writing thread holds it
         self._writer = 0  # the thread that writes
+        self._wrote = -GROUP_DELAY  # when anything was, on the monotonic clock
 
     def notify(self) -> bool:
         """Have the thread write soon what waits; start it if there is none.
@@ -127,6 +129,12 @@ class Background(Generic[T]):
             return self._start()
         self._wake.make()
         return True
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether a process without a thread may leave what waits to its next value, or its end."""
+        recent = time.monotonic() - self._wrote < GROUP_DELAY
+        return recent and why_no_thread() == THREADS_STAND_STILL
 
     def drain(self, timeout: float) -> bool:
         """Write all that waits; return False if others were at it all the time."""
@@ -213,6 +221,7 @@ class Background(Generic[T]):
             if not group:
                 return groups > 0
             self._commit(group)
+            self._wrote = time.monotonic()
         return True
 
 

@@ -154,7 +154,7 @@ class Engine:
             own = self._own()
             if not own.inbox.put(name, value, self.clock()) or own.background.notified:
                 return  # this is the usual case, and all is done
-            if not own.background.notify():
+            if not own.background.notify() and not own.background.may_wait:
                 own.background.drain(self.patience)
                 self.tick()
         except Exception as error:

@@ -58,7 +58,9 @@ def test_a_program_of_greenlets_goes_on_and_loses_nothing(
 ) -> None:
     """Law: record, flush and the end of the process hold up no other greenlet."""
     (tmp_path / "metrics.toml").write_text(REGISTRY)
-    make = CLIENT.format(registry="metrics.toml", data="data").replace("https://127.0.0.1:9", silent)
+    make = CLIENT.format(registry="metrics.toml", data="data").replace(
+        "https://127.0.0.1:9", silent
+    )
     patch = HOSTS[host]
     order = {
         "first": (patch, make),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import socket
 import sqlite3
 import sys
 import time
@@ -14,6 +16,7 @@ import pytest
 
 from client_sdk.integrations.uwsgi import after_fork
 from client_sdk.integrations.web import METRICS
+from client_sdk.recording.background import GROUP_DELAY
 from client_sdk.registry import Registry
 from client_sdk.storage.schema import FILE_NAME
 from client_sdk.testing import MemoryClient
@@ -24,9 +27,11 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
 
 VALUES: Final = 6
 COUNTED: Final = 20
+BURST: Final = 150
+_STATS: Final = "s"  # a socket of the system's; a short name, as its path must be one
 UWSGI: Final = (
     *(str(BIN / "pyuwsgi"), "--http-socket", "127.0.0.1:PORT", "--master", "--processes", "2"),
-    *("--module", "program:application", "--die-on-term", "--need-app"),
+    *("--module", "program:application", "--die-on-term", "--need-app", "--stats", _STATS),
 )
 GUNICORN: Final = (
     *(sys.executable, "-m", "gunicorn", "program:application", "--bind", "127.0.0.1:PORT"),
@@ -71,6 +76,8 @@ def test_a_server_answers_and_loses_nothing(tmp_path: Path, server: tuple[str, .
             "--enable-threads" in server
         ):  # whose workers end in a signal handler: see docs/guide/embed.md
             wait_until_written(tmp_path, VALUES, COUNTED)
+        if server is UWSGI:
+            wait_until_idle(tmp_path)
         if server is SERVERS["granian"]:
             wait_until_all_workers_started(tmp_path)
 
@@ -87,6 +94,19 @@ def wait_until_all_workers_started(folder: Path) -> None:
     while (folder / "log").read_text().count("Started worker-") < 2:
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def wait_until_idle(folder: Path) -> None:
+    """Return once no worker of uWSGI is in a request.
+
+    One that is stopped in a request runs nothing more, and so writes nothing more.
+    """
+    deadline, idle = time.monotonic() + PATIENCE, False
+    while not idle:
+        assert time.monotonic() < deadline
+        with socket.socket(socket.AF_UNIX) as stats, stats.makefile("rb") as answer:
+            stats.connect(str(folder / _STATS))
+            idle = all(worker["status"] == "idle" for worker in json.load(answer)["workers"])
 
 
 def wait_until_written(folder: Path, values: int, counted: int) -> None:
@@ -110,6 +130,35 @@ def test_uwsgi_without_threads_writes_at_once_and_says_so(tmp_path: Path) -> Non
 
     assert (written, "hearsay" in threads) == (1, False)
     assert "start uWSGI with --enable-threads" in (tmp_path / "log").read_text()
+
+
+# Answers how many transactions others saw during so many values, and for how many they may.
+_BURST: Final = f"""
+import sqlite3, time
+def application(environ, start_response):
+    client.record("runs", 1)
+    watcher = sqlite3.connect("data/{FILE_NAME}")
+    versions, start = [], time.monotonic()
+    for _ in range({BURST}):
+        client.record("runs", 1)
+        versions += watcher.execute("PRAGMA data_version").fetchone()
+    most = 2 + (time.monotonic() - start) / {GROUP_DELAY}
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    return [f"{{len(set(versions))}} {{most}}".encode()]
+"""
+
+
+@needs_uwsgi
+def test_many_values_of_uwsgi_without_threads_share_a_transaction(tmp_path: Path) -> None:
+    """Law: four a second at most, and the worker's end writes the last of them."""
+    application(tmp_path, _BURST)
+
+    with serving(tmp_path, *UWSGI) as port:
+        seen, most = map(float, get(port, "/").split())
+        wait_until_idle(tmp_path)
+
+    assert seen <= most
+    assert runs(tmp_path) == f"{BURST + 1} runs"
 
 
 @needs_uwsgi
