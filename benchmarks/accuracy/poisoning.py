@@ -8,8 +8,9 @@ Run: ``python -m benchmarks poisoning``; about two minutes.  Its output is on
 docs/operate/poisoning.md and docs/evidence/tables/poisoning.md.
 
 An attacker sends valid payloads that were made up.  *best* supports all targets at once, padded so
-that it has as many ones as an honest report; *unpadded* has no others; *honest* randomizes a
-target as a device would; *random* is any valid payload.
+that it has as many ones as an honest report, to the nearest whole number; *exact* draws that number
+so that its mean is an honest report's; *unpadded* has no others; *honest* randomizes a target as a
+device would; *random* is any valid payload.
 
 Source: Cao, Jia, Gong, USENIX Security 2021: maximal gain, random item and random perturbed value.
 """
@@ -43,7 +44,7 @@ from collector.analytics.poisoning.checks import SINGLE, change, epoch_estimates
 from collector.analytics.poisoning.influence import mean_reach, moved
 from tests.support.device.registries import CATEGORY, file_with
 
-BEST, UNPADDED, HONEST, RANDOM = "best", "unpadded", "honest", "random"
+BEST, EXACT, UNPADDED, HONEST, RANDOM = "best", "exact", "unpadded", "honest", "random"
 POOL: Final = 8  # seeds that suit all targets: they are rare, so an attacker repeats them
 
 
@@ -159,7 +160,9 @@ def _bits(mechanism: BitReports, targets: Sequence[int], chance: Randomness, att
     """Return bits of the targets and, unless *unpadded*, of as many others as are usual."""
     p, q, size = float(mechanism.channel.p), float(mechanism.channel.q), mechanism.domain_size
     others = [item for item in range(size) if item not in targets]
-    usual = round(p + (size - 1) * q) - len(targets)
+    mean = p + (size - 1) * q
+    more = chance.bernoulli(Fraction(mean % 1)) if attack == EXACT else mean % 1 > 0.5
+    usual = int(mean) + more - len(targets)
     bits = sum(mechanism.one_hot(item) for item in targets)
     for _ in range(0 if attack == UNPADDED else min(max(usual, 0), len(others))):
         bits |= mechanism.one_hot(others.pop(chance.uniform(len(others))))
@@ -189,6 +192,22 @@ EPSILONS: Final = ("0.5", "1", "2", "4")
 SIZES: Final = (4, 16, 64, 1_024)
 ITEMS: Final = 64
 TARGETS: Final = (50, 53, 57, 60)
+PROMOTED: Final = (*TARGETS, 51, 55, 58, 62)
+COUNTS: Final = (1, 4, 8)  # of them; fakes of numbers send one symbol, and have no targets
+# ``grr`` serves few items: of 64 at ε = 1 its variance is six times that of ``oue``.
+DETECTED: Final = (
+    ("grr", 16, BEST),
+    ("grr", ITEMS, BEST),
+    ("oue", ITEMS, UNPADDED),
+    ("oue", ITEMS, BEST),
+    ("oue", ITEMS, EXACT),
+    ("sue", ITEMS, BEST),
+    ("sue", ITEMS, EXACT),
+    ("hadamard", ITEMS, BEST),
+    ("sampled_item", ITEMS, BEST),
+    ("pgr", ITEMS, BEST),
+    ("square_wave", ITEMS, BEST),
+)
 HONEST_DEVICES: Final = 19_000
 FAKE_DEVICES: Final = 1_000  # 5 %
 PROTOCOLS: Final = ("grr", "oue", "sue", "olh", "blh", "hadamard")
@@ -251,25 +270,14 @@ def false_alarms() -> Iterator[str]:
 
 def detection() -> Iterator[str]:
     """Yield in what part of attacked epochs of 100,000 reports each check raises an alarm."""
-    heads = [
-        "mechanism",
-        "fakes",
-        "crowd",
-        "targets",
-        *(f"{share:.0%} of fakes" for share in SHARES),
-    ]
-    yield head(*heads)
-    numbers = "square_wave"  # their fakes send one symbol, and have no targets
-    for name, attack in (
-        ("grr", BEST), ("oue", UNPADDED), ("oue", BEST), ("sue", BEST),
-        ("hadamard", BEST), ("sampled_item", BEST), ("pgr", BEST), ("square_wave", BEST),
-    ):  # fmt: skip
+    heads = ("mechanism", "items", "fakes", "crowd", "targets")
+    yield head(*heads, *(f"{share:.0%} of fakes" for share in SHARES))
+    for name, items, attack in DETECTED:
+        mechanism = load(name)("1", items)
         for shape in ("steep", "flat"):
-            for targets in (TARGETS[:1], TARGETS, (*TARGETS, 51, 55, 58, 62)):
-                if name == numbers and len(targets) > 1:
-                    continue
-                rates = [_rate(name, attack, shape, targets, share) for share in SHARES]
-                yield row(name, attack, shape, str(len(targets)), *rates)
+            for count in COUNTS[:1] if isinstance(mechanism, DistributionMechanism) else COUNTS:
+                rates = [_rate(mechanism, attack, shape, count, share) for share in SHARES]
+                yield row(name, str(items), attack, shape, str(count), *rates)
 
 
 def beginnings() -> Iterator[str]:
@@ -302,9 +310,9 @@ def _supports(oracle: FrequencyOracle, column: bytes) -> float:
     return float(np.var([len(set(oracle.supports(one)) & set(TARGETS)) for one in reports]))
 
 
-def _held(shape: str, n: int) -> Any:
+def _held(shape: str, n: int, items: int = ITEMS) -> Any:
     """Return holders by item: alike for ``flat``, falling as 1/rank for ``steep``."""
-    law = np.ones(ITEMS) if shape == "flat" else 1 / np.arange(1, ITEMS + 1)
+    law = np.ones(items) if shape == "flat" else 1 / np.arange(1, items + 1)
     held = np.floor(law / law.sum() * n).astype(int)
     held[0] += n - held.sum()
     return held
@@ -351,12 +359,13 @@ def _metric(name: str, items: int) -> Metric:
     return Registry.from_text(text).metric("m")
 
 
-def _rate(name: str, attack: str, shape: str, targets: Sequence[int], share: float) -> str:
+def _rate(mechanism: Mechanism[Any], attack: str, shape: str, count: int, share: float) -> str:
     """Return the part of epochs in which some check finds a *share* of fakes, and the best one."""
-    mechanism, draw = load(name)("1", ITEMS), np.random.default_rng(DRAWS)
-    m = round(share * REPORTS)
+    size, draw = mechanism.domain_size, np.random.default_rng(DRAWS)
+    m, targets = round(share * REPORTS), [target - ITEMS + size for target in PROMOTED[:count]]
     fakes = fakes_of(mechanism, attack, targets, m, system_randomness())
-    found = _alarms(mechanism, crowd(mechanism, _held(shape, REPORTS - m), ATTACKED, draw) + fakes)
+    honest = crowd(mechanism, _held(shape, REPORTS - m, size), ATTACKED, draw)
+    found = _alarms(mechanism, honest + fakes)
     rate = float(np.any(list(found.values()), axis=0).mean())
     best = max(found, key=lambda check: float(found[check].mean()))
     return f"{100 * rate:.0f} %" + (f" ({best})" if rate > 0.01 else "")

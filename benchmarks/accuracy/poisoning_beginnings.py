@@ -2,7 +2,8 @@
 
 Crowds of 20,000 devices an epoch over 64 items that fall off as 1/rank, by ``oue`` at ε = 1, are
 drawn by their law; fakes send the best report.  Found is what the check ``change`` says of the
-epoch after so many before.  The draws are seeded, so every run prints the same.
+epoch after so many before.  Of ``reports`` the chance of an alarm is averaged over drawn earlier
+epochs: given these it follows from the law.  Draws are seeded, so every run prints the same.
 
 Run: ``python -m benchmarks poisoning_beginnings``; some ten seconds.  Its output is on
 docs/operate/poisoning.md.
@@ -11,6 +12,8 @@ docs/operate/poisoning.md.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import erfc, exp, fsum, lgamma, log, sqrt
+from statistics import fmean, median
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -19,7 +22,13 @@ from benchmarks.accuracy.poisoning import BEST, _metric, fakes_of
 from benchmarks.lib.page import head, row
 from client_sdk.registry.metric import Metric
 from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM
-from collector.analytics.poisoning.checks import EpochEstimates, Score, change, epoch_estimates
+from collector.analytics.poisoning.checks import (
+    EpochEstimates,
+    Score,
+    change,
+    epoch_estimates,
+    most_reports,
+)
 from tests.support.enumeration.seeded import SeededRandomness
 
 N: Final = 20_000
@@ -29,6 +38,7 @@ LAW: Final = 1 / np.arange(1, ITEMS + 1) / (1 / np.arange(1, ITEMS + 1)).sum()
 TARGETS: Final = (60, 58, 55, 62, 57)
 BEFORE: Final = (3, 7, 10, 30)  # epochs
 RUNS, CLEAN = 100, 300  # runs of a cell with fakes, and without
+PASTS: Final = 2_000  # drawn series of earlier epochs
 Law = Callable[[Metric, Any, int, list[EpochEstimates]], Score | None]
 
 
@@ -97,8 +107,85 @@ def line(before: int) -> str:
     return row(str(before), *map(str, counts))
 
 
+class Scatter(NamedTuple):
+    """A law of how many reports an epoch has: ``poisson``, ``normal`` or ``lognormal``."""
+
+    title: str
+    law: str
+    usual: int
+    spread: float  # standard deviation, of the number or of its logarithm; a part of the usual
+
+    def draw(self, shape: tuple[int, int]) -> Any:
+        """Return seeded numbers of reports; at least 1."""
+        draw = np.random.default_rng(20261124)
+        if self.law == "poisson":
+            return np.maximum(draw.poisson(self.usual, shape), 1)
+        off = self.spread * draw.normal(size=shape)
+        part = np.exp(off) if self.law == "lognormal" else 1 + off
+        return np.maximum(np.rint(self.usual * part), 1)
+
+    def chance_above(self, most: float) -> float:
+        """Return the chance of more reports than *most*."""
+        if self.law == "poisson":
+            return _poisson_above(self.usual, int(most))
+        part = most / self.usual
+        off = log(part) if self.law == "lognormal" else part - 1
+        return 0.5 * erfc(off / self.spread / sqrt(2))
+
+
+SCATTERS: Final = (
+    Scatter("100 independent devices", "poisson", 100, 0),
+    Scatter("10,000 independent devices", "poisson", 10_000, 0),
+    Scatter("normal, 5 %", "normal", 10_000, 0.05),
+    Scatter("log-normal, 5 %", "lognormal", 10_000, 0.05),
+    Scatter("normal, 25 %", "normal", 10_000, 0.25),
+    Scatter("log-normal, 25 %", "lognormal", 10_000, 0.25),
+)
+
+
+def limits(most: Callable[[Any, float], float], scatter: Scatter, before: int) -> list[float]:
+    """Return the most reports that *most* allows after each drawn series of epochs *before*."""
+    pasts = scatter.draw((PASTS, before)).astype(float)
+    return [most(past, LEVEL) for past in pasts]
+
+
+def alarm_rate(most: Callable[[Any, float], float], scatter: Scatter, before: int) -> float:
+    """Return the chance of an alarm of ``reports`` after so many epochs *before*."""
+    return fmean(map(scatter.chance_above, limits(most, scatter, before)))
+
+
+def numbers(before: int) -> str:
+    """Return the line of the epochs *before*, law by law.
+
+    Alarms in 10,000 epochs, and how many times the usual number is found half the time.
+    """
+    cells = []
+    for scatter in SCATTERS:
+        found = limits(most_reports, scatter, before)
+        rate = fmean(map(scatter.chance_above, found))
+        cells.append(f"{1e4 * rate:.2f}, {median(found) / scatter.usual:.2f} ×")
+    return row(str(before), *cells)
+
+
+def number_heads() -> str:
+    """Return the head of the table of ``numbers``."""
+    return head("earlier epochs", *(scatter.title for scatter in SCATTERS))
+
+
+def _poisson_above(mean: float, most: int) -> float:
+    """Return the chance of more than *most* > *mean*; terms fall at least geometrically."""
+    terms, term = [], exp(-mean + (most + 1) * log(mean) - lgamma(most + 2))
+    while term > 1e-30:
+        terms.append(term)
+        term *= mean / (most + 1 + len(terms))
+    return fsum(terms)
+
+
 def main() -> None:
     """Print in how many of so many runs something is found."""
     print(head("earlier epochs", *(case.title for case in CASES)))
     for before in BEFORE:
         print(line(before), flush=True)
+    print(f"\n{number_heads()}")
+    for before in BEFORE[1:]:
+        print(numbers(before), flush=True)

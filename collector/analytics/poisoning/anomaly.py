@@ -19,8 +19,9 @@ reports   their number against that of earlier epochs    fakes beside a steady c
 
 All checks of an epoch together raise a false alarm with a chance of FALSE_ALARM at most: ``total``
 and ``ceiling`` by bounds for every n, the others where counts are near enough to normal ones, and
-``change`` and ``reports`` if the truth stays as it was, or goes on to differ from epoch to epoch as
-it did.  A finding of these two may be of the truth itself, so no chance of fakes follows from it.
+``change`` if the truth stays as it was, or goes on to differ from epoch to epoch as it did, and
+``reports`` if numbers scatter normally, log-normally or as independent devices do.  A finding of
+these two may be of the truth itself, so no chance of fakes follows from it.
 """
 
 from __future__ import annotations

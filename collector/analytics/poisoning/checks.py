@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from math import log, sqrt
+from math import exp, log, sqrt
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -134,6 +134,7 @@ SINGLE: Final[dict[str, Check]] = {
 LEAST_EARLIER: Final = 3  # epochs; of so few the law is so wide that only leaps are found
 LEAST_POOLED: Final = 4  # estimates; of fewer nothing is learned from the others
 DRIFT: Final = 0.1  # of a share: what it may always go from epoch to epoch, standard deviation
+_MOST_LOG: Final = 700.0  # of a number of reports: beyond it a float overflows
 _OWN: Final = log(20)  # -log of the chance that a tail of chi-square makes an item its own case
 
 
@@ -203,16 +204,33 @@ def change(
 def more_reports(n: int, past: Sequence[EpochEstimates], alpha: float) -> Score | None:
     """Compare the number of reports with earlier ones: it has no noise.
 
-    At least it scatters as independent devices do; beyond that by Student's law.  Only more than
-    usual is found: fewer may still be on their way.
+    Only more than usual is found: fewer may still be on their way.
     """
     if len(past) < LEAST_EARLIER:
         return None
-    counts, more = np.array([epoch.n for epoch in past], dtype=float), 1 + 1 / len(past)
-    limit, freedom = normal_quantile(2 * alpha), len(past) - 1
-    learned = student_quantile(2 * alpha, freedom) * sqrt(counts.var(ddof=1) * more)
-    bound = max(limit * sqrt(counts.mean() * more), learned)
-    return Score((n - counts.mean()) / bound * limit, limit) if bound else None
+    counts = np.array([epoch.n for epoch in past], dtype=float)
+    limit, usual = normal_quantile(2 * alpha), float(counts.mean())
+    return Score((n - usual) / (most_reports(counts, alpha) - usual) * limit, limit)
+
+
+def most_reports(counts: Any, alpha: float) -> float:
+    """Return the most reports by chance after epochs with *counts*, by the widest of three laws.
+
+    An alarm has a chance of at most *alpha* if any one of them is true: numbers scatter as those of
+    independent devices, normally, or as a product of many causes (log-normally).  Of independent
+    devices the root of the number is nearly normal, with a variance of 1/4.
+
+    Args:   counts: above 0, of two epochs or more.
+    Source: Anscombe, Biometrika 1948, for the root; Student's law for the two others.
+    """
+    usual, more = float(counts.mean()), 1 + 1 / counts.size
+    normal, student = normal_quantile(2 * alpha), student_quantile(2 * alpha, counts.size - 1)
+    logs = np.log(counts)
+    return max(
+        (sqrt(usual) + normal / 2 * sqrt(more)) ** 2,
+        usual + student * sqrt(counts.var(ddof=1) * more),
+        exp(min(logs.mean() + student * sqrt(logs.var(ddof=1) * more), _MOST_LOG)),
+    )
 
 
 def _alone(scatter: Any, usual: Any, fewer: Any, count: int, alpha: float) -> Any:

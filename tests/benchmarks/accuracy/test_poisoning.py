@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import re
+from math import sqrt
 from pathlib import Path
 
 import pytest
 
-from benchmarks.accuracy.poisoning import EPSILONS, PROTOCOLS, SHARES, means, worth
-from benchmarks.accuracy.poisoning_beginnings import BEFORE, CASES, line
+from benchmarks.accuracy.poisoning import (
+    BEST,
+    EPSILONS,
+    EXACT,
+    PROTOCOLS,
+    SHARES,
+    TARGETS,
+    fakes_of,
+    means,
+    worth,
+)
+from benchmarks.accuracy.poisoning_beginnings import BEFORE, CASES, line, number_heads, numbers
 from benchmarks.lib.page import head
+from client_sdk.mechanisms import FrequencyOracle, load
+from tests.support.enumeration.seeded import SeededRandomness
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "operate/poisoning.md").read_text("utf-8")
@@ -31,20 +44,39 @@ def test_every_simulated_gain_is_within_five_standard_errors_of_the_stated_one()
     assert max(abs(float(cell)) for cell in cells) < 5
 
 
-def test_the_page_states_what_attacks_on_four_items_are_found() -> None:
+def test_the_page_states_what_attacks_on_four_items_are_found_from_the_first_day() -> None:
     """Law: 5 % of fakes of 100,000 reports in at least 95 % of epochs, where the page says so."""
     rows = [line.strip("| ").split(" | ") for line in TABLES.splitlines() if "| steep |" in line]
-    rates = {(row[0], row[1]): row[-1] for row in rows if row[3] == "4"}
+    rates = {tuple(row[:3]): float(row[-1].split(" %")[0]) for row in rows if row[4] == "4"}
 
-    assert len(rows[0]) == 4 + len(SHARES)
-    found = {key for key, rate in rates.items() if float(rate.split(" %")[0]) >= 95}
-    assert found == {
-        ("grr", "best"),
-        ("oue", "unpadded"),
-        ("hadamard", "best"),
-        ("sampled_item", "best"),
-        ("pgr", "best"),
+    assert len(rows[0]) == 5 + len(SHARES)
+    assert {key for key, rate in rates.items() if rate >= 95} == {
+        ("grr", "64", "best"),
+        ("oue", "64", "unpadded"),
+        ("hadamard", "64", "best"),
+        ("sampled_item", "64", "best"),
+        ("pgr", "64", "best"),
     }
+    assert {key for key, rate in rates.items() if rate <= 5} == {
+        ("grr", "16", "best"),
+        ("oue", "64", "exact"),
+        ("sue", "64", "best"),
+        ("sue", "64", "exact"),
+    }
+
+
+def test_exactly_padded_fakes_support_as_many_items_as_honest_reports_on_average() -> None:
+    """Law: the sum of 5,000 draws is within 6.2 standard errors (1e-9); nearest padding is not."""
+    oracle, m, chance = load("oue")("1", 64), 5_000, SeededRandomness(b"padding")
+    assert isinstance(oracle, FrequencyOracle)
+    p, q = float(oracle.channel.p), float(oracle.channel.q)
+
+    def off(attack: str) -> float:
+        ones = fakes_of(oracle, attack, TARGETS, m, chance).sum()
+        return abs(float(ones) - m * (p + 63 * q)) / (0.5 * sqrt(m))
+
+    assert off(EXACT) <= 6.2
+    assert off(BEST) > 6.2
 
 
 def test_the_page_has_what_the_command_prints_of_fakes_that_begin() -> None:
@@ -53,3 +85,8 @@ def test_the_page_has_what_the_command_prints_of_fakes_that_begin() -> None:
 
     assert heads in PAGE
     assert line(BEFORE[0]) in PAGE
+
+
+def test_the_page_has_how_rarely_the_number_of_reports_is_an_alarm() -> None:
+    assert number_heads() in PAGE
+    assert numbers(BEFORE[1]) in PAGE

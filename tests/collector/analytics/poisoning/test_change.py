@@ -5,20 +5,33 @@ Crowds of 20,000 devices over 64 items that fall off as 1/rank, by ε = 1; fakes
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any, Final
 
 import numpy as np
 import pytest
 
-from benchmarks.accuracy.poisoning_beginnings import ITEMS, LEVEL, N, alarms, ours
+from benchmarks.accuracy.poisoning_beginnings import (
+    ITEMS,
+    LEVEL,
+    SCATTERS,
+    N,
+    Scatter,
+    alarm_rate,
+    alarms,
+    ours,
+)
 from client_sdk.registry.metric import Metric
+from collector.analytics.poisoning.anomaly import FALSE_ALARM
 from collector.analytics.poisoning.checks import (
     EpochEstimates,
     Score,
     epoch_estimates,
     more_reports,
+    most_reports,
 )
 from collector.estimation.estimate import normal_quantile
+from collector.estimation.significance import student_quantile
 
 MANY: Final = 400_000  # devices, of which noise hides little
 RUNS: Final = 300
@@ -86,3 +99,24 @@ def test_crowds_of_chance_size_rarely_seem_too_large() -> None:
             score = more_reports(now, days(before), 0.05)
             found += score is not None and bool(score.statistic > score.limit)
         assert found <= 97
+
+
+def student_alone(counts: Any, alpha: float) -> float:
+    """The planted bug: every crowd is taken to scatter normally."""
+    spread = sqrt(counts.var(ddof=1) * (1 + 1 / counts.size))
+    return float(counts.mean()) + student_quantile(2 * alpha, counts.size - 1) * spread
+
+
+@pytest.mark.parametrize("before", [3, 7, 28])
+@pytest.mark.parametrize("scatter", SCATTERS)
+def test_an_alarm_of_the_number_of_reports_is_as_rare_as_promised(
+    scatter: Scatter, before: int
+) -> None:
+    """Law: a sixth of 1 in 10,000; three times that, as few draws decide after three epochs."""
+    assert alarm_rate(most_reports, scatter, before) <= 3 * LEVEL
+
+
+def test_a_law_that_knows_of_normal_scatter_only_would_be_noticed() -> None:
+    rates = [alarm_rate(student_alone, scatter, 28) for scatter in SCATTERS]
+
+    assert max(rates) > 5 * FALSE_ALARM
