@@ -7,13 +7,13 @@ drawn anew from the exact law of the mechanism, from a fixed seed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from benchmarks.lib.page import PAGES, publish, table
+from benchmarks.lib.page import PAGES, publish, table, verdict
 from benchmarks.lib.tallies import law_of
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.registry import Registry
@@ -92,6 +92,14 @@ def rough(devices: int) -> list[Kind]:
     ]
 
 
+def gap(devices: int, level: float, surplus: int) -> Kind:
+    """Return devices at 30 and at 70, of which the first are *surplus* more than *level*."""
+    held = np.zeros(101, dtype=np.int64)
+    held[30] = round(level * devices) + surplus
+    held[70] = devices - held[30]
+    return Kind(f"p{100 * level:.0f}", 0, 1, held, (30, 70), GRID)
+
+
 def smooth(devices: int) -> list[Kind]:
     """Return populations as those that ``shape = "smooth"`` is for."""
     random = np.random.default_rng(SEED)
@@ -124,14 +132,20 @@ class Held(NamedTuple):
     misled: int  # of them, those whose interval does not hold
 
 
-def quantiles(kind: Kind, epsilon: str, times: int, shape: str | None = None) -> Held:
-    """Ask for five quantiles, whose truth is the least number up to which so many devices are.
+def quantiles(
+    kind: Kind,
+    epsilon: str,
+    times: int,
+    shape: str | None = None,
+    levels: Sequence[float] = LEVELS,
+) -> Held:
+    """Ask for quantiles, whose truth is the least number up to which so many devices are.
 
     Args: shape: what is declared of the numbers, by default what holds.
     """
     up_to = np.cumsum(kind.held) / kind.held.sum()
-    truth = kind.numbers[np.searchsorted(up_to + 1e-12, LEVELS)]
-    return _asked(kind, epsilon, times, shape, "quantile", {"levels": list(LEVELS)}, truth)
+    truth = kind.numbers[np.searchsorted(up_to + 1e-12, levels)]
+    return _asked(kind, epsilon, times, shape, "quantile", {"levels": list(levels)}, truth)
 
 
 def parts(kind: Kind, epsilon: str, times: int, shape: str | None = None) -> Held:
@@ -201,11 +215,14 @@ DEVICES: Final = 45_000
 FEW: Final = 2_000
 TIMES: Final = 300  # answers of quantiles
 OF_PARTS: Final = 120  # of ranges, cumulative shares and histograms
+AT_GAPS: Final = 500  # of a quantile at one edge of a gap
+SURPLUS: Final = 10  # devices at an edge beyond the level: far fewer than noise can show
+BAR: Final = 94.0  # percent
 
 
 def main() -> None:
     """Print what goes between the marks of docs/evidence/tables/rough.md, or put it there."""
-    publish((PAGE, {"rough": rough_table(), "price": price_table()}))
+    publish((PAGE, {"rough": rough_table(), "gaps": gap_table(), "price": price_table()}))
 
 
 def rough_table() -> str:
@@ -228,6 +245,28 @@ def rough_table() -> str:
         f"With {FEW:,} devices the least rate of a quantile is "
         f"{100 * np.min(few):.1f} %, the mean {100 * np.mean(few):.1f} %."
     )
+
+
+def gap_table() -> str:
+    """Return a row a number of devices and epsilon: quantiles at either edge of a gap, and both."""
+    rows, least = [], 100.0
+    for devices in (5_000, 45_000, 500_000):
+        for epsilon in EPSILONS:
+            cells = []
+            for shape in (GRID, ANY):
+                for level in (0.5, 0.9):
+                    found = [
+                        quantiles(gap(devices, level, side), epsilon, AT_GAPS, shape, [level])
+                        for side in (SURPLUS, -SURPLUS)
+                    ]
+                    rate = 100 * float(np.mean([one.rates for one in found]))
+                    half = float(np.mean([one.widths for one in found]))
+                    least = min(least, rate)
+                    cells.append(f"{rate:.1f} ±{half:.1f}")
+            rows.append((f"{devices:,}", epsilon, *cells))
+    heads = ("devices", "ε", "`grid`: p50", "p90", "`any`: p50", "p90")
+    passed = verdict(least >= BAR)
+    return f"{table(heads, rows)}\n\nBar: {BAR:.0f} % in every cell; least {least:.1f} %: {passed}."
 
 
 def price_table() -> str:

@@ -200,7 +200,6 @@ def _limited(value: float, low: float, high: float, z: float) -> Estimate:
 
 
 CHOSEN: Final = 1 / 3  # of alpha is left to the limits of a part
-FAR: Final = 1 / 4  # of alpha; so quantiles keep 95 % where reports are few and density is low
 BEYOND: Final = 1 << 16  # thresholds behind any bin: the open end of a part
 _EXACT: Final = 1e-12  # a standard error that is none
 _WIDTHS: Final = sorted({1, *(part << power for part in (2, 3) for power in range(10))})
@@ -245,10 +244,11 @@ class AnyShape:
     w sees the same reports, which costs coverage where hardly any device is: two thirds of alpha
     pay for it.  That this is enough is measured, not proved (``python -m benchmarks rough``).
 
-    A quantile may be any bin at which the limits of F do not exclude it.  There are many bins, and
-    by chance a limit fails at one that is far away; so a bin is also out if F is surely above the
-    level at a lower one, or surely below it at a higher one: at FAR of alpha, as there are many.
-    The whole bins pay for the choice of w here.
+    A quantile may be any bin between the first and the last at which the limits of F do not exclude
+    it.  Its own bin is excluded as seldom as its own limits fail, so whatever other bins do by
+    chance can only widen the interval.  To exclude a bin by the limits of F at others would fail
+    oftener: at the edge of a gap F is the same at every bin of it, and each would be one more test.
+    That bins are whole pays for the choice of w here.
 
     Source: Dümbgen, Bernoulli 1998, and Cai, Low, Xia, Annals of Statistics 2013: limits of
         monotone curves by means of one side, and how narrow they can be.
@@ -270,45 +270,39 @@ class AnyShape:
         Args: inner, outer: thresholds, shape (parts, 2), of bins that are wholly in the part, and
               of all bins that reports of the part may come from.
         """
-        low = self._limits(np.asarray(inner), [CHOSEN * alpha], -1)[0]
-        high = self._limits(np.asarray(outer), [CHOSEN * alpha], 1)[0]
+        low = self._limits(np.asarray(inner), CHOSEN * alpha, -1)
+        high = self._limits(np.asarray(outer), CHOSEN * alpha, 1)
         return low, high
 
     def quantile_bins(self, levels: Sequence[float], alpha: float) -> Any:
         """Return the first and the last bin that each quantile may be, shape (levels, 2)."""
         ends = np.arange(self.mechanism.bins + 1)
         parts = np.transpose([np.full(ends.size, -BEYOND), ends])
-        (low, below), (high, above) = (
-            self._limits(parts, [alpha, FAR * alpha], side) for side in (-1, 1)
-        )
-        low = np.maximum(low, np.maximum.accumulate(below))[:-1]
-        high = np.minimum(high, np.minimum.accumulate(above[::-1])[::-1])[1:]
+        low = self._limits(parts, alpha, -1)[:-1]
+        high = self._limits(parts, alpha, 1)[1:]
         low[0], high[-1] = 0, 1
         bins = []
         for level in levels:
-            (possible,) = np.nonzero((low < level) & (level <= high))
-            if not possible.size:  # limits that cross, hardly ever: where both are nearest to it
-                possible = np.argmin(np.maximum(low - level, level - high), keepdims=True)
-            bins.append((possible[0], possible[-1]))
+            first, last = np.argmax(high >= level), low.size - 1 - np.argmax(low[::-1] < level)
+            if first > last:  # limits that cross, hardly ever: where both are nearest to it
+                first = last = np.argmin(np.maximum(low - level, level - high))
+            bins.append((first, last))
         return np.array(bins)
 
-    def _limits(self, parts: Any, alphas: Sequence[float], side: int) -> list[Any]:
+    def _limits(self, parts: Any, alpha: float, side: int) -> Any:
         """Return the limits of *parts* on one *side*: -1 for lower ones, 1 for upper ones."""
         most = max(self.mechanism.bins // 2, 1)
         widths = np.array([width for width in _WIDTHS if width <= most])
-        means = self._means(parts, widths, side)
-        unbiased = _sums(self.mechanism)[0] @ self.seen
-        limits = []
-        for z in map(normal_quantile, alphas):
-            errors = np.sqrt(means.variances.clip(0) / self.n)
-            best = np.argmin(side * means.guesses + z * errors, axis=0)
-            symbols, bins = self._weights(parts, widths[best], side)
-            least = (self.mechanism.gather(symbols**2, np) - bins**2).min(axis=1)
-            variance = np.maximum(means.variances[best, np.arange(len(parts))], least).clip(0)
-            middle, error = bins @ unbiased, np.sqrt(variance / self.n)
-            middle = np.where(error < _EXACT, np.rint(middle), middle)  # nobody, or all
-            limits.append((middle + side * z * error).clip(0, 1))
-        return limits
+        means, z = self._means(parts, widths, side), normal_quantile(alpha)
+        errors = np.sqrt(means.variances.clip(0) / self.n)
+        best = np.argmin(side * means.guesses + z * errors, axis=0)
+        symbols, bins = self._weights(parts, widths[best], side)
+        least = (self.mechanism.gather(symbols**2, np) - bins**2).min(axis=1)
+        variance = np.maximum(means.variances[best, np.arange(len(parts))], least).clip(0)
+        middle = bins @ (_sums(self.mechanism)[0] @ self.seen)
+        error = np.sqrt(variance / self.n)
+        middle = np.where(error < _EXACT, np.rint(middle), middle)  # nobody, or all
+        return (middle + side * z * error).clip(0, 1)
 
     def _means(self, parts: Any, widths: Any, side: int) -> _Means:
         variances, guesses = [], []

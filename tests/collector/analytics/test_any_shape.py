@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
-from collector.analytics.distribution import BEYOND, AnyShape
+from collector.analytics.distribution import BEYOND, CHOSEN, AnyShape
+from tests.support.crowds.boolean_slices import is_at_most
 
 LEVELS = (0.1, 0.5, 0.9)
 ALPHA = 0.05
@@ -80,3 +81,48 @@ def test_more_reports_give_narrower_limits() -> None:
 
     assert widths[0] > widths[1] > widths[2]
     assert widths[2] <= len(LEVELS)
+
+
+def test_a_quantile_at_the_edge_of_a_gap_is_held_at_the_level() -> None:
+    """Half of the devices are at 12, half at 28, and none between.
+
+    A right level fails with a chance of 1e-9 over seeds.  The control excludes a bin by what other
+    bins say at a quarter of alpha each, of which the gap has many.
+    """
+    mechanism, n, answers, edge = SquareWave("2", 41), 45_000, 1_300, 12
+    law = mechanism.spread(np.eye(41), np)
+    law /= law.sum(axis=1, keepdims=True)
+    chance = np.random.default_rng(20261122)
+    missed, missed_by_others = 0, 0
+    behind = np.transpose([np.full(16, -BEYOND), np.arange(edge + 1, 29)])
+    for _ in range(answers):
+        tally = chance.multinomial(22_523, law[edge]) + chance.multinomial(22_477, law[28])
+        one = AnyShape.of(mechanism, tally / n, n)
+        ((first, last),) = one.quantile_bins([0.5], ALPHA)
+        missed += not first <= edge <= last
+        others = one._limits(behind, ALPHA / 4, 1)
+        missed_by_others += not first <= edge <= last or others.min() < 0.5
+
+    assert is_at_most(missed, answers, ALPHA)
+    print(missed, missed_by_others)
+    assert not is_at_most(missed_by_others, answers, ALPHA)
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "1", "4"])
+def test_no_bin_is_left_out_that_its_own_limits_allow(epsilon: str) -> None:
+    """Whatever the reports are, and whatever the limits of other bins are."""
+    mechanism = SquareWave(epsilon, 40)
+    chance, ends = np.random.default_rng(20261122), np.arange(41)
+    parts = np.transpose([np.full(41, -BEYOND), ends])
+    for _ in range(60):
+        held = chance.multinomial(chance.integers(100, 50_000), chance.dirichlet(np.full(40, 0.05)))
+        law = mechanism.spread(held[:, None] * np.eye(40), np)
+        tally = chance.poisson(law.sum(axis=0))
+        one = AnyShape.of(mechanism, tally / tally.sum(), int(tally.sum()))
+
+        low, high = one.limits(parts, parts, ALPHA / CHOSEN)
+
+        for level, (first, last) in zip(LEVELS, one.quantile_bins(LEVELS, ALPHA), strict=True):
+            (allowed,) = np.nonzero((low[:-1] < level) & (level <= high[1:]))
+            assert first <= allowed.min(initial=first)
+            assert allowed.max(initial=last) <= last
