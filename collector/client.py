@@ -201,7 +201,8 @@ class Client:
         """Ask one question and return its result, all rows of it unless ``pagination`` is given.
 
         Args:   metrics: one name or several.  fields: date_range, dimensions, filters, order_by,
-                alpha, postprocess, version, options and so on, as POST /v1/query takes them.
+                alpha, postprocess, version, definition, options and so on, as POST /v1/query takes
+                them.
         Raises: AnswerError: the collector refused; its text says where and what would work.
                 UnreachableError: there was no answer.
         """

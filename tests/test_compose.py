@@ -56,7 +56,7 @@ class RecordedReads(dict[str, str]):
 def environment(name: str, folder: Path) -> RecordedReads:
     """Return what service *name* finds in its environment, with mounted files as they are here."""
     values = {key: str(value) for key, value in SERVICES[name]["environment"].items()}
-    values["HEARSAY_REGISTRY"] = str(ROOT / registry_mount(name)[0])
+    values["HEARSAY_REGISTRY"] = str(ROOT / registry_mounts(name)[0][0])
     for key in [key for key in values if key.endswith("_FILE")]:
         secret = folder / Path(values[key]).name
         text = f"{secret.name}-of-at-least-16-characters"
@@ -66,10 +66,9 @@ def environment(name: str, folder: Path) -> RecordedReads:
     return RecordedReads(values)
 
 
-def registry_mount(name: str) -> list[str]:
-    """Return source, target and mode under which service *name* sees its registry."""
-    (mount,) = SERVICES[name]["volumes"]
-    return str(mount).split(":")
+def registry_mounts(name: str) -> list[list[str]]:
+    """Return source, target and mode of the registry of service *name*, and of its lock."""
+    return [str(mount).split(":") for mount in SERVICES[name]["volumes"]]
 
 
 @every_service
@@ -158,12 +157,15 @@ def test_only_the_web_process_is_published_and_only_on_this_machine() -> None:
 
 
 @our_services
-def test_the_registry_is_an_existing_valid_file_mounted_read_only(name: str) -> None:
-    source, target, mode = registry_mount(name)
+def test_the_registry_and_its_lock_are_valid_files_mounted_read_only(name: str) -> None:
+    """Without the lock the image would choose, and another image otherwise."""
+    registry, lock = registry_mounts(name)
 
-    assert mode == "ro"
-    assert SERVICES[name]["environment"]["HEARSAY_REGISTRY"] == target
-    assert list(Registry.from_file(ROOT / source))
+    assert (registry[2], lock[2]) == ("ro", "ro")
+    assert SERVICES[name]["environment"]["HEARSAY_REGISTRY"] == registry[1]
+    assert list(Registry.from_file(ROOT / registry[0]))
+    for beside, file in ((lock[0], registry[0]), (lock[1], registry[1])):
+        assert Path(beside) == Path(file).with_suffix(".lock")
 
 
 @our_services

@@ -46,11 +46,17 @@ def doctor(strict: bool, as_json: bool) -> None:
 @json_option
 @explained
 def check_config(strict: bool, as_json: bool) -> None:
-    """Check settings and registries without a store; exit status 1 if it would not start."""
+    """Check settings and registries; exit status 1 if it would not start.
+
+    Where the store answers, its reports are compared with the registries.
+    """
+    from ..core.catalog import Catalog
     from ..operations.doctor.checkup import check_settings, shown
+    from ..operations.doctor.definitions import look
 
     config = Config.from_env()
     findings = [*check_settings(config), *_of_boards(config), *_of_watches(config)]
+    findings += look(config, Catalog.from_files(config.registry_paths))
     if not as_json:
         for line in shown(config):
             click.echo(line)

@@ -61,6 +61,7 @@ _URL, _TOKEN = "HEARSAY_URL", "HEARSAY_READ_TOKEN"  # names of variables
     "--small-cells", type=click.Choice(("other", "withhold")),
     help="Groups with too few reports: one row (other), by default; or no number.",
 )  # fmt: skip
+@click.option("--definition", help="Digest of an earlier definition, of which alone to answer.")
 @click.option("--limit", type=click.IntRange(1), help="Most rows; all by default.")
 @click.option(
     "--format", "form", type=click.Choice(("table", "csv", "json", "svg")), default="table",
@@ -165,7 +166,7 @@ def _fields(
     verb: str, words: str | None, first: str | None, last: str | None, against: str | None,
     dimensions: tuple[str, ...], filters: tuple[str, ...], order_by: tuple[str, ...],
     options: tuple[str, ...], alpha: float | None, postprocess: str | None,
-    small_cells: str | None, limit: int | None,
+    small_cells: str | None, definition: str | None, limit: int | None,
 ) -> Iterator[tuple[str, Any]]:  # fmt: skip
     """Yield the fields of the question by name, those that were given."""
     yield "verb", verb
@@ -183,6 +184,7 @@ def _fields(
         "alpha": alpha,
         "postprocess": postprocess,
         "small_cells": small_cells,
+        "definition": definition,
         "pagination": None if limit is None else {"limit": limit},
     }
     # What is empty or 0 was said, and is for the collector to refuse.

@@ -27,11 +27,19 @@ from .root import explained, json_option, main, override
 @explained
 def init() -> None:
     """Prepare the store: load the function library, create the groups, check that it is safe."""
+    from ..core.catalog import Catalog
+    from ..operations.doctor.definitions import judge, orphans_of
+    from ..operations.processes import record_definitions
     from ..storage.connect import connect
 
-    storage = connect(Config.from_env())
+    config = Config.from_env()
+    catalog, storage = Catalog.from_files(config.registry_paths), connect(config)
     storage.prepare(renew=True)
+    record_definitions(config, catalog)
     click.echo(f"store ready: {counted(storage.shards, 'shard')}")
+    for finding in judge(orphans_of(config, catalog)):
+        if finding.next:
+            click.echo("\n".join(finding.lines()), err=True)
 
 
 @main.command()

@@ -102,13 +102,20 @@ class Catalog:
         Its segments are those of ``by_digest``.  Only definitions with the same kind of domain
         are of one question; a name that was given to another one stands apart.
         """
+        listed = self.listed(metric).values()
+        return tuple(version for version in listed if version.type == metric.type)
+
+    def listed(self, metric: Metric) -> Mapping[str, Metric]:
+        """Return all that a registry of its app defines by the name of *metric*, itself first.
+
+        By digest in hexadecimal.
+        """
         of_app = (registry for registry in self.registries if registry.app == metric.app)
         same = (registry.metrics.get(metric.name) for registry in of_app)
-        versions = {
-            version.digest: self.by_digest[version.digest]
+        return {
+            version.digest.hex(): self.by_digest[version.digest]
             for version in (metric, *filter(None, same))
         }
-        return tuple(version for version in versions.values() if version.type == metric.type)
 
     def only(self, covers: Callable[[str, str], bool]) -> Catalog:
         """Return a catalog of the metrics for which *covers* (app, name) holds, and of no other."""

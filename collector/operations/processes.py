@@ -14,18 +14,20 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
 from ..core.catalog import Catalog
 from ..core.config import Config
-from ..core.errors import ConfigError
+from ..core.definitions import records_of
+from ..core.errors import ConfigError, RefusedByStoreError, StorageFullError
 from ..core.listening import require_free
 from ..core.logs import server_config
 from ..core.steady_clock import SteadyClock
 from ..intake.keyring import Keyring
-from ..storage.connect import connect
+from ..storage.connect import connect, definitions_in
 from ..storage.records import RedisActivity, RedisCredentials, RedisSuspicions
 from ..worker.poisoning_watch import Watch
 from ..worker.worker import Worker
@@ -188,6 +190,15 @@ def address_of(config: Config) -> str:
     return f"http://{name}:{config.port}"
 
 
+def record_definitions(config: Config, catalog: Catalog) -> None:
+    """Record what each digest of *catalog* means, as far as the store takes it.
+
+    A worker folds all the same where its user has no right to, or the store is full.
+    """
+    with suppress(RefusedByStoreError, StorageFullError):
+        definitions_in(config).add(records_of(catalog))
+
+
 def _watch(config: Config, catalog: Catalog, stop: threading.Event) -> None:
     """Begin to look at closed epochs, beside the folds."""
     metrics = catalog.by_digest.values()
@@ -205,6 +216,7 @@ def run_worker(config: Config, stop: threading.Event, heartbeat: Heartbeat | Non
     every = {digest: metric.every for digest, metric in catalog.by_digest.items()}
     storage = connect(config)
     storage.prepare()
+    record_definitions(config, catalog)
     activity = Activity(WORKER, RedisActivity.of(config), time.time)
     beat = heartbeat.beat if heartbeat else lambda: None
     worker = Worker(

@@ -142,7 +142,7 @@ def plan(query: Query, catalog: Catalog, now: float) -> Plan:
         filters=_filters(query, metrics),
         sources=tuple(_sources(query)),
         keys=tuple(_keys(query)),
-        notes=tuple(_source_notes(query)),
+        notes=(*_definition_notes(query, metrics, catalog), *_source_notes(query)),
         is_as_folded=query.version is not None,
     )
     _require_moderate(resolved)
@@ -189,12 +189,35 @@ def _metrics(query: Query, verb: Verb, catalog: Catalog) -> list[Metric]:
     if len(query.metrics) < verb.least_metrics:
         raise QueryError(f"metrics: verb {query.verb} takes {verb.least_metrics}; name another")
     metrics = [catalog.metric(name) for name in query.metrics]
+    if query.definition is not None:
+        metrics = [_defined(query.definition, metrics, catalog)]
     if len({metric.digest for metric in metrics}) < len(metrics):  # by name and by app/name
         raise QueryError("metrics: must be different")
     for place, metric in enumerate(metrics):
         if reason := verb.refusal(metric):
             raise QueryError(f"metrics.{place}: {metric.address}: {reason}")
     return metrics
+
+
+def _defined(definition: str, metrics: Sequence[Metric], catalog: Catalog) -> Metric:
+    """Return the *definition* of the only metric.  Raises QueryError: it has no such one."""
+    if len(metrics) > 1:
+        raise QueryError("definition: is of one metric; ask once for each")
+    listed = catalog.listed(metrics[0])
+    if definition not in listed:
+        in_use, *others = listed
+        earlier = f", earlier are {', '.join(others)}" if others else ", and there is no other"
+        rule = f"of {metrics[0].address} {in_use} is in use{earlier} in the registry files"
+        raise QueryError(f"definition: {rule}")
+    return listed[definition]
+
+
+def _definition_notes(query: Query, metrics: Sequence[Metric], catalog: Catalog) -> Iterator[str]:
+    for metric in metrics if query.definition is not None else ():
+        in_use = catalog.metric(query.metrics[0])
+        other = "" if metric.digest == in_use.digest else f"; {in_use.digest.hex()} is in use"
+        counted = f"only reports under definition {metric.digest.hex()} are counted"
+        yield f"{metric.address}: {counted}, of mechanism {metric.mechanism_name}{other}"
 
 
 def _dimensions(query: Query, verb: Verb) -> tuple[str | None, tuple[str, ...]]:
@@ -322,7 +345,8 @@ def _reading(
     if query.version is not None and (published is None or query.version > published):
         rule = "none yet" if published is None else f"at most {published}"
         raise QueryError(f"version={query.version}: is not published; published is {rule}")
-    return Reading(catalog.definitions(metric), epochs, version, running, label, before)
+    definitions = (metric,) if query.definition else catalog.definitions(metric)
+    return Reading(definitions, epochs, version, running, label, before)
 
 
 def _require_moderate(plan: Plan) -> None:

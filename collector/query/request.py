@@ -82,6 +82,7 @@ class Query(Struct, frozen=True, forbid_unknown_fields=True):
     postprocess: _Name = "raw"
     small_cells: Literal["other", "withhold"] = TOGETHER
     version: Annotated[int, Meta(ge=0, le=LAST_VERSION)] | None = None
+    definition: _Name | None = None  # digest of one in a registry file; None: that in use
     pagination: Pagination = field(default_factory=Pagination)
     options: dict[str, Any] = field(default_factory=dict)
 

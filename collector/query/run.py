@@ -358,7 +358,9 @@ def _warnings(
             yield f"{name}: {FURTHEST}"
         if others := sum(part.n for definition in slices[1:] for part in definition):
             noun = "report" if others == 1 else "reports"
-            are = "are counted, too" if len(taken) > 1 else "are left out"
+            digests = ", ".join(each[0].metric.digest.hex() for each in slices[1:])
+            ask = f"are left out; ask for them by their definition: {digests}"
+            are = "are counted, too" if len(taken) > 1 else ask
             yield f"{name}: {others} {noun} under earlier definitions {are}"
         if not any(part.n for definition in slices for part in definition):
             later = f" in the published version {reading.version}; a later one may have some"

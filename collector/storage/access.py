@@ -83,7 +83,7 @@ _RULES: Final[Mapping[str, str]] = {
         " (+hget %R~{p}:{*}:pruned)"
         # To look at closed epochs, and to keep what is found.
         " (+smembers +mget +hgetall %R~{p}:{*}:tally:* %R~{p}:{*}:cells:*) (+hmget %R~{p}:pruned)"
-        " (+hgetall +hset ~{p}:suspicions)"
+        " (+hgetall +hset ~{p}:suspicions) (+hsetnx ~{p}:definitions)"
     ),
     QUERY: (
         "%R~{p}:{*}:tally:* %R~{p}:{*}:cells:* +smembers +mget +hgetall (+hmget %R~{p}:pruned)"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from ..core.cells import Cell
@@ -26,6 +27,7 @@ _SCAN_COUNT: Final = 500  # keys looked at a round trip
 _FIELD: Final = 64  # bytes of a counter in a hash, at most
 _TALLIES: Final = 64  # tallies a round trip
 _BUCKETS: Final = 1_000  # of ids, asked for at once
+_DIGEST: Final = re.compile(rb"[0-9a-f]{12}")  # of a definition
 _BATCH: Final = 100  # tallies that one step deletes: the server answers nobody else meanwhile
 
 
@@ -45,6 +47,24 @@ def scan(connection: Connection, pattern: str) -> Iterator[list[bytes]]:
             yield names
             if int(cursor) == 0:
                 break
+
+
+class RedisDefinitions(StoreView):
+    """What the digests mean under which a worker may have folded reports.
+
+    A record is written once and never changed: a digest never means anything else.
+    """
+
+    def add(self, records: Mapping[bytes, str]) -> None:
+        """Write each record that is not there yet.  Raises StorageFullError."""
+        key = self._keys.definitions
+        self._call_many([("HSETNX", key, n.hex(), r) for n, r in records.items()])
+
+    def records(self) -> dict[bytes, bytes]:
+        """Read the whole hash: a few hundred bytes a definition."""
+        flat = self._call("HGETALL", self._keys.definitions)
+        pairs = zip(flat[::2], flat[1::2], strict=True)
+        return {bytes.fromhex(n.decode()): r for n, r in pairs if _DIGEST.fullmatch(n)}
 
 
 class RedisInspection(StoreView):
@@ -81,10 +101,15 @@ class RedisInspection(StoreView):
                 yield from self._read(places[first : first + _TALLIES])
             yield from self._missing(names)
 
-    def sizes(self) -> Iterator[TallySize]:
+    def sizes(self, metrics: Collection[bytes] | None = None) -> Iterator[TallySize]:
         """Scan likewise, and read of each tally its length and its first counter."""
         for names in self._names():
-            places = [place for name in names if (place := self._keys.place_of(name))]
+            places = [
+                place
+                for name in names
+                if (place := self._keys.place_of(name))
+                and (metrics is None or place[1].metric in metrics)
+            ]
             kinds = self._call_many([("TYPE", self._keys.tally(*place)) for place in places])
             is_sparse = [kind == b"hash" for kind in kinds]
             reads: list[Command] = []
@@ -99,7 +124,8 @@ class RedisInspection(StoreView):
             for (shard, cell), sparse, length, first in columns:
                 reports = int(first or 0) if sparse else int.from_bytes(first, "big", signed=True)
                 yield TallySize(shard, cell, reports, int(length) * (_FIELD if sparse else 1))
-            yield from (TallySize(tally.shard, tally.cell, 0, 0) for tally in self._missing(names))
+            missing = self._missing(names) if metrics is None else ()
+            yield from (TallySize(tally.shard, tally.cell, 0, 0) for tally in missing)
 
     def lost_ids(self) -> Iterator[LostIds]:
         """Scan for days of ids, and ask for each bucket that a day has."""

@@ -65,6 +65,11 @@ class Keys:
         return f"{self.prefix}:exclusions"
 
     @property
+    def definitions(self) -> str:
+        """The hash of what each digest means."""
+        return f"{self.prefix}:definitions"
+
+    @property
     def pattern(self) -> str:
         """The SCAN pattern of everything that is ours."""
         return f"{self.prefix}:*"

@@ -6,7 +6,7 @@ feeds the archive and ``Inspection`` serves operators.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from ..core.cells import Cell
@@ -259,8 +259,11 @@ class Inspection(Protocol):
         Returns: False if its counts are no longer *then*, or a tally is there; nothing was changed.
         """
 
-    def sizes(self) -> Iterator[TallySize]:
-        """Yield what every tally of every shard takes, and every missing one, at least once."""
+    def sizes(self, metrics: Collection[bytes] | None = None) -> Iterator[TallySize]:
+        """Yield what every tally of every shard takes, and every missing one, at least once.
+
+        Args: metrics: digests; if given, only the tallies that are there of these.
+        """
 
     def lost_ids(self) -> Iterator[LostIds]:
         """Yield each day of a shard of whose upload ids a part is gone."""

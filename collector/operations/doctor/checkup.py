@@ -39,7 +39,7 @@ from ...storage.records import (
     RedisSuspicions,
 )
 from ..telemetry.activity import CLOCK_WAITS, alive_among, granted_by, totals_of
-from . import retirement, servers, uploads
+from . import definitions, retirement, servers, uploads
 from .findings import FAULT, GOOD, NOTE, WARNING, Finding, State
 
 PAUSE_S: Final = 2.0  # seconds between two looks at what workers hold; a fold takes below 0.1
@@ -79,6 +79,7 @@ CHECKS: Final = (
     Check(uploads.growth),
     Check(uploads.registry, on_page=True),
     Check(retirement.retired),
+    Check(definitions.check),
 )
 
 
@@ -125,6 +126,7 @@ def check_deployment(config: Config) -> list[Finding]:
                 partial(retirement.look_at, config, catalog, connect_reader(config), now),
                 retirement.look_at(config, catalog, None, now),
             ),
+            orphans=definitions.orphans_of(config, catalog),
         )
     except StorageUnavailableError as error:
         why = "uploads are answered 503 until it does; devices keep them and send again"

@@ -14,6 +14,7 @@ from typing import Final
 from client_sdk.registry.metric import Metric
 
 from ...core.credentials import Credential
+from ...core.definitions import Orphan
 from ...storage.diagnosis import Server, Shard
 from ...storage.records import WatchRecord
 from ...storage.values import ArchiveProgress, Counters
@@ -89,6 +90,8 @@ class State:
     begun: Mapping[bytes, int] = field(default_factory=dict)
     watched: Mapping[str, WatchRecord] | None = None  # what was found of closed epochs, by metric
     retired: RetiredList | None = None  # None: no list is served
+    # Definitions with reports that are in no registry file; None: that may not be asked.
+    orphans: Sequence[Orphan] | None = ()
 
     @property
     def counters(self) -> list[Counters]:

@@ -8,10 +8,13 @@ from datetime import date, timedelta
 from typing import Final
 
 from flask import url_for
+from msgspec import structs
 
+from client_sdk.privacy.wording import counted
 from client_sdk.registry.metric import Metric
 
 from ...analytics.rows import ITEM, TIME, Row
+from ...query import Answer, Query, options
 from .choices import DATES, Choices, only
 
 _DAYS: Final = {f"{TIME}:day": 1, f"{TIME}:week": 7, "1d": 1, "7d": 7, "28d": 28}
@@ -63,3 +66,17 @@ def _within(choices: Choices, label: str, days: int) -> Choices:
         return choices
     until = (end + timedelta(days=days - 1)).isoformat()
     return replace(choices, range=DATES, first=begin.isoformat(), last=until, against="")
+
+
+def earlier_questions(query: Query, reply: Answer) -> list[tuple[str, str]]:
+    """Return what asks for the reports of each earlier definition alone: words and ``q``."""
+    basis, *others = reply.meta.metrics
+    return [
+        (
+            f"Only the {counted(definition.n, 'report')} of the earlier {definition.mechanism},"
+            f" ε {definition.epsilon_per_report:.2g}",
+            options.as_json(structs.replace(query, definition=definition.digest)),
+        )
+        for definition in basis.definitions[1:]
+        if not others
+    ]

@@ -36,6 +36,7 @@ from .. import auth
 from ..auth import reader, visible
 from ..services import services
 from .drawings import Subject, drawing_of
+from .drill import earlier_questions
 from .files import SVG, file_of, files_of, name_of
 
 ALL_DRAWN: Final = 200  # rows of a chart, if all are asked for
@@ -101,6 +102,11 @@ class Panel:
     def files(self) -> list[tuple[str, str]]:
         """The name and address of each file of it."""
         return list(files_of(self.csv, self.wish.query.verb)) if self.csv else []
+
+    @property
+    def earlier(self) -> list[tuple[str, str]]:
+        """Questions about each earlier definition alone, where the query may be shown."""
+        return earlier_questions(self.wish.query, self.reply) if self.reply and self.json else []
 
     @property
     def file_name(self) -> str:

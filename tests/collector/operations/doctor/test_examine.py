@@ -13,6 +13,7 @@ from client_sdk.core.epoch import DAY, day_of
 from client_sdk.registry import Registry
 from collector.core.config import HA, STANDARD, STRICT, VOLATILE, Config
 from collector.core.credentials import ADMIN, OPERATE, READ, REPORT, VIEWER, WRITE, Credential
+from collector.core.definitions import Orphan
 from collector.operations.doctor import State, examine
 from collector.operations.doctor.findings import FAULT, GOOD, LEVELS, NOTE, WARNING, Finding, worst
 from collector.operations.doctor.uploads import SOON_DAYS
@@ -47,6 +48,7 @@ CREDENTIALS: Final = {
     b"\x01" * 32: Credential(WRITE),
     b"\x02" * 32: Credential(ADMIN, expires=TODAY + 60),
 }
+ORPHAN: Final = Orphan(bytes(6), "theme", "grr", 'mechanism = "grr"', "oue", ())
 STATE: Final = State(
     servers=[SERVER],
     shards=[SHARD, SHARD],
@@ -130,6 +132,9 @@ def test_keys_in_the_settings_of_those_that_serve_are_keys(config: Config) -> No
         (server(library=None), NOTE, "library"),
         (replace(STATE, recorded_shards=None), FAULT, "shards"),
         (replace(STATE, recorded_shards=3), FAULT, "shards"),
+        (replace(STATE, orphans=None), NOTE, "definitions"),
+        (replace(STATE, orphans=[ORPHAN]), WARNING, "definitions"),
+        (replace(STATE, orphans=[ORPHAN._replace(in_use=None)]), NOTE, "definitions"),
         (shards(SHARD, Shard(SHARD.counters, False)), FAULT, "shards"),
         (server(maxmemory="0"), WARNING, "memory"),
         (server(used_memory=str(GIB * 7 // 10 + 1)), WARNING, "memory"),
