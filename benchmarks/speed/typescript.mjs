@@ -71,6 +71,31 @@ async function record({ registry, name, values, calls, group, delay }) {
   return { p50: times[calls >> 1], p99: times[Math.floor(calls * 0.99)], most: times.at(-1), recorded, processor: (user + system) / 1e3 / recorded };
 }
 
+/** Returns the milliseconds of calls in one turn, and the longest time for which the event loop stands still after them. */
+async function burst({ registry, name, calls }) {
+  const { Client, fileStore } = await load("node");
+  const folder = mkdtempSync(join(tmpdir(), "hearsay-"));
+  const client = new Client({
+    ...{ endpoint: "https://collector.example", writeKey: "key", registry, mechanisms: allMechanisms, consent: "granted" },
+    store: fileStore(folder),
+  });
+  const start = performance.now();
+  for (let call = 0; call < calls; call++) client.record(name, 1);
+  let [last, longest, done] = [performance.now(), 0, false];
+  const loop = last - start;
+  const beat = () => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+    if (!done) setImmediate(beat);
+  };
+  setImmediate(beat);
+  await client.close();
+  done = true;
+  rmSync(folder, { recursive: true });
+  return { loop, longest, recorded: client.stats().aggregated };
+}
+
 /** Returns the milliseconds of processor time until a new process has read and checked a registry. */
 async function read({ registry }) {
   const { readRegistry } = await load("registry/read");
@@ -80,6 +105,6 @@ async function read({ registry }) {
   return { processor: (user + system) / 1e3, metrics: metrics.size };
 }
 
-const modes = { randomize, record, read };
+const modes = { randomize, record, burst, read };
 const jobs = JSON.parse(readFileSync(0, "utf8"));
 process.stdout.write(JSON.stringify(await Promise.all(jobs.map(modes[mode]))));

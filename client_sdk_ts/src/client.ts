@@ -5,7 +5,7 @@
  */
 
 import { systemSource } from "./core/entropy.js";
-import { InvalidParameterError, UnknownMechanismError, UnknownMetricError } from "./core/errors.js";
+import { InvalidParameterError, RegistryError, UnknownMechanismError, UnknownMetricError } from "./core/errors.js";
 import { ByteRandomness, type Randomness } from "./core/randomness.js";
 import type { Reason } from "./core/reasons.js";
 import { type Log, Stats } from "./core/stats.js";
@@ -26,7 +26,7 @@ import { noUptime, type Uptimes } from "./storage/trusted_clock.js";
 import { type Answer, directTransport, type Exchange, fetchExchange, type Transport } from "./upload/transport.js";
 import type { Issuer, Purse, PurseParts } from "./upload/tokens.js";
 import type { Delivery } from "./upload/uploader.js";
-import { shown, underCaps } from "./wording.js";
+import { addressSeen, shown, underCaps } from "./wording.js";
 
 /** Uploads; a developer reads the last few. */
 const MAX_WITHHELD = 100;
@@ -110,6 +110,7 @@ export class Client<Values extends object = Record<string, unknown>> {
   readonly #withheld: string[] = [];
   readonly #dryRun: boolean;
   readonly #keeps: boolean;
+  readonly #addressSeen: string[];
 
   /** Prepares to record; nothing is sent yet.  Throws InvalidParameterError, RegistryError, UnknownMechanismError. */
   constructor(options: ClientOptions, { atEnd, exchange = fetchExchange }: Platform = {}) {
@@ -128,6 +129,7 @@ export class Client<Values extends object = Record<string, unknown>> {
     this.#store = dryRun ? memoryStore() : storeOf(store, registry);
     this.#dryRun = dryRun;
     this.#keeps = store !== "session";
+    this.#addressSeen = addressSeen(options.relay, options.tokens?.url, exchange === fetchExchange);
     this.#consent = new ConsentSwitch(answer, optOuts, ignored);
     this.#stats = new Stats(options.log);
     const caps = withinPanel(this.#caps, registry.panelWeek);
@@ -234,12 +236,14 @@ export class Client<Values extends object = Record<string, unknown>> {
   explain(name: keyof Values & string): string {
     const metric = this.registry.metrics.get(name);
     if (!metric) throw new UnknownMetricError(name);
-    return underCaps(metric.explanation, this.registry, this.#caps, this.#keeps);
+    const text = underCaps(metric.explanation, this.registry, this.#caps, this.#keeps);
+    return `${text.trimEnd()}\nWho sees your internet address: ${this.#addressSeen.join(" ")}`;
   }
 
-  /** Returns a text to ask the user for consent with. */
+  /** Returns a text to ask the user for consent with, who sees the user's address included. */
   notice(): string {
-    return underCaps(this.registry.notice, this.registry, this.#caps, this.#keeps);
+    const text = underCaps(this.registry.notice, this.registry, this.#caps, this.#keeps);
+    return [text.trimEnd(), "", ...this.#addressSeen, ""].join("\n");
   }
 
   /** Returns what waits to be sent and what was sent, in words.  Rejects with a StoreError. */
@@ -285,15 +289,21 @@ function sorted(given: ClientOptions["mechanisms"]): [mechanisms: Map<string, Me
   return [mechanisms, types, parts];
 }
 
-/** Throws UnknownMechanismError: the registry needs a mechanism or part that was not given. */
+/** Of metrics whose type is here, those that no device in TypeScript has. */
+const MISSING = /^(cms|dbitflip|discrete_gaussian|hcms|loloha|rappor)$/;
+
+/** Throws UnknownMechanismError: the registry needs a mechanism or part that was not given; RegistryError: there is none. */
 function requireAll({ metrics, retireKey, seats }: Registry, mechanisms: ReadonlyMap<string, Mechanism>, parts: Parts): void {
   const need = (needed: unknown, name: Part["name"]): void => {
     if (needed && !parts[name]) throw new UnknownMechanismError(name, "part");
   };
   need(seats, "panel");
   need(retireKey, "retirement");
-  for (const { aggregate, longitudinal, mechanism } of metrics.values()) {
-    if (!mechanisms.has(mechanism)) throw new UnknownMechanismError(mechanism);
+  for (const { aggregate, longitudinal, mechanism, name } of metrics.values()) {
+    if (!mechanisms.has(mechanism)) {
+      if (MISSING.test(mechanism)) throw new RegistryError(`metrics.${name}.mechanism=${mechanism}: is not in the TypeScript device; choose another`);
+      throw new UnknownMechanismError(mechanism);
+    }
     need(aggregate, "aggregates");
     need(longitudinal !== "fresh", "permanent");
   }

@@ -2,7 +2,8 @@
  * What people read of their telemetry: the notice that asks, each metric, and each report.
  *
  * The texts come with the compiled registry, whose numbers hold under the caps of that file.  Where an
- * application has others, these say in their place what is never passed.
+ * application has others, these say in their place what is never passed.  Who sees an address is of the
+ * application alone: no registry knows it.
  */
 
 import { fromBase64url, toHex } from "./core/bytes.js";
@@ -32,6 +33,25 @@ The numbers above are for other caps than those of this application. In their pl
 away at most ε ${own.report}, any seven days, and so any day, at most ε ${own.week}, and all reports for
 as long as you use ${registry.app} at most ε ${own.lifetime}.
 `;
+}
+
+/**
+ * Returns who sees the address of a device that sends by these URLs, in sentences.
+ *
+ * One that sends `byFetch` adds to each request what its platform says of itself.
+ */
+export function addressSeen(relay: string | undefined, issuer: string | undefined, byFetch: boolean): string[] {
+  const hostOf = (url: string): string | undefined => String(url).split("/")[2];
+  return [
+    ...(!relay
+      ? ["The server that collects reports sees your internet address when one comes, as any server does.", "It keeps the report without the address."]
+      : [
+        `Reports travel through ${hostOf(relay)}, which sees your internet address and cannot read them.`,
+        "The server that collects them can read them, and does not see your address.",
+      ]),
+    ...(!issuer ? [] : [`The server ${hostOf(issuer)} gives out permits for reports; it sees your internet address and no report.`]),
+    ...(byFetch ? ["A server that sees your address also sees which browser or app, which system and which languages you use."] : []),
+  ];
 }
 
 /** Returns what waits and what was sent, in words; of what adds up, only that it does. */

@@ -24,24 +24,21 @@ from collector.planning.typescript import (
     typescript_module,
 )
 from tests.client_sdk_ts.registries import EVERY_TYPE
-from tests.support.device.registries import BOOLEAN, CATEGORY, HEAD, PAIR, SET, VECTOR, table
+from tests.support.device.registries import (
+    BOOLEAN,
+    CATEGORY,
+    HEAD,
+    NUMBER,
+    PAIR,
+    RECORD,
+    SET,
+    TASTE,
+    VECTOR,
+    table,
+)
 from tests.support.node import PACKAGE as FOLDER
 from tests.support.node import Node
 
-STRICT: Final = {
-    "compilerOptions": {
-        "target": "ES2022",
-        "module": "NodeNext",
-        "lib": ["ES2022", "DOM"],
-        "types": [],
-        "strict": True,
-        "exactOptionalPropertyTypes": True,
-        "noUncheckedIndexedAccess": True,
-        "verbatimModuleSyntax": True,
-        "noEmit": True,
-    },
-    "include": ["*.ts"],
-}
 START: Final = """
 import { Client } from "hearsay-telemetry";
 import { mechanisms, type Metrics, registry } from "./metrics.js";
@@ -86,12 +83,30 @@ KEY: Final = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a" 
 ODD: Final = ["it's", 'say "hi"', "back\\slash", "ε or ∞", "*/ alert(1) /*", "`${x}`"]
 
 
-def project(folder: Path, registry: Registry, **programs: str) -> Path:
+def strict_for(lib: str) -> dict[str, Any]:
+    """Return the settings of a strict project that checks the types of what it installed, too."""
+    return {
+        "compilerOptions": {
+            "target": lib,
+            "module": "NodeNext",
+            "lib": [lib, "DOM"],
+            "types": [],
+            "strict": True,
+            "exactOptionalPropertyTypes": True,
+            "noUncheckedIndexedAccess": True,
+            "verbatimModuleSyntax": True,
+            "noEmit": True,
+        },
+        "include": ["*.ts"],
+    }
+
+
+def project(folder: Path, registry: Registry, lib: str = "ES2022", **programs: str) -> Path:
     """Write a project that has the package installed, the module made for *registry*, and more."""
     (folder / "node_modules").mkdir()
     (folder / "node_modules" / PACKAGE).symlink_to(FOLDER)
     (folder / "package.json").write_text('{"type": "module"}', "utf-8")
-    (folder / "tsconfig.json").write_text(json.dumps(STRICT), "utf-8")
+    (folder / "tsconfig.json").write_text(json.dumps(strict_for(lib)), "utf-8")
     (folder / "metrics.ts").write_text(typescript_module(registry), "utf-8")
     for name, text in programs.items():
         (folder / f"{name}.ts").write_text(text, "utf-8")
@@ -125,9 +140,10 @@ def every_type() -> Registry:
 def test_right_values_of_every_kind_compile_and_are_recorded(
     node: Node, tmp_path: Path, every_type: Registry
 ) -> None:
+    """By an older library too, in which the types of the package are checked."""
     calls = "".join(f'client.record("{name}", {value});\n' for name, value in RIGHT)
     end = "client.flush().then(() => console.log(JSON.stringify(client.stats())));\n"
-    folder = project(tmp_path, every_type, right=START + calls + end)
+    folder = project(tmp_path, every_type, "ES2020", right=START + calls + end)
 
     assert faults(node, folder) == []
     stats = evaluated(node, folder, "right.ts")
@@ -240,20 +256,45 @@ def test_the_types_that_typescript_has_are_those_of_the_registry() -> None:
     assert not files & MISSING_TYPES
 
 
-def test_a_metric_that_typescript_cannot_report_is_refused_by_name() -> None:
-    registry = Registry.from_text(
-        HEAD + table("a", BOOLEAN) + table("b", BOOLEAN, mechanism='"dbitflip"')
-    )
+# A metric with each mechanism, and of each type, that the device in TypeScript does not have.
+REFUSED: Final = {
+    **{
+        f"mechanism={name}": table("a", BOOLEAN, mechanism=f'"{name}"')
+        for name in ("cms", "dbitflip", "hcms", "loloha", "rappor")
+    },
+    "mechanism=discrete_gaussian": table("a", NUMBER, mechanism='"discrete_gaussian"'),
+    **{
+        f"type={name}": table("a", fields)
+        for name, fields in (("record", RECORD), ("taste", TASTE), ("vector", VECTOR))
+    },
+}
+NEW_CLIENT: Final = """
+const { Client, memoryStore } = await import("./dist/index.js");
+const { allMechanisms: mechanisms } = await import("./dist/all.js");
+const [endpoint, writeKey] = ["https://collector.example", "key"];
+const message = (registry) => {
+  try {
+    new Client({ endpoint, writeKey, registry, mechanisms, consent: "granted", store: memoryStore() });
+  } catch (error) {
+    return error.message;
+  }
+};
+console.log(JSON.stringify(%s.map(message)));
+"""  # noqa: E501 - a program
 
-    with pytest.raises(RegistryError, match=r"metrics\.b\.mechanism=dbitflip: is not in the"):
-        typescript_module(registry)
 
+def test_command_and_device_refuse_what_typescript_has_not_in_the_same_words(node: Node) -> None:
+    registries = [Registry.from_text(HEAD + text) for text in REFUSED.values()]
 
-def test_a_type_that_typescript_has_not_is_refused_by_name() -> None:
-    registry = Registry.from_text(HEAD + table("a", VECTOR))
+    messages = node.evaluate(NEW_CLIENT % json.dumps([compiled(each) for each in registries]))
 
-    with pytest.raises(RegistryError, match=r"metrics\.a\.type=vector: has no type in TypeScript"):
-        typescript_module(registry)
+    for what, registry, message in zip(REFUSED, registries, messages, strict=True):
+        with pytest.raises(RegistryError) as refused:
+            typescript_module(registry)
+        assert str(refused.value) == message
+        assert message.startswith(f"metrics.a.{what}: ")
+    types = {what for what in REFUSED if what.startswith("type=")}
+    assert types == {f"type={name}" for name in MISSING_TYPES}
 
 
 def test_the_command_writes_the_module(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ SEGMENT: Final = "canary-segment"
 ADDRESSES: Final = ("127.0.5.77", "127.0.6.77", "127.0.7.77")
 DIRECT: Final = "127.0.8.77"
 JSON: Final = "application/json"
+BROWSER: Final = ("User-Agent: canary-agent", "Accept-Language: canary-language")
 REGISTRY: Final = registry_text(expires="2999-12-31").replace('"mac"', f'"{SEGMENT}"')
 METRIC: Final = Registry.from_text(REGISTRY).metric("page")
 
@@ -80,7 +81,7 @@ def by_relay(
         ThreadPoolExecutor(len(ids)) as devices,
     ):
         capsules = [capsule_of(configuration, body_of(upload_id)) for upload_id in ids]
-        requests = [request_of(capsule.message) for capsule in capsules]
+        requests = [request_of(capsule.message, *BROWSER) for capsule in capsules]
         answers = list(
             devices.map(from_address, [relay.port] * len(ids), ADDRESSES, requests, timeout=60)
         )
@@ -105,9 +106,8 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
             site.close()
         kept = site.kept()
         with traced(site.serve, elsewhere) as direct:
-            head = request_of(
-                body_of(os.urandom(16)), f"Authorization: Bearer {WRITE_KEY}", kind=JSON
-            )
+            lines = f"Authorization: Bearer {WRITE_KEY}", *BROWSER
+            head = request_of(body_of(os.urandom(16)), *lines, kind=JSON)
             answer = from_address(site.port, DIRECT, head.replace(b" / ", b" /v1/reports ", 1))
     assert b" 202 " in answer
     opener = Opener(read_keys(str(keys)))
@@ -133,6 +133,9 @@ def facts(seen: Seen) -> Mapping[str, list[bytes]]:
     addresses = [address.encode() for address in (*ADDRESSES, DIRECT)]
     return {
         "the device's address": addresses,
+        "user agent and languages of a browser, from a page": [
+            line.partition(": ")[2].encode() for line in BROWSER
+        ],
         "which application (its write key)": [WRITE_KEY.encode()],
         "the upload's id, until it is forgotten": [
             *seen.ids,

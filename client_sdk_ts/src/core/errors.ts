@@ -122,7 +122,7 @@ export class StoreError extends HearsayError {
 /** No answer from the collector: whether the upload arrived is not known, unless it is `unseen`. */
 export class TransportError extends HearsayError {
   override readonly reason = "network";
-  constructor(text: string, readonly unseen = false, options?: ErrorOptions) {
+  constructor(text: string, readonly unseen = false, options?: { readonly cause?: unknown }) {
     super(text, options);
   }
 }

@@ -9,6 +9,7 @@
 import { DAY, epochOf, epochStart } from "../core/epoch.js";
 import { ConsentError, EntropyError, StoreError } from "../core/errors.js";
 import { MISTAKES, reasonOf, type Stats } from "../core/stats.js";
+import { within } from "../upload/patience.js";
 import { SHORTEST_REST } from "../upload/schedule.js";
 import { type Delivery, Uploader } from "../upload/uploader.js";
 import type { Purse } from "../upload/tokens.js";
@@ -34,8 +35,6 @@ const HOUR = 3_600;
 const SET_BACK = 60;
 /** Milliseconds of a scheduled pass. */
 const UPLOAD_TIMEOUT = 120_000;
-/** The longest wait of a timer. */
-const FOREVER = 2 ** 31 - 1;
 
 type Timer = ReturnType<typeof setTimeout>;
 
@@ -69,7 +68,8 @@ export class Engine {
   #delay: Timer | undefined; // until what waits is written
   #idle: Timer | undefined; // until something is due
   #written = -Infinity;
-  #writing = false;
+  #writing = 0; // writes that have not ended
+  #lost = false; // whether the store took no value since it took one
   #forgetEnd: (() => void) | undefined;
   #epochsSeen = ""; // at which windows were last opened and closed
 
@@ -120,13 +120,15 @@ export class Engine {
     this.erasure.refresh();
     await this.#counting(() =>
       held(timeout, async (left) => {
-        if (!(await this.#inTurn(() => this.erasure.run())) || this.#closed || consent.inForce === "denied") return;
+        if (!(await this.#inTurn(() => this.erasure.run())) || this.#closed || !consent.granted) return;
         await this.#write();
         await this.#uploader.flush(left());
       }));
-    const unknown = { complete: false, waiting: null, wait: 0 };
-    if (this.#closed) return unknown;
-    return (await this.#counting(() => this.#uploader.delivery(this.#inbox.size))) ?? unknown;
+    let delivery: Delivery = { complete: false, waiting: null, wait: 0 };
+    // what the store did not take waits nowhere, and one that hangs says nothing
+    if (this.#closed || this.#lost || this.#writing) return delivery;
+    await this.#counting(() => held(GROUP_DELAY, async () => void (delivery = await this.#uploader.delivery(this.#inbox.size))));
+    return delivery;
   }
 
   /** Writes down what is queued, sends what is due, and closes the store. */
@@ -157,7 +159,7 @@ export class Engine {
     this.#forgetEnd ??= this.parts.atEnd?.(() => void this.#write());
     if (this.#writing || this.#delay !== undefined) return;
     const wait = this.#written + GROUP_DELAY - performance.now();
-    if (wait <= 0) void Promise.resolve().then(() => this.#write());
+    if (wait <= 0) void this.#write(); // which takes what waits after this turn: all of a burst
     else this.#delay = resting(wait, () => this.#write());
   }
 
@@ -165,11 +167,11 @@ export class Engine {
   async #write(): Promise<void> {
     clearTimeout(this.#delay);
     this.#delay = undefined;
-    this.#writing = true;
+    this.#writing++;
     await this.#inTurn(async () => {
       for (let group; (group = this.#inbox.take(GROUP_SIZE)).length;) await this.#commit(group);
     });
-    this.#writing = false;
+    this.#writing--;
     this.#written = performance.now();
     if (this.#inbox.size) return this.#notify();
     this.#forgetEnd?.();
@@ -183,15 +185,20 @@ export class Engine {
     const values = group.reduce((all, pending) => all + pending.count, 0);
     this.erasure.refresh();
     denials ??= consent.erasuresRequested; // of one since, nothing of the group is reported, even after a new yes
-    if (!(await this.erasure.run())) return stats.add("store", values);
+    if (!(await this.erasure.run())) {
+      this.#lost = true;
+      return stats.add("store", values);
+    }
     try {
       const { counts, settled } = await store.update((state) => {
         if (consent.erasuresRequested !== denials) throw new ConsentError("consent=denied: was said after this value");
         return commit(state, device, group);
       });
+      this.#lost = false;
       this.#inbox.settle(settled);
       this.#count(counts);
     } catch (error) {
+      this.#lost ||= error instanceof StoreError;
       if (error instanceof StoreError || error instanceof EntropyError || group.length === 1) stats.fail(error, values);
       else for (const pending of group) await this.#commit([pending], denials); // nothing of the group happened: find the one
     }
@@ -284,7 +291,7 @@ export class Engine {
 
 /** Calls `action` after so many milliseconds, and keeps no process alive for it. */
 function resting(wait: number, action: () => unknown): Timer {
-  const timer = setTimeout(action, Math.min(Math.max(wait, 0), FOREVER));
+  const timer = setTimeout(action, wait);
   (timer as { unref?: () => void }).unref?.();
   return timer;
 }
@@ -292,11 +299,5 @@ function resting(wait: number, action: () => unknown): Timer {
 /** Does `work` within `timeout` milliseconds, which a process waits for; what takes longer goes on alone. */
 async function held(timeout: number, work: (left: () => number) => Promise<void>): Promise<void> {
   const end = performance.now() + timeout;
-  let timer: Timer | undefined;
-  const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, Math.min(Math.max(timeout, 0), FOREVER))));
-  try {
-    await Promise.race([work(() => end - performance.now()), late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  await within(work(() => end - performance.now()), timeout, true);
 }

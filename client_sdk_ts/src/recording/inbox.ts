@@ -25,6 +25,8 @@ interface Slot {
   readonly metric: Metric;
   readonly aggregator: Aggregator | null;
   readonly epoch: number;
+  /** Of its sum. */
+  readonly key: string;
   /** Unix times. */
   readonly start: number;
   readonly end: number;
@@ -59,9 +61,8 @@ export class Inbox {
   put(name: unknown, value: unknown, now: number): boolean {
     this.consent.require();
     const slot = this.#slot(name, now);
-    const { aggregator, epoch, metric } = slot;
+    const { aggregator, epoch, key, metric } = slot;
     const checked = aggregator ? aggregator.check(value) : metric.encode(value);
-    const key = keyOf(slot);
     const sum = this.#sums.get(key);
     if (slot.settled) {
       this.stats.add(slot.settled);
@@ -121,6 +122,7 @@ export class Inbox {
       metric,
       aggregator: aggregate ? this.parts.aggregates!.aggregatorOf(metric) : null,
       epoch,
+      key: `${metric.digest} ${epoch}`, // made once, as values may come in bursts
       start: once ? -Infinity : epochStart(every, epoch),
       end: Math.min(once ? Infinity : epochStart(every, epoch + 1), (lastDay + 1) * DAY),
     };
@@ -128,5 +130,3 @@ export class Inbox {
     return slot;
   }
 }
-
-const keyOf = ({ metric, epoch }: Slot): string => `${metric.digest} ${epoch}`;

@@ -2,7 +2,7 @@
 
 import { UnknownMechanismError } from "../core/errors.js";
 import type { Domain } from "./compiled.js";
-import { type Table, labels, need, refuse } from "./fields.js";
+import { type Table, labels, need, printable, refuse } from "./fields.js";
 import { booleans, indexOf, items } from "./item_domains.js";
 
 /** A type of values.  Each but `boolean` and `category`, which every device has, is an import of its own. */
@@ -36,7 +36,7 @@ export function domainOf(type: string, { other, ...table }: Table, place: string
   const own = [BOOLEAN, CATEGORY, ...given].find(({ name }) => name === type);
   if (!own) {
     if (OTHERS.test(type)) throw new UnknownMechanismError(type, "type");
-    refuse(place.replace(/domain$/, "type"), "must be a type of values of this version");
+    refuse(place.replace(/domain$/, `type=${printable(type)}`), "has no type in TypeScript");
   }
   need(Object.keys(table).sort().join() === own.keys, place, `must hold ${own.keys}`);
   const domain = own.domain(table, place, other as string | undefined);

@@ -59,7 +59,7 @@ export function takeClaim(folder: string, generation: number): Claim | null {
 /** Removes, if it can, claims of generations before `generation`, and what their holders did not finish. */
 export function removeOlder(folder: string, generation: number): void {
   for (const file of readdirSync(folder)) {
-    const match = /^(?:claim|new|secret)-([0-9]+)-[0-9]+$/.exec(file);
+    const match = /^(?:claim|new|reserve|secret)-([0-9]+)-[0-9]+$/.exec(file);
     if (match && Number(match[1]) < generation) tryToRemove(join(folder, file));
   }
 }

@@ -9,12 +9,13 @@
  * The damaged text is not set aside: it would be one more thing that a denial must erase, for nobody.
  */
 
-import { utf8 } from "../core/bytes.js";
+import { toHex, utf8 } from "../core/bytes.js";
 import { StoreError } from "../core/errors.js";
+import { sha256 } from "../core/hashing.js";
 import { erase } from "./erasure.js";
 import { type HeldToken, newState, STATE_VERSION, type State } from "./state.js";
 
-const HEAD = 9; // characters: eight digits and a space
+const HEAD = 17; // characters: sixteen digits and a space
 
 /** Returns the text of `state`.  Throws StoreError: it has a field that could not be read again. */
 export function writeDocument(state: State): string {
@@ -66,23 +67,8 @@ function jsonOf(text: unknown): Partial<State> | null {
   }
 }
 
-/** Returns the CRC-32 of ISO 3309, as zlib has it, in hexadecimal. */
-function checksum(text: string): string {
-  let crc = ~0;
-  for (const byte of utf8(text)) crc = (crc >>> 8) ^ crcOf((crc ^ byte) & 0xff);
-  return (~crc >>> 0).toString(16).padStart(8, "0");
-}
-
-let table: Int32Array | undefined;
-
-function crcOf(byte: number): number {
-  table ??= Int32Array.from({ length: 256 }, (_, start) => {
-    let crc = start;
-    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
-    return crc;
-  });
-  return table[byte]!;
-}
+/** Returns the beginning of the SHA-256 of `text`, in hexadecimal. */
+const checksum = (text: string): string => toHex(sha256(utf8(text)).subarray(0, (HEAD - 1) / 2));
 
 type Check = (value: unknown) => boolean;
 

@@ -6,17 +6,19 @@
  *
  * The secret is a file of its own, so that the document alone says nothing about any value.  It appears
  * before what it masks, and is overwritten and removed before the document forgets it: should that fail,
- * what is left of it matches nothing more.  If there is a secret but no document, a ledger was lost, and
- * the new one begins in doubt.
+ * what is left of it matches nothing more.  If there is no document, but a file that is only made after
+ * one, a ledger was lost, and the new one begins in doubt.
  *
  * A document has the identity of its folder and machine.  One that was copied to another place keeps what
  * it has spent, is in doubt, and loses what a copy must not repeat: reports, windows, the memo and the
- * secret.  What is put back into the same folder is not told from what it was.
+ * secret.  So does one that was put back to an earlier state: its generation is behind that of the file
+ * `generation`, or its folder was made anew.  The file never runs ahead, as it is written after the
+ * document is durable.  A copy of all files that is put back over them is not told from what it was.
  */
 
 import {
-  chownSync, closeSync, existsSync, fstatSync, fsyncSync, lstatSync, mkdirSync, openSync, readFileSync, renameSync, statSync,
-  writeSync,
+  chownSync, closeSync, constants, existsSync, fstatSync, fsyncSync, lstatSync, mkdirSync, openSync, readFileSync, renameSync,
+  statSync, writeSync,
 } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
@@ -26,12 +28,15 @@ import { InvalidParameterError, StoreError } from "../core/errors.js";
 import { sha256 } from "../core/hashing.js";
 import { type Claim, codeOf, remove, removeOlder, takeClaim } from "./claims.js";
 import { doubted, readDocument, writeDocument } from "./document.js";
-import { dropReserve, keepReserve, meansFull } from "./reserve.js";
-import { newState, type State } from "./state.js";
+import { dropReserve, meansFull, RESERVE_FILE, reserveBytes } from "./reserve.js";
+import type { State } from "./state.js";
 import type { Store } from "./store.js";
 
 /** In the folder: a line with its generation and identity, and the document. */
 export const DOCUMENT_FILE = "hearsay.document";
+/** Beside it: its generation, in digits of one length, so that no crash leaves a smaller number. */
+export const GENERATION_FILE = "generation";
+const DIGITS = 15;
 const SECRET_FILE = "secret";
 const SECRET_SIZE = 32; // bytes
 
@@ -44,8 +49,9 @@ const NO_FOLDER_SYNC: readonly unknown[] = ["EISDIR", "EINVAL", "EPERM", "EACCES
 
 /** What lies in the folder. */
 interface Files {
+  /** The latest that is known of. */
   readonly generation: number;
-  /** Whether it was written here, as far as it says. */
+  /** Whether the document is that generation and was written here; if there is none, whether none is missing. */
   readonly isOwn: boolean;
   readonly text: string | null;
   readonly secret: string | null;
@@ -136,61 +142,49 @@ export class FileStore implements Store {
 
   async #write(files: Files, claim: Claim, text: string, secret: string | null): Promise<void> {
     const place = (name: string): string => join(this.folder, name);
-    const path = place(`new-${claim.name}`);
-    remove(path); // of a claim of that name that came to nothing
+    const part = (name: string): string => place(`${name}-${claim.name}`);
+    const parts = ["new", "reserve", "secret"].map(part);
+    parts.forEach(remove); // of a claim of that name that came to nothing
+    const generation = files.generation + 1;
+    const grows = text.length > (files.text?.length ?? 0);
+    const reserves = grows && !existsSync(place(RESERVE_FILE)); // room is for what shrinks
     try {
-      if (text.length > (files.text?.length ?? 0)) keepReserve(this.folder); // room is for what shrinks
-      const file = await open(path, "wx", 0o600);
-      try {
-        await file.writeFile(`${files.generation + 1} ${identityOf(this.folder)}\n${text}`);
-        await file.sync();
-      } finally {
-        await file.close();
-      }
-      give(path);
+      if (reserves) await writeNew(part("reserve"), reserveBytes());
+      await writeNew(part("new"), `${generation} ${identitiesOf(this.folder)[0]}\n${text}`);
+      if (secret !== null && secret !== files.secret) await writeNew(part("secret"), fromBase64url(secret) ?? "");
       if (!claim.isHeld()) throw new StoreError(`${DOCUMENT_FILE}: this process was stopped for too long`);
-      if (secret !== files.secret) this.#writeSecret(secret, place(`secret-${claim.name}`));
-      renameSync(path, place(DOCUMENT_FILE));
+      if (secret !== files.secret) shred(place(SECRET_FILE));
+      if (secret !== null && secret !== files.secret) renameSync(part("secret"), place(SECRET_FILE));
+      renameSync(part("new"), place(DOCUMENT_FILE));
     } catch (error) {
-      remove(path);
+      parts.forEach(remove);
       throw error;
     }
     try {
-      removeOlder(this.folder, files.generation + 1);
+      if (reserves) renameSync(part("reserve"), place(RESERVE_FILE)); // not sooner: it shows that there was a document
+      removeOlder(this.folder, generation);
       await syncFolder(this.folder);
     } catch (error) {
       // without a cause for which it would be done again: the change is there, and would be there twice
       throw new StoreError(`${DOCUMENT_FILE}: ${codeOf(error)}: was replaced, but may not be on the disk`);
     }
-  }
-
-  /** Overwrites the secret that there is, and puts a new one in its place, which is written to `path` first. */
-  #writeSecret(secret: string | null, path: string): void {
-    const target = join(this.folder, SECRET_FILE);
-    shred(target);
-    if (secret === null) return;
-    remove(path);
-    const file = openSync(path, "wx", 0o600);
-    try {
-      writeSync(file, fromBase64url(secret) ?? new Uint8Array());
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
-    give(path);
-    renameSync(path, target);
+    writeGeneration(place(GENERATION_FILE), generation);
   }
 
   #files(): Files {
-    const bytes = contentOf(join(this.folder, DOCUMENT_FILE));
-    const secret = contentOf(join(this.folder, SECRET_FILE));
+    const place = (name: string): string => join(this.folder, name);
+    // before the document: it was there first, and others may replace it meanwhile
+    const noted = contentOf(place(GENERATION_FILE));
+    const remains = noted !== null || existsSync(place(RESERVE_FILE));
+    const content = contentOf(place(DOCUMENT_FILE))?.toString("utf-8") ?? null;
+    const secret = contentOf(place(SECRET_FILE));
     const known = secret?.length === SECRET_SIZE && secret.some((byte) => byte);
-    const content = bytes && bytes.toString("utf-8");
-    const head = /^([0-9]{1,15})(?: ([0-9a-f]+))?\n/.exec(content ?? "");
+    const [head = "", own = 0, identity = ""] = /^([0-9]{1,15}) ([0-9a-f]+)\n/.exec(content ?? "") ?? [];
+    const latest = Number(/^[0-9]{15}$/.exec(noted?.toString("latin1") ?? "") ?? 0);
     return {
-      generation: Number(head?.[1] ?? 0),
-      isOwn: head?.[2] === undefined || head[2] === identityOf(this.folder),
-      text: content && content.slice(head?.[0].length ?? 0),
+      generation: Math.max(Number(own), latest),
+      isOwn: content === null ? !remains && secret === null : Number(own) >= latest && identitiesOf(this.folder).includes(identity),
+      text: content && content.slice(head.length),
       secret: known ? toBase64url(secret) : null,
     };
   }
@@ -211,17 +205,51 @@ export class FileStore implements Store {
 }
 
 function stateOf({ isOwn, text, secret }: Files): State {
-  const known = text === null && secret !== null ? newState(true) : readDocument(text);
+  const known = readDocument(text);
   const state = isOwn ? known : doubted(known);
   // a secret beside a document that is in doubt is of one that is gone
   if (!state.doubt) state.secret = secret;
   return state;
 }
 
-/** Returns what tells a folder from its copies, and this machine from others.  It is never sent. */
-function identityOf(folder: string): string {
-  const { ino } = statSync(folder, { bigint: true });
-  return toHex(sha256(utf8(`hearsay identity\0${machineId()}\0${ino}`))).slice(0, 32);
+/**
+ * Returns what tells a folder from its copies, and this machine from others: with the time at which it
+ * was made, and without.  It is never sent.
+ *
+ * The number of a folder is given again soon after that is deleted, so one that was put back may have it.
+ */
+function identitiesOf(folder: string): string[] {
+  const { birthtimeNs, ctimeNs, ino, mtimeNs } = statSync(folder, { bigint: true });
+  // a system that does not know it says when the folder last changed
+  const births = [ctimeNs, mtimeNs].includes(birthtimeNs) ? [""] : [birthtimeNs, ""];
+  return births.map((birth) => toHex(sha256(utf8(`hearsay identity\0${machineId()}\0${ino}\0${birth}`))).slice(0, 32));
+}
+
+/** Writes `generation` in place, which takes no room on a full disk, if it can. */
+function writeGeneration(path: string, generation: number): void {
+  try {
+    const file = openSync(path, constants.O_WRONLY | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0), 0o600);
+    try {
+      writeSync(file, String(generation).padStart(DIGITS, "0"), 0);
+    } finally {
+      closeSync(file);
+    }
+    give(path);
+  } catch {
+    // the change stands, and only this sign of a rollback is lost
+  }
+}
+
+/** Writes `content` to a new file at `path`, for one user only, and brings it to the disk. */
+async function writeNew(path: string, content: string | Uint8Array): Promise<void> {
+  const file = await open(path, "wx", 0o600);
+  try {
+    await file.writeFile(content);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  give(path);
 }
 
 let machine: string | undefined;

@@ -6,7 +6,6 @@
  */
 
 import { randomFillSync } from "node:crypto";
-import { closeSync, existsSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
 import { codeOf, remove } from "./claims.js";
@@ -15,23 +14,8 @@ export const RESERVE_FILE = "ballast";
 /** Bytes; a document of many metrics with a full outbox. */
 const SIZE = 256 * 1024;
 
-/** Makes the reserve of `folder`, if there is none.  Throws errors of the system. */
-export function keepReserve(folder: string): void {
-  const path = join(folder, RESERVE_FILE);
-  if (existsSync(path)) return;
-  try {
-    const file = openSync(path, "wx", 0o600);
-    try {
-      writeSync(file, randomFillSync(new Uint8Array(SIZE))); // file systems store nothing for zeros
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
-  } catch (error) {
-    dropReserve(folder);
-    throw error;
-  }
-}
+/** Returns what takes up the room: by chance, as file systems store nothing for zeros. */
+export const reserveBytes = (): Uint8Array => randomFillSync(new Uint8Array(SIZE));
 
 /** Gives up the reserve of `folder`, if it can. */
 export function dropReserve(folder: string): void {

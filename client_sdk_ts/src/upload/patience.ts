@@ -5,12 +5,12 @@ import type { Answer } from "./transport.js";
 
 export const LATE = Symbol();
 
-/** Returns what `promise` becomes, or LATE after so many milliseconds, which keep no process alive. */
-export async function within<T>(promise: Promise<T>, timeout: number): Promise<T | typeof LATE> {
+/** Returns what `promise` becomes, or LATE after so many milliseconds, for which a process waits if that is `held`. */
+export async function within<T>(promise: Promise<T>, timeout: number, held = false): Promise<T | typeof LATE> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<typeof LATE>((resolve) => {
     timer = setTimeout(resolve, Math.min(timeout, 2 ** 31 - 1), LATE);
-    (timer as { unref?: () => void }).unref?.();
+    if (!held) (timer as { unref?: () => void }).unref?.();
   });
   try {
     return await Promise.race([promise, late]);

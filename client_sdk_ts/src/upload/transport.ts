@@ -184,7 +184,7 @@ export const fetchExchange: Exchange = async ({ url, headers, body }, timeout) =
   try {
     const response = await fetch(url, {
       method: body === undefined ? "GET" : "POST",
-      headers,
+      headers: { "Accept-Language": "*", ...headers }, // in place of those of the user
       ...(body !== undefined && { body }),
       credentials: "omit",
       referrerPolicy: "no-referrer",

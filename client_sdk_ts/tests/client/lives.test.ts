@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { Client, type ClientOptions, fileStore } from "../../src/node.js";
+import { Client, type ClientOptions, fileStore, memoryStore } from "../../src/node.js";
 import type { State } from "../../src/storage/state.js";
 import { DAILY, FakeCollector, LARGEST, options, WEEKLY } from "./support.js";
 
@@ -136,4 +136,51 @@ test("a user's file says no, also to a client whose opt-outs are there and undef
     for (const client of clients) assert.notEqual(client.consentLevel, "application");
     await Promise.all(clients.map((client) => client.close()));
   });
+});
+
+test("without a yes nothing is made: no folder by any call of a client", async () => {
+  for (const consent of ["unknown", "denied"] as const) {
+    await inFolder(async (folder) => {
+      const client = new Client(options({ store: fileStore(folder), consent }));
+      client.record(DAILY, true);
+      client.watch();
+      await client.show();
+
+      const delivery = await client.flush();
+
+      await client.close();
+      assert.deepEqual([existsSync(folder), delivery.waiting], [false, 0]);
+    });
+  }
+});
+
+test("where values could not be written, no flush says that nothing waits", async () => {
+  await inFolder(async (folder) => {
+    writeFileSync(folder, "");
+    const client = device(folder);
+    for (const name of [DAILY, WEEKLY]) {
+      client.record(name, name === DAILY ? true : "free");
+
+      assert.deepEqual(await client.flush(), { complete: false, waiting: null, wait: 0 });
+    }
+    rmSync(folder);
+    client.record(DAILY, true);
+    const { waiting } = await client.flush();
+
+    assert.deepEqual([client.stats().store > 1, waiting], [true, 1]);
+    await client.close();
+  });
+});
+
+test("a store that never answers holds no call for longer than it was given", { timeout: 60_000 }, async () => {
+  const never = (): Promise<never> => new Promise(() => undefined);
+  for (const hanging of [{ update: never }, { read: never }, { read: never, update: never }]) {
+    const client = new Client(options({ store: { ...memoryStore(), ...hanging }, transport: new FakeCollector() }));
+    client.record(DAILY, true);
+
+    const delivery = await client.flush(50);
+
+    assert.equal(delivery.complete, false);
+    await client.close(50);
+  }
 });

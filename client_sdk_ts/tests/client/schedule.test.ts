@@ -3,11 +3,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type Answer, Client, memoryStore } from "../../src/index.js";
-import { DAILY, DAY, FakeClock, FakeCollector, HOUR, options, registryOf, WEEKLY } from "./support.js";
+import { type Answer, Client, memoryStore, noOptOuts, type Store } from "../../src/index.js";
+import { Client as NodeClient } from "../../src/node.js";
+import { DAILY, DAY, FakeClock, FakeCollector, HOUR, options, registryOf, SUM, WEEKLY } from "./support.js";
 
-/** Lets all that is due now be done: stores and transports of these tests take no time. */
-const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10));
+/** Lets all that is due now be done: stores and transports of these tests take turns of the event loop, and no time. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 40; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
 
 /** Lets so many times five minutes pass; the clients look as often as their timers would. */
 async function pass(clock: FakeClock, times: number, ...clients: Client[]): Promise<void> {
@@ -79,6 +82,26 @@ test("of many tabs one makes the pass", async () => {
   assert.equal(tabs.reduce((all, tab) => all + tab.stats().uploaded, 0), 1);
 });
 
+test("after a burst of values in one turn, store and opt-outs are looked at as after one value", async () => {
+  const looks = async (values: number): Promise<number> => {
+    const inner = memoryStore();
+    let count = 0;
+    const store: Store = {
+      ...inner,
+      update: (change) => (count++, inner.update(change)),
+      read: (look) => (count++, inner.read(look)),
+    };
+    const optOuts = { ...noOptOuts, saidBy: () => (count++, null) }; // in Node that reads files
+    const client = device(new FakeCollector(), new FakeClock(), { registry: registryOf(SUM), store, optOuts });
+    for (let value = 0; value < values; value++) client.record(SUM, 1);
+    await settle();
+    assert.equal(client.stats().aggregated, values);
+    return count;
+  };
+
+  assert.equal(await looks(10_000), await looks(1));
+});
+
 test("a store that fails is counted, and what comes after it is recorded", async () => {
   const inner = memoryStore();
   let broken = true;
@@ -136,7 +159,7 @@ test("texts are those of the registry, and name caps that differ", () => {
   const same = new Client(options({ registry, caps: { week: "8.0" } }));
   const higher = new Client(options({ registry, caps: { week: "20", report: "5" } }));
 
-  assert.equal(usual.notice(), registry["notice"]);
+  assert.ok(usual.notice().startsWith(registry["notice"]));
   assert.equal(same.explain(DAILY), usual.explain(DAILY));
   for (const text of [higher.notice(), higher.explain(DAILY)]) {
     assert.match(text, /one report gives\naway at most ε 5, any seven days, and so any day, at most ε 20, and all reports for\nas long as you use notes at most ε 1000/);
@@ -151,6 +174,37 @@ test("texts of a session say that their numbers are of one visit", () => {
   for (const [text, kept] of [[client.notice(), registry["notice"]], [client.explain(DAILY), registry["metrics"][0].explanation]]) {
     assert.ok(text.startsWith(kept.trimEnd()));
     assert.match(text, /all these numbers are of one visit: each further one, as when the page is\nopened again, can give away as much again/);
+  }
+});
+
+const DIRECT = [
+  "The server that collects reports sees your internet address when one comes, as any server does.",
+  "It keeps the report without the address.",
+];
+const RELAYED = [
+  "Reports travel through relay.example:8443, which sees your internet address and cannot read them.",
+  "The server that collects them can read them, and does not see your address.",
+];
+const ISSUED = "The server issuer.example gives out permits for reports; it sees your internet address and no report.";
+const OF_A_BROWSER = "A server that sees your address also sees which browser or app, which system and which languages you use.";
+
+test("texts say who sees the address, by the way that reports go", () => {
+  const registry = registryOf(DAILY);
+  const [relay, url] = ["https://relay.example:8443/stats", "https://issuer.example"];
+  const tokens = { url, plan: "", attestation: "" };
+  const ways: [more: Parameters<typeof options>[0], sentences: string[]][] = [
+    [{}, DIRECT],
+    [{ relay }, RELAYED],
+    [{ tokens }, [...DIRECT, ISSUED]],
+    [{ relay, tokens }, [...RELAYED, ISSUED]],
+  ];
+  for (const [more, sentences] of ways) {
+    for (const [each, seen] of [[NodeClient, sentences], [Client, [...sentences, OF_A_BROWSER]]] as const) {
+      const client = new each(options({ registry, dryRun: true, ...more }));
+
+      assert.equal(client.notice(), `${registry["notice"].trimEnd()}\n\n${seen.join("\n")}\n`);
+      assert.equal(client.explain(DAILY), `${registry["metrics"][0].explanation}\nWho sees your internet address: ${seen.join(" ")}`);
+    }
   }
 });
 

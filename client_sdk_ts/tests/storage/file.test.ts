@@ -15,7 +15,7 @@ import { DAY } from "../../src/core/epoch.js";
 import { InvalidParameterError, StoreError } from "../../src/core/errors.js";
 import { capsOf } from "../../src/privacy/caps.js";
 import { takeClaim } from "../../src/storage/claims.js";
-import { DOCUMENT_FILE, fileStore } from "../../src/storage/file.js";
+import { DOCUMENT_FILE, fileStore, GENERATION_FILE } from "../../src/storage/file.js";
 import { addReport, beginLedger, charge, totalsOf } from "../../src/storage/ledger.js";
 import { put } from "../../src/storage/outbox.js";
 import { RESERVE_FILE } from "../../src/storage/reserve.js";
@@ -31,6 +31,9 @@ function folderOf(context: TestContext): string {
   return folder;
 }
 
+/** What is left beside a secret, sorted. */
+const FILES = [RESERVE_FILE, GENERATION_FILE, DOCUMENT_FILE];
+
 const consentOf = (state: State): string | null => state.consent;
 const grant = (state: State): string => (state.consent = "granted");
 
@@ -45,10 +48,10 @@ test("it makes its folder for one user, and leaves nothing but document and secr
     state.secret = SECRET;
   });
 
-  assert.deepEqual(readdirSync(folder).sort(), [RESERVE_FILE, DOCUMENT_FILE, "secret"]);
+  assert.deepEqual(readdirSync(folder).sort(), [...FILES, "secret"]);
   if (process.platform !== "win32") {
-    const modes = [folder, join(folder, DOCUMENT_FILE), join(folder, RESERVE_FILE), join(folder, "secret")].map((path) => statSync(path).mode & 0o777);
-    assert.deepEqual(modes, [0o700, 0o600, 0o600, 0o600]);
+    const modes = [folder, ...[...FILES, "secret"].map((name) => join(folder, name))].map((path) => statSync(path).mode & 0o777);
+    assert.deepEqual(modes, [0o700, 0o600, 0o600, 0o600, 0o600]);
   }
   assert.deepEqual(await fileStore(folder).read((state) => [state.consent, state.secret]), ["granted", SECRET]);
   assert.equal(readFileSync(join(folder, DOCUMENT_FILE), "utf-8").includes(SECRET), false);
@@ -61,7 +64,7 @@ test("a secret that is forgotten is gone from the folder", async (context) => {
 
   await store.update((state) => (state.secret = null));
 
-  assert.deepEqual(readdirSync(folder).sort(), [RESERVE_FILE, DOCUMENT_FILE]);
+  assert.deepEqual(readdirSync(folder).sort(), FILES);
   assert.equal(await store.read((state) => state.secret), null);
 });
 
@@ -79,7 +82,7 @@ test("a change that throws, and one that changes nothing, write nothing", async 
 
   assert.equal(await store.read(consentOf), "granted");
   assert.equal(statSync(join(folder, DOCUMENT_FILE)).ino, before);
-  assert.deepEqual(readdirSync(folder).sort(), [RESERVE_FILE, DOCUMENT_FILE]);
+  assert.deepEqual(readdirSync(folder).sort(), FILES);
 });
 
 test("a file that ends anywhere, or is none of ours, begins anew in doubt", async (context) => {
@@ -97,17 +100,55 @@ test("a file that ends anywhere, or is none of ours, begins anew in doubt", asyn
     assert.deepEqual(seen, [true, null, null], `at ${end}`);
   }
   await fileStore(folder).update((state) => (state.doubt = false));
-  assert.deepEqual(readdirSync(folder).sort(), [RESERVE_FILE, DOCUMENT_FILE]);
+  assert.deepEqual(readdirSync(folder).sort(), FILES);
   assert.equal(await fileStore(folder).read((state) => state.doubt), false);
 });
 
-test("a ledger that was lost beside its secret begins anew in doubt", async (context) => {
-  const folder = folderOf(context);
-  await fileStore(folder).update((state) => (state.secret = SECRET));
+test("a ledger that was lost beside anything else of it begins anew in doubt, and beside nothing without", async (context) => {
+  const parent = folderOf(context);
+  for (const left of [RESERVE_FILE, GENERATION_FILE, "secret", null]) {
+    const folder = join(parent, String(left));
+    await fileStore(folder).update((state) => (state.secret = SECRET));
 
-  unlinkSync(join(folder, DOCUMENT_FILE));
+    for (const file of readdirSync(folder)) if (file !== left) unlinkSync(join(folder, file));
 
-  assert.deepEqual(await fileStore(folder).read((state) => [state.doubt, state.secret]), [true, null]);
+    assert.deepEqual(await fileStore(folder).read((state) => [state.doubt, state.secret]), [left !== null, null], String(left));
+  }
+});
+
+/** Ways in which a folder comes to an earlier state; true: it must be noticed. */
+const RESTORED: [what: string, restore: (folder: string, backup: string) => void, isNoticed: boolean][] = [
+  ["the document is put back", (folder, backup) => cpSync(join(backup, DOCUMENT_FILE), join(folder, DOCUMENT_FILE)), true],
+  ["the folder is deleted and put back", (folder, backup) => {
+    rmSync(folder, { recursive: true });
+    cpSync(backup, folder, { recursive: true });
+  }, true],
+  ["a crash comes before the generation", (folder, backup) => cpSync(join(backup, GENERATION_FILE), join(folder, GENERATION_FILE)), false],
+  ["the generation is lost", (folder) => unlinkSync(join(folder, GENERATION_FILE)), false],
+];
+
+test("a ledger that was put back to an earlier state is in doubt, until what was spent since is charged", async (context) => {
+  const parent = folderOf(context);
+  if (!statSync(parent).birthtimeMs) return context.skip("this file system does not say when a folder was made");
+  for (const [what, restore, isNoticed] of RESTORED) {
+    const [folder, backup] = [join(parent, what), join(parent, `${what}, before`)];
+    const spend = (epoch: number): Promise<boolean> =>
+      fileStore(folder).update((state) => {
+        const before = state.doubt;
+        beginLedger(state, capsOf(), 0);
+        charge(state, capsOf({ week: "20" }), { digest: METRIC, epoch, nano: 1 }, 0);
+        return before;
+      });
+    await spend(1);
+    cpSync(folder, backup, { recursive: true });
+    await spend(2);
+
+    for (const epoch of [3, 4]) { // twice: it is noticed each time
+      restore(folder, backup);
+
+      assert.deepEqual([await spend(epoch), await spend(epoch + 10)], [isNoticed, false], what);
+    }
+  }
 });
 
 test("a copy keeps what was spent, in doubt, and repeats nothing of what it was copied from", async (context) => {
@@ -133,7 +174,7 @@ test("a copy keeps what was spent, in doubt, and repeats nothing of what it was 
   assert.equal(advance(here!, 1e9 + 9 * DAY, { boot: "a", up: 9000 * DAY }), Math.floor(1e9 / DAY));
   await fileStore(copy).update((state) => beginLedger(state, capsOf(), 0));
   assert.deepEqual(await fileStore(copy).read((state) => [state.doubt, totalsOf(state, 0).week]), [false, 8e9]);
-  assert.deepEqual(readdirSync(copy).sort(), [RESERVE_FILE, DOCUMENT_FILE]);
+  assert.deepEqual(readdirSync(copy).sort(), FILES);
 });
 
 test("what cannot be written is a StoreError, and nothing happened", async (context) => {
