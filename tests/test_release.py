@@ -119,6 +119,8 @@ def test_the_npm_package_is_published_as_it_was_packed_with_its_provenance() -> 
     publishes = [script for script in SCRIPTS if "npm publish" in script]
 
     assert [script.count("--ignore-scripts") for script in packs] == [2]
+    # npm takes no provenance of another repository than the one that the package names
+    assert '"repository.url=git+$GITHUB_SERVER_URL/$GITHUB_REPOSITORY.git"' in packs[0]
     assert publishes == ["npm publish --provenance --access public ./npm/*.tgz"]
     assert "NODE_AUTH_TOKEN" not in TEXT
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,13 +53,13 @@ def test_what_it_exports_was_built(node: Node) -> None:
 
 def test_what_is_packed_is_what_was_built_and_no_source_or_test(node: Node) -> None:
     done = subprocess.run(
-        [*node.npm, "pack", "--dry-run", "--json", "--ignore-scripts"],
+        [*node.npm, "pack", "--dry-run", "--json"],
         cwd=PACKAGE, env=node.environment, capture_output=True, text=True, check=True,
     )  # fmt: skip
 
-    paths = {file["path"] for file in json.loads(done.stdout)[0]["files"]}
+    paths = {file["path"] for file in json.loads(done.stdout[done.stdout.index("[") :])[0]["files"]}
     beside = {path for path in paths if not path.startswith("dist/")}
-    assert beside == {"README.md", "package.json"}
+    assert beside == {"LICENSE", "README.md", "package.json"}
     assert {Path(path).name.partition(".")[2] for path in paths - beside} == {"js", "d.ts"}
 
 
@@ -74,6 +75,14 @@ def test_it_has_the_version_of_the_device_in_python() -> None:
     """Law: both are one product, released by one tag."""
     assert package()["version"] == __version__
     assert package("package-lock.json")["packages"][""]["version"] == __version__
+
+
+def test_it_names_license_authors_and_keywords_as_the_device_in_python() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+    ours = package()
+    assert (ours["license"], ours["keywords"]) == (project["license"], project["keywords"])
+    assert [{"name": ours["author"]}] == project["authors"]
 
 
 def test_a_run_without_node_ends_with_a_loud_word(tmp_path: Path) -> None:
