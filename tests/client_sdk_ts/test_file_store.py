@@ -92,7 +92,8 @@ def test_processes_together_charge_exactly_the_cap(
     assert account["nano"] == CAP * NANO
     assert sum(last - first + 1 for first, last in account["epochs"]) == CAP
     assert len(state["reports"]) == CAP
-    assert {path.name for path in tmp_path.iterdir()} == {"ballast", "hearsay.document"}
+    files = {"ballast", "generation", "hearsay.document"}
+    assert {path.name for path in tmp_path.iterdir()} == files
 
 
 def test_processes_that_take_no_turns_would_be_caught(node: Node, tmp_path: Path) -> None:
