@@ -174,13 +174,12 @@ export class FileStore implements Store {
   #files(): Files {
     const place = (name: string): string => join(this.folder, name);
     // before the document: it was there first, and others may replace it meanwhile
-    const noted = contentOf(place(GENERATION_FILE));
-    const remains = noted !== null || existsSync(place(RESERVE_FILE));
+    const latest = readGeneration(place(GENERATION_FILE));
+    const remains = [GENERATION_FILE, RESERVE_FILE].some((name) => existsSync(place(name)));
     const content = contentOf(place(DOCUMENT_FILE))?.toString("utf-8") ?? null;
     const secret = contentOf(place(SECRET_FILE));
     const known = secret?.length === SECRET_SIZE && secret.some((byte) => byte);
     const [head = "", own = 0, identity = ""] = /^([0-9]{1,15}) ([0-9a-f]+)\n/.exec(content ?? "") ?? [];
-    const latest = Number(/^[0-9]{15}$/.exec(noted?.toString("latin1") ?? "") ?? 0);
     return {
       generation: Math.max(Number(own), latest),
       isOwn: content === null ? !remains && secret === null : Number(own) >= latest && identitiesOf(this.folder).includes(identity),
@@ -223,6 +222,15 @@ function identitiesOf(folder: string): string[] {
   // a system that does not know it says when the folder last changed
   const births = [ctimeNs, mtimeNs].includes(birthtimeNs) ? [""] : [birthtimeNs, ""];
   return births.map((birth) => toHex(sha256(utf8(`hearsay identity\0${machineId()}\0${ino}\0${birth}`))).slice(0, 32));
+}
+
+/** Returns the number in the file at `path`; 0 if there is none that can be read. */
+function readGeneration(path: string): number {
+  try {
+    return Number(/^[0-9]{15}$/.exec(readFileSync(path, "latin1")) ?? 0);
+  } catch {
+    return 0;
+  }
 }
 
 /** Writes `generation` in place, which takes no room on a full disk, if it can. */
