@@ -24,7 +24,7 @@ from ..privacy.opt_outs import answer_in
 from ..storage.trusted_clock import Uptimes
 from ..upload.transport import Transport, transport_to
 from .engine import Engine
-from .handover import NOTES, RATIO, Notes, erased_state, mark_of, permit_in, place_of
+from .handover import NOTES, RATIO, Notes, erased_state, mark_of, permit_in, place_of, portable
 from .inbox import Inbox, Settled
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def serve_noting(
             why = f"{error.name}: {error.rule}"
         else:
             why = error.problems[0]
-        notes = Notes(refused=(mark_of(settings), why[:MOST_REFUSAL]))
+        notes = Notes(refused=(mark_of(portable(settings)), why[:MOST_REFUSAL]))
         with suppress(OSError):
             _write(settings["data_dir"], notes.text(settings["registry"], time.time()))
 

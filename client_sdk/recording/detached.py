@@ -189,9 +189,11 @@ def be_child(document: Mapping[str, Any], handed: BinaryIO) -> NoReturn:
         while (entry := _next(handed)) is not None:
             values.append(entry)
         from .child import serve_noting
+        from .handover import unpacked_here
 
+        settings = unpacked_here(document["settings"])
         permit, sends = document["permit"], document["sends"]
-        serve_noting(values, document["settings"], permit=permit, sends=sends, recorded=_may_end)
+        serve_noting(values, settings, permit=permit, sends=sends, recorded=_may_end)
     finally:
         os._exit(0)  # nobody is there to be told
 

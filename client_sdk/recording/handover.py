@@ -135,6 +135,23 @@ def checksum(text: str) -> str:
     return f"{crc32(text.encode('utf-8', 'replace')):08x}"
 
 
+def portable(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *settings* as another process of this program reads them.
+
+    A bundle of one file unpacks itself for each process anew, into another folder: of what lies
+    there, only the place within is told.
+    """
+    path, folder = settings["registry"], os.path.join(getattr(sys, "_MEIPASS", ""), "")
+    bundled = folder != "" and path.startswith(folder)
+    return {**settings, "registry": path[len(folder) :] if bundled else path}
+
+
+def unpacked_here(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was given to ``portable``, or its equal in the bundle of this process."""
+    folder = getattr(sys, "_MEIPASS", "")
+    return {**settings, "registry": os.path.join(folder, settings["registry"])}
+
+
 def mark_of(settings: object) -> str:
     """Return what tells *settings* of plain types from others."""
     return checksum(repr(settings))
@@ -268,7 +285,7 @@ class Handover:
             if notes.place != place_of(self._settings):
                 notes.settled = {}  # other settings may be wrong ones, and a child is to say so
             refused, why = notes.refused
-            if why and refused == mark_of(self._settings):
+            if why and refused == mark_of(portable(self._settings)):
                 from ..core.stats import warn
 
                 warn(f"{why}; so nothing that this program records is reported")
@@ -305,7 +322,11 @@ class Handover:
             return 0
         from .detached import start_child
 
-        document = {"settings": self._settings, "sends": sends, "permit": self.permit()}
+        document = {
+            "settings": portable(self._settings),
+            "sends": sends,
+            "permit": self.permit(),
+        }
         child, count = start_child(document, values)
         self._child = max(child, 0)
         return count if child >= 0 else -1

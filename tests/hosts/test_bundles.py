@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import shutil
 import sys
@@ -80,22 +81,39 @@ def test_a_zip_that_ends_at_once_has_a_child(tmp_path: Path) -> None:
     assert reports(tmp_path) == 1
 
 
+BUNDLED: Final = """
+import logging, os, sys
+open("starts", "a").write("x")
+logging.basicConfig(stream=sys.stdout, format="%(message)s")
+from client_sdk import command
+command.configure(
+    "https://127.0.0.1:9", "key", os.path.join(sys._MEIPASS, "metrics.toml"), data_dir="data",
+    consent="granted", caps={"week": sys.argv[1]},
+)
+command.record("m0", True)
+command._end()
+print(dict(command.counts()))
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("objdump") is None, reason="PyInstaller needs binutils")
 def test_a_bundle_that_ends_at_once_is_its_own_child(tmp_path: Path) -> None:
-    """Law: in the child nothing of the application runs."""
-    (tmp_path / "program.py").write_text(
-        f"open({str(tmp_path / 'starts')!r}, 'a').write('x')\n"
-        + command_program(tmp_path)
-        + "command._end()\nprint(dict(command.counts()))\n"
-    )
-    program = pyinstaller(tmp_path, *(f"--additional-hooks-dir={path}" for path in hook_dirs()))
+    """Law: a registry in the bundle is found there, and nothing of the application runs twice."""
+    (tmp_path / "metrics.toml").write_text(REGISTRY)
+    (tmp_path / "program.py").write_text(BUNDLED)
+    hooks = (f"--additional-hooks-dir={path}" for path in hook_dirs())
+    program = str(pyinstaller(tmp_path, *hooks, f"--add-data=metrics.toml{os.pathsep}."))
 
-    printed = run(tmp_path, str(program)).strip()
+    assert run(tmp_path, program, "eight").strip() == "{'handed_over': 1}"
+    noted = wait_for_notes(tmp_path)
+    wrong = run(tmp_path, program, "eight")
+    noted = wait_for_notes(tmp_path, after=noted)
+    assert run(tmp_path, program, "8").strip() == "{'handed_over': 1}"
+    wait_for_notes(tmp_path, after=noted)
 
-    wait_for_notes(tmp_path)
-    assert printed == "{'handed_over': 1}"
-    assert (tmp_path / "starts").read_text() == "x"
+    assert wrong.startswith("caps.week: ")
+    assert (tmp_path / "starts").read_text() == "xxx"
     assert reports(tmp_path) == 1
 
 
