@@ -75,7 +75,8 @@ class Client:
     something to delete: never by the constructor of a client that may record, so none is there when
     a server forks its workers.  A forked child begins with nothing and has a thread of its own.  In
     the master of uWSGI, and in its workers without ``enable-threads``, there is none: ``record``
-    writes at once.  At the end of the process what waits is written down.
+    writes, in the workers four times a second at most.  At the end of the process what waits is
+    written down.
 
     In manual mode there is no thread: ``record`` writes at once, ``flush`` sends.
 

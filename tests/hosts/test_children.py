@@ -69,22 +69,19 @@ def queue_program(folder: Path, rest: str) -> None:
         (folder / name).mkdir()
 
 
-@pytest.mark.parametrize(
-    ("program", "worker", "processes"),
-    [
-        (_CELERY, (*_CELERY_WORKER, "--pool=prefork"), {1, 2}),
-        (_CELERY, (*_CELERY_WORKER, "--pool=prefork", "--max-tasks-per-child=1"), {TASKS}),
-        (_CELERY, (*_CELERY_WORKER, "--pool=threads"), {1}),
-        (_CELERY, (*_CELERY_WORKER, "--pool=gevent"), {1}),
-        (_CELERY, (*_CELERY_WORKER, "--pool=eventlet"), {1}),
-        (_HUEY, (*_HUEY_WORKER, "--worker-type=thread"), {1}),
-        (_HUEY, (*_HUEY_WORKER, "--worker-type=process"), {1, 2}),
-        (_HUEY, (*_HUEY_WORKER, "--worker-type=greenlet"), {1}),
-    ],
-    ids=lambda value: (
-        value[0].partition(".")[0] + "".join(value[-1:]) if type(value) is tuple else ""
-    ),
-)
+QUEUES: Final = {
+    "celery": (_CELERY, _CELERY_WORKER, {1, 2}),
+    "celery, replaced": (_CELERY, (*_CELERY_WORKER, "--max-tasks-per-child=1"), {TASKS}),
+    "celery, threads": (_CELERY, (*_CELERY_WORKER, "--pool=threads"), {1}),
+    "celery, gevent": (_CELERY, (*_CELERY_WORKER, "--pool=gevent"), {1}),
+    "celery, eventlet": (_CELERY, (*_CELERY_WORKER, "--pool=eventlet"), {1}),
+    "huey": (_HUEY, _HUEY_WORKER, {1}),
+    "huey, processes": (_HUEY, (*_HUEY_WORKER, "--worker-type=process"), {1, 2}),
+    "huey, gevent": (_HUEY, (*_HUEY_WORKER, "--worker-type=greenlet"), {1}),
+}
+
+
+@pytest.mark.parametrize(("program", "worker", "processes"), QUEUES.values(), ids=QUEUES)
 def test_workers_of_a_queue_lose_nothing(
     tmp_path: Path, program: str, worker: tuple[str, ...], processes: set[int]
 ) -> None:

@@ -212,20 +212,51 @@ async def answer(scope, receive, send):
     await send({"type": "http.response.body", "body": b"well"})
 application = RequestMiddleware(answer, client)
 """
+_FLASK: Final = """
+from flask import Flask
+from client_sdk.integrations.flask import install
+application = Flask("shop")
+install(application, client)
+application.add_url_rule("/items/<item>", view_func=lambda item: "well", endpoint="item")
+"""
+_DJANGO: Final = """
+from django.conf import settings
+settings.configure(
+    ALLOWED_HOSTS=["*"], ROOT_URLCONF="program", HEARSAY_CLIENT="program.client",
+    MIDDLEWARE=["client_sdk.integrations.django.RequestMiddleware"], SECRET_KEY="of a test",
+)
+from django.core.wsgi import get_wsgi_application
+from django.http import HttpResponse
+from django.urls import path
+urlpatterns = [path("items/<str:item>", lambda request, item: HttpResponse("well"))]
+application = get_wsgi_application()
+"""
+_GRANIAN_ASGI: Final = (
+    *(str(BIN / "granian"), "--interface", "asginl", "--host", "127.0.0.1", "--port", "PORT"),
+    *("--workers", "2", "program:application"),
+)
 
 
-def test_requests_below_a_server_of_asgi_add_up_over_its_workers(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("program", "server"),
+    [
+        pytest.param(_ASGI, _GRANIAN_ASGI, id="asgi"),
+        pytest.param(_FLASK, GUNICORN, id="flask"),
+        pytest.param(_DJANGO, GUNICORN, id="django"),
+    ],
+)
+def test_requests_below_a_server_add_up_over_its_workers(
+    tmp_path: Path, program: str, server: tuple[str, ...]
+) -> None:
     """Law: two processes of one installation count every request once, together."""
-    application(tmp_path, _ASGI)
+    application(tmp_path, program)
     (tmp_path / "metrics.toml").write_text(f'schema = 1\napp = "demo"\n{METRICS}')
-    granian = (str(BIN / "granian"), "--interface", "asginl", "--host", "127.0.0.1")
 
-    with serving(
-        tmp_path, *granian, "--port", "PORT", "--workers", "2", "program:application"
-    ) as p:
+    with serving(tmp_path, *server) as port:
         for _ in range(COUNTED):
-            assert get(p, "/items/user-4711") == "well"
-        wait_until_all_workers_started(tmp_path)
+            assert get(port, "/items/user-4711") == "well"
+        if server is _GRANIAN_ASGI:
+            wait_until_all_workers_started(tmp_path)
 
     shown = run(
         tmp_path,
