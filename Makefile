@@ -3,6 +3,7 @@
 
 PYTHON ?=
 ARGS ?=
+PAGES ?=
 WORKERS ?= auto
 
 VENV := .venv
@@ -75,8 +76,10 @@ test-faults: setup
 	$(BIN)/python -m pytest tests/faults -k "not small" $(ARGS)
 
 # Of the last commit, whatever else lies here.  The wheel is built from the sdist; its dates are the commit's.
+# PAGES is where the files of this commit can be read: a package index resolves no relative link of the README.
 dist: setup
 	@rm -rf dist && mkdir -p dist/source && git archive HEAD | tar -x -C dist/source
+	$(if $(PAGES),git show HEAD:README.md | $(BIN)/python -m tests.support.release links "$(PAGES)" >dist/source/README.md)
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
 		$(BIN)/python -m build --no-isolation --outdir dist dist/source
 	@rm -rf dist/source

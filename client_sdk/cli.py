@@ -313,14 +313,13 @@ def _lines(
     from . import inspection
 
     if action in ("status", "show"):
-        registry = None if source is None else _registry(source)
         if as_json:
             import json
 
-            yield json.dumps(inspection.figures(data_dir, registry))
+            yield json.dumps(inspection.figures(data_dir, source))
             return
         look = inspection.status if action == "status" else inspection.show
-        yield from look(data_dir, registry)
+        yield from look(data_dir, source)
     elif action == "purge":
         agreed = yes or _agreed(absolute_path(data_dir))
         yield from inspection.purge(data_dir) if agreed else ["nothing was deleted"]
@@ -343,18 +342,13 @@ def _agreed(folder: str) -> bool:
         return False
 
 
-def _registry(source: Source) -> Registry:
-    from .registry.contract import Registry
-
-    return source if isinstance(source, Registry) else Registry.from_file(source)
-
-
 def _notice(source: Source, caps: Caps | Mapping[str, str] | None, relay: str | None) -> str:
     from .privacy.caps import Caps
     from .privacy.wording import notice, with_address
+    from .registry.contract import Registry
 
     caps = caps if isinstance(caps, Caps) else Caps(**(caps or {}))
-    return with_address(notice(_registry(source), caps), relay)
+    return with_address(notice(Registry.of(source), caps), relay)
 
 
 def _wants_help() -> bool:

@@ -4,7 +4,8 @@ These functions are public, for the settings and commands of an application, suc
 telemetry status``, where ``python -m client_sdk`` is not to be had.  Each takes the *data_dir* that
 the application gave its client, and returns lines of text for people: what its telemetry has cost,
 who may have switched it off, and what this device has told the collector and why it can be denied.
-They raise HearsayError or OSError where a file cannot be read or written.
+They raise HearsayError or OSError where a file cannot be read or written.  A registry may be given
+as the path of its file, as to ``Client``.
 
 What was true is not here: it is kept nowhere once a report is drawn.  Until then, and while values
 add up, this device can read what it keeps.
@@ -34,13 +35,15 @@ from .privacy.wording import counted, what_was_sent, why_deniable
 from .recording.aggregation import Key, Windows
 from .recording.erasure import erase
 from .recording.handover import PERMIT, refusal_in
-from .registry.contract import SEGMENT, Registry
+from .registry.contract import SEGMENT, Registry, RegistryFile
 from .storage import outbox, trusted_clock
 from .storage.ledger import DOUBT, WEEK, published_caps, totals_of
 from .storage.outbox import acknowledged_reports
 from .storage.readonly import open_readonly
 from .storage.secret import Secret
 from .storage.store import Store
+from .upload.schedule import refusal_of
+from .upload.transport import why_turned_away
 
 if TYPE_CHECKING:
     from .storage.schema import Transaction
@@ -70,12 +73,12 @@ _NOTHING: Final = "nothing was recorded here"
 _REMINDER: Final = "The ledger of what was spent stays: without it the same could be spent again."
 
 
-def status(data_dir: PathOrStr, registry: Registry | None = None) -> list[str]:
+def status(data_dir: PathOrStr, registry: Registry | RegistryFile | None = None) -> list[str]:
     """Say who says no, what was spent of the privacy budget, and what waits.
 
     Args: registry: gives metrics their names; None: they are shown by digest.
     """
-    folder = _folder(data_dir)
+    folder, registry = _folder(data_dir), _registry(registry)
     lines = [_consent_line(folder), *_file_lines(folder)]
     lines += automation_lines(OptOuts(folder), registry)
     if not Store(folder).exists:
@@ -84,12 +87,14 @@ def status(data_dir: PathOrStr, registry: Registry | None = None) -> list[str]:
         return [*lines, *said, *ledger_lines(tx, registry, time.time())]
 
 
-def figures(data_dir: PathOrStr, registry: Registry | None = None) -> dict[str, object]:
+def figures(
+    data_dir: PathOrStr, registry: Registry | RegistryFile | None = None
+) -> dict[str, object]:
     """Return what ``status`` says, for programs: JSON of fixed keys, in nano-epsilon.
 
     Args: registry: gives metrics their names; None: they are named by digest.
     """
-    folder = _folder(data_dir)
+    folder, registry = _folder(data_dir), _registry(registry)
     opt_outs, answer = OptOuts(folder), remembered(folder)
     consent: dict[str, object] = {"opted_out_by": opt_outs.said_by(), "answer": answer}
     consent["automation"] = opt_outs.automation()
@@ -99,12 +104,12 @@ def figures(data_dir: PathOrStr, registry: Registry | None = None) -> dict[str, 
         return consent | {"recorded": True} | _ledger_figures(tx, registry, time.time())
 
 
-def show(data_dir: PathOrStr, registry: Registry | None = None) -> list[str]:
+def show(data_dir: PathOrStr, registry: Registry | RegistryFile | None = None) -> list[str]:
     """Say every report that waits or was sent lately, in words, and why it can be denied.
 
     Args: registry: gives metrics their names and words; None: reports are shown as bytes.
     """
-    folder = _folder(data_dir)
+    folder, registry = _folder(data_dir), _registry(registry)
     if not Store(folder).exists:
         return [_NOTHING]
     with open_readonly(folder) as (tx, said):
@@ -152,6 +157,10 @@ def _folder(data_dir: PathOrStr) -> str:
     if folder is None:
         raise InvalidParameterError("data_dir", None, "must be the folder of the client")
     return str(folder)
+
+
+def _registry(source: Registry | RegistryFile | None) -> Registry | None:
+    return None if source is None else Registry.of(source)
 
 
 def _consent_line(folder: str) -> str:
@@ -213,6 +222,8 @@ def ledger_lines(tx: Transaction, registry: Registry | None, now: float) -> Iter
     yield from _metric_lines(tx, registry, caps.get("metric_week"), day)
     yield from _gateway_lines(tx, day)
     yield f"waiting to be sent: {counted(outbox.waiting(tx), 'report')}"
+    if status := refusal_of(tx):
+        yield why_turned_away(status)
     yield "show prints each report that waits or was sent lately, in words"
 
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from client_sdk import __version__
-from tests.support.release import CHANGELOG, notes, problems
+from tests.support.release import CHANGELOG, notes, problems, with_links_below
 
 ROOT: Final = Path(__file__).parents[1]
 MOST: Final = 125_000  # characters that the page of a release may have
@@ -65,6 +65,21 @@ def test_the_notes_of_a_release_are_its_own_section() -> None:
 
 def test_the_notes_of_this_version_fit_the_page_of_a_release() -> None:
     assert 0 < len(notes(__version__, CHANGELOG.read_text(encoding="utf-8"))) <= MOST
+
+
+def test_a_package_index_shows_the_readme_without_a_relative_link() -> None:
+    """Law: each leads to a file of the commit, and nothing else of the page changes."""
+    url, page = "https://forge.example/hearsay/blob/1a2b", (ROOT / "README.md").read_text("utf-8")
+
+    shown = with_links_below(f"{url}/", page)
+
+    links = re.findall(r"\]\(([^)\s]+)\)", shown)
+    files = [link.removeprefix(f"{url}/").partition("#")[0] for link in links if url in link]
+    assert len(files) > 30
+    assert [link for link in links if not link.startswith("https://")] == []
+    assert [file for file in files if not (ROOT / file.removesuffix("?raw=true")).exists()] == []
+    assert shown.replace(f"{url}/", "").replace("?raw=true", "") == page
+    assert [script for script in SCRIPTS if "make dist PAGES=" in script]
 
 
 def test_only_a_tag_releases() -> None:

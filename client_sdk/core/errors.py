@@ -140,6 +140,10 @@ class StoreError(HearsayError, OSError):
     """The device database cannot be opened, read or written."""
 
 
+class UnusableFolderError(StoreError):
+    """The data_dir cannot hold the ledger of this version, which a developer must hear of."""
+
+
 class TransportError(HearsayError, OSError):
     """No answer from the collector: whether the upload arrived is not known, unless *unseen*."""
 

@@ -9,13 +9,15 @@ waits in the outbox.  Every window that is ``window_opened`` is later counted on
 
 A failure is a line of the logger "hearsay" at level DEBUG.  Of a call that was refused it says
 which metric, which rule, and from which line.  Of any other error it says which kind came from
-where, and never its text, which may hold what was recorded.  What a developer has to mend before
-the application works as meant is a WARNING.
+where, and never its text, which may hold what was recorded.  What a developer has to fix before
+the application works as meant is a WARNING, of a program that has set up ``logging``: without a
+handler it would be on the terminal of a user, who can do nothing about it.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
 from threading import RLock
@@ -34,6 +36,7 @@ from .errors import (
     StoreError,
     TransportError,
     UnknownMetricError,
+    UnusableFolderError,
 )
 from .locks import PerProcess
 from .typing import Final
@@ -87,6 +90,7 @@ class Reason(StrEnum):
     # failures of the device, whatever was being done
     ENTROPY = "entropy"
     STORE = "store"
+    LATE = "late"  # ends that waited too short a time: what was recorded last may be lost
     NO_CHILD = "no_child"  # none could be started, so this process wrote its values itself
     INTERNAL = "internal"  # an error that this package does not define
 
@@ -122,28 +126,21 @@ class Stats:
         about = getattr(error, "what", "")
         if isinstance(error, RegistryError):
             self.warn("registry", f"{error}; it is reported by nobody: compile the registry again")
+        if isinstance(error, UnusableFolderError):
+            self.warn("data_dir", f"{error}; nothing is recorded")
         if reason is Reason.EXPIRED:
             self.warn(about, f"{error}; it is recorded no more: renew or remove it")
-        if (reason, about) not in self._logged:
-            # it comes before the log, whose handlers may record too
-            self._logged.add((reason, about))
-            if not log_failure(reason, error):
-                self._logged.discard((reason, about))  # another may listen later
+        self._once((reason, about), lambda: log_failure(reason, error))
 
     def warn(self, about: str, message: str) -> None:
         """Tell a developer *message*, once *about* each thing."""
-        if ("warning", about) not in self._logged:
-            self._logged.add(("warning", about))
-            warn(message)
+        self._once(("warning", about), lambda: warn(message))
 
-    def advise(self, about: str, message: str) -> None:
-        """Tell *message* as ``warn`` does, but only if somebody listens.
-
-        It is of what will matter one day, and not for the terminals of people.
-        """
-        logging = sys.modules.get("logging")
-        if logging is not None and logging.getLogger(LOGGER).hasHandlers():
-            self.warn(about, message)
+    def _once(self, subject: tuple[str, str], log: Callable[[], bool]) -> None:
+        if subject not in self._logged:
+            self._logged.add(subject)  # it comes before the log, whose handlers may record too
+            if not log():
+                self._logged.discard(subject)  # another may listen later
 
     def counts(self) -> dict[str, int]:
         """Return the count of every reason, zeros included."""
@@ -173,6 +170,7 @@ def reason_of(error: Exception) -> Reason:
         NotInPanelError: Reason.NOT_IN_PANEL,
         OptedOutError: Reason.OPTED_OUT,
         StoreError: Reason.STORE,
+        UnusableFolderError: Reason.STORE,
         TransportError: Reason.NETWORK,
         UnknownMetricError: Reason.UNKNOWN_METRIC,
     }
@@ -195,12 +193,14 @@ def log_failure(reason: str, error: BaseException) -> bool:
     return True
 
 
-def warn(message: str) -> None:
-    """Log *message*, of which nobody but a developer can make use."""
-    import logging  # only an application with something to mend loads it
-
+def warn(message: str) -> bool:
+    """Log *message*, of which no one but a developer can make use; return whether any listens."""
+    logging = sys.modules.get("logging")
+    if logging is None or not logging.getLogger(LOGGER).hasHandlers():
+        return False
     with suppress(Exception):  # an application's own handler may raise
         logging.getLogger(LOGGER).warning(message)
+    return True
 
 
 def rule_of(error: BaseException) -> str:

@@ -136,6 +136,11 @@ class Background(Generic[T]):
         recent = time.monotonic() - self._wrote < GROUP_DELAY
         return recent and why_no_thread() == THREADS_STAND_STILL
 
+    @property
+    def writing(self) -> bool:
+        """Whether another thread writes just now."""
+        return self._writer not in (0, threading.get_ident())
+
     def drain(self, timeout: float) -> bool:
         """Write all that waits; return False if others were at it all the time."""
         if self._writer == threading.get_ident():
@@ -181,7 +186,7 @@ class Background(Generic[T]):
                 thread = threading.Thread(target=self._run, name="hearsay", daemon=True)
                 thread.start()
                 self._thread = thread
-        except RuntimeError:  # there are too many threads, or the interpreter is ending
+        except RuntimeError:  # too many threads, an interpreter that ends, or one that has none
             return False
         finally:
             self._starting.release()
@@ -241,10 +246,10 @@ def run_within(timeout: float, action: Callable[[], None]) -> None:
     if why_no_thread() is not None:
         action()
         return
-    thread = threading.Thread(target=action, name="hearsay-close", daemon=True)
     try:
+        thread = threading.Thread(target=action, name="hearsay-close", daemon=True)
         thread.start()
-    except RuntimeError:  # there are too many threads, or the interpreter is ending
+    except RuntimeError:  # too many threads, an interpreter that ends, or one that has none
         action()
     else:
         thread.join(timeout)

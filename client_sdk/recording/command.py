@@ -57,7 +57,8 @@ class CommandEngine(Engine):
         with self._counting():
             self.patience = self.patience if timeout is None else seconds_of(timeout)
         self.exit()
-        self._handover.reap()
+        with self._counting():
+            self._handover.reap()
         self.leave()
 
     def exit(self) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .handover import HandedValue
 
 LIFE: Final = 30  # seconds; after them the child ends, whatever it waits for
-SURE_BYTES: Final = 1 << 12  # that a pipe holds on every system
+SURE_BYTES: Final = 1 << 12  # that a pipe holds on every system; on Windows no more
 MOST_ROOM: Final = 1 << 20  # bytes; Linux makes no pipe larger without asking root
 IS_CHILD: Final = "HEARSAY_IS_CHILD"  # tells a bundled program that it was started as the child
 _BEGIN: Final = (
@@ -59,8 +59,8 @@ def start_child(document: Mapping[str, Any], values: list[bytes]) -> tuple[int, 
     try:
         if hasattr(os, "posix_spawn"):
             return _spawn(command, environment, head, values)
-        handed = b"".join((head, *values, _END))
-        return _spawn_on_windows(command, environment, handed), len(values)
+        handed, count = _fitting(head, values, SURE_BYTES)
+        return _spawn_on_windows(command, environment, handed), count
     except (OSError, ValueError, RuntimeError):
         return -1, 0
 
@@ -82,12 +82,8 @@ def _spawn(
 ) -> tuple[int, int]:
     reader, writer = os.pipe()  # neither is inherited
     try:
-        room = _room(writer, len(head) + sum(map(len, values)) + len(_END)) - len(_END)
-        handed, count = bytearray(head), 0
-        while count < len(values) and len(handed) + len(values[count]) <= room:
-            handed += values[count]
-            count += 1
-        handed += _END
+        room = _room(writer, len(head) + sum(map(len, values)) + len(_END))
+        handed, count = _fitting(head, values, room)
         os.set_blocking(writer, False)
         if os.write(writer, handed) != len(handed):
             return -1, 0
@@ -107,6 +103,15 @@ def _spawn(
         os.close(reader)
         os.close(writer)
     return child, count
+
+
+def _fitting(head: bytes, values: list[bytes], room: int) -> tuple[bytes, int]:
+    """Return *head* and as many of *values* as *room* bytes hold, and how many these are."""
+    handed, count = bytearray(head), 0
+    while count < len(values) and len(handed) + len(values[count]) + len(_END) <= room:
+        handed += values[count]
+        count += 1
+    return bytes(handed + _END), count
 
 
 def _room(writer: int, wanted: int) -> int:

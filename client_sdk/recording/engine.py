@@ -92,7 +92,7 @@ class Engine:
         Raises: InvalidParameterError, RegistryError.
         """
         caps, self._strict = Caps.of(caps), strict
-        self.registry = registry if isinstance(registry, Registry) else Registry.from_file(registry)
+        self.registry = Registry.of(registry)
         self.caps = caps.within(self.registry.panel_week)
         automation = opt_outs.automation()
         segment = self.registry.whole_segment(segment or {}, automated=automation is not None)
@@ -111,7 +111,7 @@ class Engine:
             uptime=uptime or SystemUptime(),
             on_report=on_report if history is None else history.observe,
             history=history,
-            advise=self.stats.advise,
+            advise=self.stats.warn,
             own=bounds is not GATEWAY,
         )
         self.recorder.require_panel()
@@ -132,6 +132,7 @@ class Engine:
             self.store, self.switch, self.stats, forget=self._forget, wake=self._wake
         )
         self._closed = False
+        self._unwritten = False  # whether the last that was to be written could not be
         self._born = time.monotonic()
         self._deadline = 0.0  # of close, on the monotonic clock
         self._own = PerProcess(self._begin) if Mode.of(mode) is Mode.BACKGROUND else None
@@ -164,27 +165,30 @@ class Engine:
 
     def flush(self, timeout: float) -> Delivery:
         """Write down what is queued, send what waits, and return what still does."""
-        self._flush(timeout)
-        if self._closed:
-            return Delivery(None)
-        try:
-            delivery = self.uploader.delivery()
-        except Exception:  # noqa: BLE001 - the flush met it before, and counted it
-            return Delivery(None)
+        seconds = 0.0
+        with self._counting():
+            seconds = seconds_of(timeout)
+        with self.store.within(max(seconds, self.patience)):
+            self._flush(seconds)
+            if self._closed or self._unwritten:
+                return Delivery(None)
+            try:
+                delivery = self.uploader.delivery()
+            except Exception:  # noqa: BLE001 - the flush met it before, and counted it
+                return Delivery(None)
         waiting = (delivery.waiting or 0) + (0 if self._own is None else len(self._own().inbox))
         return replace(delivery, waiting=waiting)
 
-    def _flush(self, timeout: float) -> None:
+    def _flush(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
         self.erasure.refresh()
         self.erasure.apply()
         erased = self.erasure.run()
         with self._counting():
-            timeout = seconds_of(timeout)
-            end = time.monotonic() + timeout
             if self._closed or not erased or self.switch.in_force is Consent.DENIED:
                 return
             if self._own is not None:
-                self._own().background.drain(max(timeout, self.patience))
+                self._own().background.drain(max(seconds, self.patience))
             self.tick()
             if self.store.exists:
                 self.uploader.flush(max(0.0, end - time.monotonic()))
@@ -220,15 +224,14 @@ class Engine:
             self.patience = self.patience if timeout is None else seconds_of(timeout)
         if self._own is None:
             if not self.uploader.failing:
-                self._flush(self.patience)
+                with self.store.within(self.patience):
+                    self._flush(self.patience)
             self.leave()
             return
         if self._closed:
             return
-        self._deadline = time.monotonic() + self.patience
         self._closed = True
-        if not self._own().background.stop(self.patience):
-            run_within(self.patience, self._drain_and_finish)
+        self._end(self._own(), silent=False)
 
     def leave(self) -> None:
         """Erase what is due and close the store; send nothing."""
@@ -242,11 +245,21 @@ class Engine:
         A forked child that has recorded nothing does nothing.
         """
         if self._own is not None and not self._closed:
-            self._deadline = time.monotonic() + self.patience
-            own = self._own()
-            if not own.background.stop(self.patience) and (own.inbox or self._owes_windows()):
-                run_within(self.patience, self._drain_and_finish)
+            self._end(self._own(), silent=True)
         self._closed = True
+
+    def _end(self, own: _Own, *, silent: bool) -> None:
+        """Write and send the last within ``patience``, and count it if that was too short.
+
+        Args: silent: a process that has nothing to write sends nothing either.
+        """
+        self._deadline = time.monotonic() + self.patience
+        if not own.background.stop(self.patience):
+            if silent and not own.inbox and not self._owes_windows():
+                return
+            run_within(self.patience, self._drain_and_finish)
+        if own.inbox or own.background.writing:
+            self.stats.add(Reason.LATE)
 
     def watch(self) -> None:
         """See to the windows from now on, whether or not anything is recorded."""
@@ -274,7 +287,8 @@ class Engine:
         Args: done: takes those whose metric and epoch have their one report now, or get none.
         """
         self.erasure.refresh()
-        if not self.erasure.run():
+        self._unwritten = not self.erasure.run()
+        if self._unwritten:
             self.stats.add(Reason.STORE, sum(pending.count for pending in group))
             return
         try:
@@ -286,6 +300,7 @@ class Engine:
                 done += settled
             self._count(counts, group)
         except (StoreError, EntropyError) as error:
+            self._unwritten = True
             self.stats.fail(error, sum(pending.count for pending in group))
         except Exception as error:  # noqa: BLE001 - nothing of the group happened: find the one
             if len(group) == 1:

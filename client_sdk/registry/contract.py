@@ -48,6 +48,11 @@ class Registry:
     separate: bool = False  # the app is in the digest of each metric
 
     @classmethod
+    def of(cls, source: Registry | RegistryFile) -> Registry:
+        """Return *source*, or the registry of that file.  Raises RegistryError."""
+        return source if isinstance(source, Registry) else cls.from_file(source)
+
+    @classmethod
     def from_file(cls, path: RegistryFile) -> Registry:
         """Read a registry file, or a resource of a package, which may lie in a zip.
 

@@ -13,12 +13,13 @@ could not withdraw what is in it.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from contextlib import suppress
 
-from ..core.errors import StoreError
-from ..core.paths import create, make_folder
+from ..core.errors import StoreError, UnusableFolderError
+from ..core.paths import create, create_or_open, make_folder
 from ..core.typing import TYPE_CHECKING, Final
 from . import trusted_clock
 from .ledger import forget_changes
@@ -45,6 +46,8 @@ BUSY_TIMEOUT: Final = 2.0  # seconds that one process waits for another; a commi
 _DAMAGE: Final = (11, 26)  # SQLITE_CORRUPT and SQLITE_NOTADB
 _FULL: Final = (10, 13, 14)  # SQLITE_IOERR, FULL and CANTOPEN: each may be for want of room
 _BUSY: Final = 5  # SQLITE_BUSY
+_NO_LOCKS: Final = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+LOCK_TEST: Final = "lock-test"  # a file that is removed at once
 _BUSY_NAP: Final = 0.005  # seconds
 _PAGE: Final = 4_096  # bytes; SQLite's default
 _LOG_PAGES: Final = 64  # after which the log is emptied; its quarter of a MB can be made room for
@@ -62,23 +65,24 @@ def open_in_memory() -> sqlite3.Connection:
     return connection
 
 
-def open_on_disk(folder: str) -> tuple[sqlite3.Connection, int, bool]:
+def open_on_disk(folder: str, patience: float) -> tuple[sqlite3.Connection, int, bool]:
     """Return a connection to the database in *folder*, made for this user only.
 
+    Args:    patience: seconds that it waits for other processes.
     Returns: also the inode of the file, read before it was opened: should another one be put in its
              place meanwhile, the next look at the inode tells; and whether the ledger was found to
              be in doubt, just now.
-    Raises:  StoreError: it cannot be opened, or is of another version.
+    Raises:  StoreError: it cannot be opened, or is of another version; no lock holds in *folder*.
     """
     path = _make_private(folder)
-    inode, connection = os.stat(path).st_ino, _connect(path)
+    inode, connection = os.stat(path).st_ino, _connect(path, patience)
     try:
-        if _prepare(connection):
+        if _prepare(connection, patience):
             return connection, inode, _doubt(connection, folder)
         connection.close()
         _replace_damaged(path, inode)
-        inode, connection = os.stat(path).st_ino, _connect(path)
-        if not _prepare(connection):
+        inode, connection = os.stat(path).st_ino, _connect(path, patience)
+        if not _prepare(connection, patience):
             raise StoreError(f"{FILE_NAME}: is damaged again and again")
         _doubt(connection, folder)
     except BaseException:
@@ -100,21 +104,19 @@ def may_mean_full(error: sqlite3.Error | UnicodeDecodeError) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _FULL
 
 
-def _connect(path: str) -> sqlite3.Connection:
+def _connect(path: str, patience: float = BUSY_TIMEOUT) -> sqlite3.Connection:
     import sqlite3
 
-    return sqlite3.connect(
-        path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
-    )
+    return sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
 
 
-def _prepare(connection: sqlite3.Connection) -> bool:
+def _prepare(connection: sqlite3.Connection, patience: float) -> bool:
     """Set up *connection*; return False if the file is damaged."""
     import sqlite3
 
     try:
         require_schema(connection, (*TABLES, *GUARDS))
-        _use_log(connection)
+        _use_log(connection, patience)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
@@ -126,11 +128,11 @@ def _prepare(connection: sqlite3.Connection) -> bool:
         raise
 
 
-def _use_log(connection: sqlite3.Connection) -> None:
+def _use_log(connection: sqlite3.Connection, patience: float) -> None:
     """Write ahead to a log.  SQLite does not wait for others that open a new file; so we do."""
     import sqlite3
 
-    deadline = time.monotonic() + BUSY_TIMEOUT
+    deadline = time.monotonic() + patience
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -194,14 +196,48 @@ def _replace_damaged(path: str, inode: int) -> None:
         connection.close()
 
 
+def _require_locks(folder: str) -> None:
+    """Raise UnusableFolderError where two processes could write at once: some network shares.
+
+    A process is granted its own lock again.  So this asks for the lock of an opening of the file,
+    as Linux alone has it, by two openings of one file.
+    """
+    try:
+        from fcntl import F_OFD_SETLK, F_WRLCK, fcntl
+    except ImportError:
+        return
+    from struct import pack
+
+    path, openings = os.path.join(folder, LOCK_TEST), []
+    lock, why = pack("hhqqi", F_WRLCK, 0, 0, 0, 0), ""
+    try:
+        openings += [create_or_open(path), create_or_open(path)]
+        if os.path.samestat(*map(os.fstat, openings)):  # else another process has removed the first
+            for opening in openings:
+                fcntl(opening, F_OFD_SETLK, lock)
+            why = "grants one lock twice"
+    except OSError as error:
+        why = "refuses locks" if error.errno in _NO_LOCKS else ""
+    finally:
+        for opening in openings:
+            os.close(opening)
+        with suppress(OSError):
+            os.remove(path)
+    if why:
+        raise UnusableFolderError(f"data_dir: its file system {why}: choose a folder of this disk")
+
+
 def _make_private(folder: str) -> str:
     """Make *folder* and the database file, readable by this user only, and return the file."""
     path = os.path.join(folder, FILE_NAME)
     try:
         make_folder(folder)
+        _require_locks(folder)
         # an existing file stays closed: closing it would drop SQLite's locks in this process
         with suppress(FileExistsError):
             os.close(create(path))
+    except UnusableFolderError:
+        raise
     except OSError as error:
         raise StoreError(f"data_dir={folder}: must be a folder to write in: {error}") from error
     return path

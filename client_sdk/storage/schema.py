@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from ..core.errors import StoreError
+from ..core.errors import UnusableFolderError
 from ..core.limits import DATABASE_FILE
 from ..core.typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -156,7 +156,7 @@ Property: TypeAlias = bytes | str | int | float
 def require_schema(connection: sqlite3.Connection, statements: Sequence[str]) -> None:
     """Create the tables of a new database by *statements*, whichever process comes first.
 
-    Raises: StoreError: another version of Hearsay, or another program, wrote the file.
+    Raises: UnusableFolderError: another version of Hearsay, or another program, wrote the file.
     """
     if _version(connection) != 0:
         require_known(connection)
@@ -164,7 +164,8 @@ def require_schema(connection: sqlite3.Connection, statements: Sequence[str]) ->
     connection.execute("BEGIN IMMEDIATE")
     if _version(connection) == 0:
         if connection.execute("SELECT 1 FROM sqlite_master").fetchone() is not None:
-            raise StoreError(f"{FILE_NAME}: belongs to another program")
+            what = "belongs to another program: choose another folder"
+            raise UnusableFolderError(f"{FILE_NAME}: {what}")
         for statement in statements:
             connection.execute(statement)
     connection.execute("COMMIT")
@@ -184,11 +185,13 @@ def all_or_nothing(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def require_known(connection: sqlite3.Connection) -> None:
-    """Raise StoreError unless this version of Hearsay wrote the file."""
+    """Raise UnusableFolderError unless this version of Hearsay wrote the file."""
     version = _version(connection)
     if version != SCHEMA_VERSION:
-        age = "a newer" if version > SCHEMA_VERSION else "an unreleased"
-        raise StoreError(f"{FILE_NAME}: schema {version} was written by {age} version")
+        newer = version > SCHEMA_VERSION
+        age, step = ("a newer", "update this one") if newer else ("an unreleased", "remove it")
+        what = f"schema {version} was written by {age} version"
+        raise UnusableFolderError(f"{FILE_NAME}: {what}: {step}")
 
 
 def is_sound(connection: sqlite3.Connection) -> bool:

@@ -7,7 +7,10 @@ raises leaves as a StoreError; a file of a newer version is never touched.
 
 from __future__ import annotations
 
+import math
 import os
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -16,7 +19,14 @@ from ..core.errors import StoreError
 from ..core.locks import Process, QuietLock, this_process
 from ..core.paths import PathOrStr
 from ..core.typing import TYPE_CHECKING
-from .database import ReserveFile, may_mean_full, means_damage, open_in_memory, open_on_disk
+from .database import (
+    BUSY_TIMEOUT,
+    ReserveFile,
+    may_mean_full,
+    means_damage,
+    open_in_memory,
+    open_on_disk,
+)
 from .rollback import write_generation
 from .schema import FILE_NAME, all_or_nothing, property_of
 from .secret import Secret, damaged_files, remove_damaged
@@ -54,10 +64,21 @@ class Store:
         self._reserve = None if folder is None else ReserveFile(folder)
         self.secret = Secret(folder)
         self._lock = QuietLock()
+        self._deadlines: dict[int, float] = {}  # of threads, on the monotonic clock
         self._open: dict[Process, _OpenDatabase] = {}
         self._process = this_process()
         self._closed = False
         self._doubts = 0
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Let no transaction of this thread in the block wait for others after *seconds*."""
+        thread = threading.get_ident()
+        self._deadlines[thread] = time.monotonic() + seconds
+        try:
+            yield
+        finally:
+            self._deadlines.pop(thread, None)
 
     @contextmanager
     def transaction(self, *, growing: bool = False) -> Iterator[Transaction]:
@@ -69,7 +90,7 @@ class Store:
         """
         if self._lock.is_mine:  # an application's hook; waiting for itself would never end
             raise StoreError(f"{FILE_NAME}: a transaction of this thread is not over")
-        with self._lock:
+        with self._turn():
             # in here a fork waits for them, and copies no module half imported
             import json  # noqa: F401 - of the ledger, and of answers to uploads
             import sqlite3
@@ -130,7 +151,7 @@ class Store:
 
     def scrub(self) -> None:
         """Overwrite what deleted rows left.  Raises StoreError if a reader still needs it."""
-        with self._lock:
+        with self._turn():
             import sqlite3
 
             try:
@@ -159,6 +180,22 @@ class Store:
         log = os.path.join(self._folder or "", f"{FILE_NAME}-wal")
         return self._folder is not None and os.path.exists(log) and os.path.getsize(log) > 0
 
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Keep other threads out.  Raises StoreError: one was in for too long."""
+        deadline = self._deadlines.get(threading.get_ident(), math.inf)
+        if not self._lock.acquire(deadline - time.monotonic()):
+            raise StoreError(f"{FILE_NAME}: another thread uses it")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _patience(self) -> float:
+        """Return the seconds that this thread may wait for other processes."""
+        deadline = self._deadlines.get(threading.get_ident(), math.inf)
+        return max(0.0, min(BUSY_TIMEOUT, deadline - time.monotonic()))
+
     def _connection(self) -> _OpenDatabase:
         if self._closed:
             raise StoreError(f"{FILE_NAME}: was closed")
@@ -171,9 +208,11 @@ class Store:
         if opened is None or opened.inode != self._inode():
             # a parent's connection stays referenced: closing it here would break the parent's locks
             self._close_connection()
-            connection, inode, doubted = open_on_disk(self._folder)
+            connection, inode, doubted = open_on_disk(self._folder, self._patience())
             self._doubts += doubted
             opened = self._open[process] = _OpenDatabase(connection, inode)
+        milliseconds = int(1_000 * self._patience())
+        opened.connection.execute(f"PRAGMA busy_timeout = {milliseconds}")
         return opened
 
     def _make_room(self, reserve: ReserveFile) -> None:

@@ -110,8 +110,7 @@ class Exchange(Generic[T]):
     def __init__(self, answers: Generator[T, None, None]) -> None:
         """Prepare; nothing of *answers* runs yet."""
         self._answers = answers
-        # it is a daemon: a request that was given up must not hold the end of the process
-        self._thread = Thread(target=self._run, name="hearsay-exchange", daemon=True)
+        self._thread: Thread | None = None
         self._latest: T | None = None
         self._error: Exception | None = None
         self._given_up = False
@@ -122,11 +121,14 @@ class Exchange(Generic[T]):
         Called once.  Raises what the generator raised before its first answer.
         """
         try:
-            self._thread.start()
-        except RuntimeError:  # there are too many threads, or the interpreter is ending
+            # it is a daemon: a request that was given up must not hold the end of the process
+            thread = Thread(target=self._run, name="hearsay-exchange", daemon=True)
+            thread.start()
+        except RuntimeError:  # too many threads, an interpreter that ends, or one that has none
             self._run()
         else:
-            self._thread.join(timeout)
+            self._thread = thread
+            thread.join(timeout)
         self._given_up = True
         if self._latest is None and self._error is not None:
             raise self._error
@@ -134,9 +136,10 @@ class Exchange(Generic[T]):
 
     def ended_within(self, timeout: float) -> bool:
         """Wait up to *timeout* seconds, after ``latest_within``; return whether it has ended."""
-        if self._thread.is_alive():
-            self._thread.join(timeout)
-        return not self._thread.is_alive()
+        thread = self._thread
+        if thread is not None and thread.is_alive():
+            thread.join(timeout)
+        return thread is None or not thread.is_alive()
 
     def _run(self) -> None:
         try:

@@ -39,6 +39,7 @@ _SHARE: Final = 4  # a quarter of what was asked for is added by chance
 _LATEST: Final = 1 << 40  # Unix time; a number beyond it is none that was ever planned
 _KEYS: Final = ("next_upload", "not_before", "repeat_after", "failures", "rests")
 _CLAIM: Final = "claim"
+_REFUSAL: Final = "refusal"  # the status that turned the last try away, or 0
 
 
 class Schedule:
@@ -111,10 +112,17 @@ class Schedule:
         """Forget the failures, and the upload that was answered for good."""
         if self._failures or self.claimed:
             self._failures, self._not_before, self.claimed = 0, 0.0, b""
+            set_property(tx, _REFUSAL, 0)
             self._save(tx)
 
     def postpone(
-        self, tx: Transaction, now: float, retry_after: float, *, unseen: bool = False
+        self,
+        tx: Transaction,
+        now: float,
+        retry_after: float,
+        *,
+        unseen: bool = False,
+        refusal: int = 0,
     ) -> None:
         """Wait *retry_after* and a random part of a time that grows with each failure.
 
@@ -122,6 +130,7 @@ class Schedule:
         The next pass of the schedule may be later than the next that an application asks for.
 
         Args: unseen: nobody saw the upload, so another one may follow as soon as the same.
+              refusal: the status that turned it away; 0: none did.
         """
         requested = min(retry_after, MAX_RETRY_AFTER) if retry_after > 0 else 0.0
         ceiling = _doubled(FIRST_BACKOFF, self._failures)
@@ -133,6 +142,7 @@ class Schedule:
         if unseen:
             self._next, self.claimed = self._repeat_after, b""
         self._failures += 1
+        set_property(tx, _REFUSAL, refusal)
         self._save(tx)
 
     def rest(self, tx: Transaction, now: float) -> float:
@@ -150,6 +160,11 @@ class Schedule:
         for key, value in zip(_KEYS, values, strict=True):
             set_property(tx, key, value)
         set_property(tx, _CLAIM, self.claimed)
+
+
+def refusal_of(tx: Transaction) -> int:
+    """Return the status that turned the last try away; 0 if none did."""
+    return int(_number(property_of(tx, _REFUSAL)))
 
 
 def forget_claim(tx: Transaction) -> None:

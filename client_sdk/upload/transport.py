@@ -30,6 +30,8 @@ TOO_LARGE: Final = 413
 PROBLEM: Final = "application/problem+json"  # RFC 9457
 PROBLEM_TYPE: Final = "urn:hearsay:problem:"  # how the type of every problem of a collector begins
 _TRANSIENT: Final = (408, 425, 429)  # every 5xx is transient too
+_OF_KEY: Final = (401, 403)
+_BETWEEN: Final = "endpoint, and what stands between: a proxy, or a network that asks to log in"
 _PERMANENT: Final = (400, 409, 410, 413, 415, 422)  # these blame the body, nothing else does
 
 RETIRED_PATH: Final = "/v1/retired"
@@ -77,6 +79,12 @@ def outcome_of(answer: Answer) -> Outcome:
     if status in _TRANSIENT or 500 <= status <= 599:
         return Outcome.TRANSIENT
     return Outcome.PERMANENT if status in _PERMANENT and is_ours(answer) else Outcome.INCAPABLE
+
+
+def why_turned_away(status: int) -> str:
+    """Return what a developer may look for where an upload was answered with *status*."""
+    check = "write_key" if status in _OF_KEY else _BETWEEN
+    return f"uploads are turned away with status {status}: check {check}; reports are kept"
 
 
 def is_acknowledgement(body: bytes) -> bool:
@@ -234,6 +242,7 @@ class RequestsTransport:
 
         session = self._session()
         headers = {"User-Agent": USER_AGENT, "Accept": self.accept, "Accept-Encoding": "identity"}
+        headers["Connection"] = "close"  # as it is, after each exchange
         if body is not None:
             headers = {"Content-Type": self._content_type, **headers}
         headers |= more

@@ -34,6 +34,7 @@ from .transport import (
     Transport,
     outcome_of,
     read_acknowledgement,
+    why_turned_away,
 )
 
 if TYPE_CHECKING:
@@ -41,10 +42,6 @@ if TYPE_CHECKING:
     from .tokens import Issuer, Purse
 
 ASLEEP: Final = 600.0  # seconds; a pass so late was missed, as the thread looks twice in that time
-_TURNED_AWAY: Final = (
-    "uploads are turned away with status {}: check endpoint, write_key and what stands between;"
-    " reports are kept and tried again"
-)
 _MUST_WAIT: Final = {Outcome.TRANSIENT: Reason.POSTPONED, Outcome.INCAPABLE: Reason.REFUSED}
 
 
@@ -378,16 +375,20 @@ class Uploader:
         if reason is None:
             return False
         self._stats.add(reason)
-        if reason is Reason.REFUSED:
-            self._stats.warn("uploads", _TURNED_AWAY.format(answer.status))
-        self._postpone(answer.retry_after or 0.0)
+        refusal = answer.status if reason is Reason.REFUSED else 0
+        if refusal:
+            self._stats.warn("uploads", why_turned_away(refusal))
+        self._postpone(answer.retry_after or 0.0, refusal=refusal)
         return True
 
-    def _postpone(self, retry_after: float, unseen: SealedUpload | None = None) -> None:
+    def _postpone(
+        self, retry_after: float, unseen: SealedUpload | None = None, refusal: int = 0
+    ) -> None:
         """Wait.  What is *unseen*, as no connection was made, need not stay as it was sealed."""
         with self._store.transaction() as tx:
             unsealed = unseen is not None and self._sealer.unseal(tx, unseen)
-            self._schedule.postpone(tx, self._clock(), retry_after, unseen=unsealed)
+            now = self._clock()
+            self._schedule.postpone(tx, now, retry_after, unseen=unsealed, refusal=refusal)
 
     def _count(self, upload: SealedUpload, answer: Answer) -> None:
         if outcome_of(answer) is Outcome.PERMANENT:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -31,6 +31,7 @@ from tests.support.device.device import (
     rows,
 )
 from tests.support.device.device_transport import HookedTransport, ScriptedTransport
+from tests.support.device.programs import WAIT, environment, noting_collector, write_registry
 from tests.support.enumeration.enumeration import Untouchable
 
 PATIENCE = 20.0  # seconds; a machine this busy runs no tests
@@ -155,6 +156,18 @@ def happens_in_time(event: threading.Event, client: Client, clock: FakeClock) ->
     return event.wait(PATIENCE)
 
 
+def test_an_end_that_waits_too_short_a_time_is_counted(tmp_path: Path) -> None:
+    """Law: what was not written by then may be lost, and an application can see that."""
+    written = threading.Event()
+    client = make_client(tmp_path, mode="background", on_report=lambda _: written.wait(PATIENCE))
+    client.record("dark_mode", True)
+
+    client.close(0.01)
+
+    assert changed(client) == {"late": 1}
+    written.set()
+
+
 def test_what_is_due_is_sent_by_the_thread(tmp_path: Path) -> None:
     """Law: without any flush, reports leave once their scheduled time has come."""
     sent, clock = threading.Event(), FakeClock()
@@ -269,6 +282,44 @@ def test_a_process_that_just_ends_leaves_its_values_on_the_disk(tmp_path: Path, 
     subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, timeout=60)
 
     assert rows(data, REPORTS) == [(1,)]
+
+
+NO_THREADS: Final = """
+import sys, threading
+class Thread(threading.Thread):
+    def __init__(self, *arguments, daemon=None, **options):
+        if daemon:
+            raise RuntimeError("daemon threads are disabled in this (sub)interpreter")
+        super().__init__(*arguments, daemon=daemon, **options)
+threading.Thread = Thread
+from client_sdk import Client
+client = Client(sys.argv[1], "key", "metrics.toml", consent="granted", data_dir="data")
+client.record("plain", True)
+left = client.flush()
+client.record("other", True)
+client.close()
+print(left.waiting, {reason: count for reason, count in client.stats().items() if count})
+"""
+
+
+def test_an_interpreter_without_daemon_threads_records_and_sends(tmp_path: Path) -> None:
+    """Law: as one of PEP 734 is, whose threads it must wait for; all is done by the caller's."""
+    write_registry(tmp_path, metric_text("plain"), metric_text("other"))
+
+    with noting_collector() as (endpoint, arrivals):
+        done = subprocess.run(
+            [sys.executable, "-c", NO_THREADS, endpoint],
+            cwd=tmp_path,
+            env=environment(tmp_path),
+            capture_output=True,
+            text=True,
+            timeout=WAIT,
+            check=False,
+        )
+
+    assert (done.stdout, done.stderr) == ("0 {'recorded': 2, 'uploaded': 1}\n", "")
+    assert arrivals.reports().total() == 1
+    assert rows(tmp_path / "data", REPORTS) == [(1,)]
 
 
 def test_a_client_that_is_forgotten_leaves_its_values_on_the_disk(tmp_path: Path) -> None:

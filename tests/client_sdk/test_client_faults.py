@@ -111,6 +111,25 @@ def test_a_folder_that_cannot_be_written_is_counted(tmp_path: Path) -> None:
     assert changed(client) == {"store": 1}
 
 
+@pytest.mark.parametrize("mode", ["manual", "background"])
+def test_a_flush_is_not_complete_where_the_last_value_could_not_be_written(
+    tmp_path: Path, mode: str
+) -> None:
+    """Law: that nothing waits is no success where there is nothing to wait in."""
+    folder = tmp_path / "taken"
+    folder.write_text("a file")
+    client = make_client(folder, mode=mode)
+    client.record("dark_mode", True)
+
+    failed = client.flush()
+    folder.unlink()
+    client.record("dark_mode", True)
+    sent = client.flush()
+
+    client.close()
+    assert (failed.waiting, failed.complete, sent.complete) == (None, False, True)
+
+
 @pytest.mark.parametrize(
     ("transport", "reason"),
     [(BrokenTransport(), "internal"), (ScriptedTransport([TransportError("lost")] * 9), "network")],

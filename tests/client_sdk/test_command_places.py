@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import marshal
 import os
 import shutil
@@ -17,6 +18,7 @@ import pytest
 
 from client_sdk.client import Client
 from client_sdk.recording import detached
+from client_sdk.recording.detached import SURE_BYTES
 from tests.support.device.device import KEY, metric_text
 from tests.support.device.programs import (
     RECORDS,
@@ -220,6 +222,18 @@ def test_on_windows_the_child_is_detached_and_leaves_a_job_if_it_may(
     assert run(folder, body, PYTHONWARNINGS="error") == (
         "{'handed_over': 1}" + str([(1 << 24) + 520, 520][:flags])
     )
+    wait_for_notes(folder)
+    assert charges(folder) == 1
+
+
+def test_on_windows_no_more_is_handed_over_than_a_pipe_holds(folder: Path) -> None:
+    """Law: the end of a process waits for no child that reads."""
+    body = WINDOWS.format(in_a_job=False, records=RECORDS * 1_000, tells=TELLS)
+
+    counts = ast.literal_eval(run(folder, body).partition("}")[0] + "}")
+
+    assert sum(counts.values()) == 1_000
+    assert 0 < counts["handed_over"] < SURE_BYTES / len("plain")
     wait_for_notes(folder)
     assert charges(folder) == 1
 

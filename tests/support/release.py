@@ -2,6 +2,8 @@
 
 ``python -m tests.support.release check v0.1.0`` refuses a tag that is not this version, or whose
 section of the changelog is missing, undated or empty; ``… notes v0.1.0`` prints that section.
+``… links URL < README.md`` prints the README as a package index can show it: every link that is
+relative there leads to the same file below *URL*.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from client_sdk import __version__
 
 CHANGELOG: Final = Path(__file__).parents[2] / "CHANGELOG.md"
 _SECTION: Final = re.compile(r"^## \[(\S+)\] - (\S+)\n(.*?)(?=^## \[|\Z)", re.DOTALL | re.MULTILINE)
+_LINK: Final = re.compile(r"(!?)(\[[^\]]*\]\()(?!https?:)([^)\s]+)\)")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -45,9 +48,23 @@ def notes(version: str, changelog: str) -> str:
     raise LookupError(f"CHANGELOG.md={version}: has no such section")
 
 
+def with_links_below(url: str, page: str) -> str:
+    """Return *page*, a README, with the files that it names by relative links below *url*.
+
+    The file of a picture itself is asked for, where a forge has a page about it.
+    """
+    raw = {"!": "?raw=true", "": ""}
+    return _LINK.sub(
+        lambda link: f"{link[1]}{link[2]}{url.rstrip('/')}/{link[3]}{raw[link[1]]})", page
+    )
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Run ``check TAG`` or ``notes TAG``; return the exit status."""
+    """Run ``check TAG``, ``notes TAG`` or ``links URL``; return the exit status."""
     command, tag = arguments
+    if command == "links":
+        sys.stdout.write(with_links_below(tag, sys.stdin.read()))
+        return 0
     changelog = CHANGELOG.read_text(encoding="utf-8")
     if command == "notes":
         print(notes(tag.removeprefix("v"), changelog))

@@ -19,7 +19,7 @@ export const REASONS = /* @__PURE__ */ (
   // uploads
   "duplicates network postponed refused list_refused " +
   // failures of the device, whatever was being done
-  "entropy store no_child internal"
+  "entropy store late no_child internal"
 ).split(" ") as readonly Reason[];
 
 /** Why a count went up. */
@@ -30,4 +30,4 @@ export type Reason =
   | "window_opened" | "window_closed" | "window_dropped"
   | "outbox_full" | "too_old" | "revoked" | "withdrawn" | "uploaded" | "withheld" | "rejected"
   | "duplicates" | "network" | "postponed" | "refused" | "list_refused"
-  | "entropy" | "store" | "no_child" | "internal";
+  | "entropy" | "store" | "late" | "no_child" | "internal";

@@ -16,7 +16,7 @@ import pytest
 
 from client_sdk import inspection
 from client_sdk.client import Client
-from client_sdk.core.errors import InvalidParameterError
+from client_sdk.core.errors import InvalidParameterError, TransportError
 from client_sdk.gateway import Gateway
 from client_sdk.inspection import MAX_SHOWN
 from client_sdk.privacy.consent import Consent, OptOuts
@@ -25,7 +25,9 @@ from client_sdk.registry import Registry
 from client_sdk.storage.schema import FILE_NAME
 from client_sdk.testing import MemoryTransport
 from tests.client_sdk.commands.conftest import REGISTRY, ROOT, Run, client_in, rows
-from tests.support.device.device import CANARY, alter
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import CANARY, alter, make_client
+from tests.support.device.device_transport import ScriptedTransport
 from tests.support.device.registries import HEAD, NUMBER, table
 
 
@@ -308,12 +310,31 @@ def test_a_notice_can_be_had_in_ascii(tmp_path: Path) -> None:
     assert client.notice() == client.notice(ascii=False)
 
 
+def test_status_says_what_turned_the_last_upload_away(tmp_path: Path) -> None:
+    """Law: of the last try; a person, and a developer without a log, sees why nothing arrives."""
+    clock, way = FakeClock(), ScriptedTransport([302, 401, TransportError("lost")])
+    client = make_client(tmp_path, clock=clock, transport=way)
+    client.record("dark_mode", True)
+
+    said = []
+    for _ in range(4):
+        client.flush()
+        clock.advance(days=1)
+        said += [[line for line in inspection.status(tmp_path) if "turned away" in line]]
+
+    client.close()
+    assert [len(lines) for lines in said] == [1, 1, 0, 0]
+    assert "status 302: check endpoint, and what stands between" in said[0][0]
+    assert "status 401: check write_key" in said[1][0]
+
+
 @pytest.mark.usefixtures("run")
 def test_an_application_can_offer_the_same_itself(folder: Path, run: Run) -> None:
     """By functions, as a bundled program has no ``python -m``."""
     registry, option = Registry.from_file(REGISTRY), f"--registry={REGISTRY}"
 
     assert inspection.show(folder, registry) == run("show", folder, option).splitlines()
+    assert inspection.show(folder, REGISTRY) == inspection.show(folder, registry)
     assert inspection.status(folder, registry) == run("status", folder, option).splitlines()
     said = inspection.opt_out(folder)
     assert said[0].startswith("telemetry: off, says your own setting")

@@ -6,7 +6,9 @@ import logging
 import subprocess
 import sys
 from datetime import UTC, date, datetime, timedelta
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -20,10 +22,21 @@ from client_sdk.core.errors import (
 from client_sdk.core.stats import LOGGER, Reason, Stats, log_failure
 from client_sdk.privacy.caps import Caps
 from client_sdk.registry import Registry
+from client_sdk.storage.schema import FILE_NAME, SCHEMA_VERSION
 from client_sdk.upload.transport import Answer
 from tests.support.device.clock import FakeClock
-from tests.support.device.device import CANARY, changed, make_client, metric_text, registry_of
+from tests.support.device.device import (
+    CANARY,
+    alter,
+    changed,
+    make_client,
+    metric_text,
+    registry_of,
+)
 from tests.support.device.device_transport import ScriptedTransport
+from tests.support.device.loopback import LoopbackServer, running
+
+PATIENCE: Final = 60.0  # seconds for a program; it needs one
 
 
 class Telling:
@@ -131,7 +144,7 @@ def test_a_key_that_is_turned_away_is_a_warning_once(caplog: pytest.LogCaptureFi
 
     (record,) = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert record.name == LOGGER
-    assert "status 401: check endpoint, write_key" in record.message
+    assert "status 401: check write_key" in record.message
 
 
 def test_a_metric_that_no_cap_ever_allows_is_a_warning_once(
@@ -201,29 +214,68 @@ def test_a_metric_that_expires_soon_is_a_warning_once_for_those_who_listen(
     assert caplog.messages == [f"metrics.soon.expires={last}: {rule}"] * warnings
 
 
-def test_nothing_is_said_of_an_expiry_where_nobody_listens(tmp_path: Path) -> None:
+class Portal(BaseHTTPRequestHandler):
+    """A network that asks people to log in before anything else."""
+
+    def do_POST(self) -> None:
+        self.send_response(302)
+        self.send_header("Location", "/log-in")
+        self.end_headers()
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Say nothing."""
+
+
+UNHEARD: Final = """
+import sys
+sys.argv[3:] and __import__("logging")
+import client_sdk
+client = client_sdk.Client(sys.argv[2], "unused-key-of-a-test", sys.argv[1],
+    consent="granted", data_dir=None, mode="manual")
+client.record("soon", True)
+client.record("bygone", True)
+left = client.flush().waiting
+print({reason: count for reason, count in client.stats().items() if count}, left)
+"""
+
+
+def test_nothing_is_said_where_nobody_listens(tmp_path: Path) -> None:
     """Law: a tool prints nothing on the terminal of people, with logging loaded or not."""
     last = datetime.now(UTC).date() + timedelta(days=9)
     metrics = tmp_path / "metrics.toml"
-    metrics.write_text('schema = 1\napp = "demo"\n' + metric_text("soon", expires=str(last)))
-    program = """
-import sys
-sys.argv[2:] and __import__("logging")
-import client_sdk
-client = client_sdk.Client("https://collector.example", "unused-key-of-a-test", sys.argv[1],
-    consent="granted", data_dir=None, mode="manual", dry_run=True)
-client.record("soon", True)
-print(client.stats()["recorded"])
-"""
-    for extra in ([], ["logging"]):
-        run = subprocess.run(
-            [sys.executable, "-c", program, str(metrics), *extra],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        )
-        assert (run.stdout, run.stderr) == ("1\n", "")
+    soon, bygone = (
+        metric_text("soon", expires=str(last)),
+        metric_text("bygone", expires="2020-01-01"),
+    )
+    metrics.write_text(f'schema = 1\napp = "demo"\n{soon}{bygone}')
+
+    with running(LoopbackServer(Portal)) as portal:
+        for extra in ([], ["logging"]):
+            run = subprocess.run(
+                [sys.executable, "-c", UNHEARD, metrics, f"http://127.0.0.1:{portal.port}", *extra],
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=PATIENCE,
+            )
+            assert run.stderr == ""
+            assert run.stdout == "{'recorded': 1, 'expired': 1, 'refused': 1} 1\n"
+
+
+def test_a_folder_of_another_version_is_a_warning_once(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    """Nothing is recorded there, for ever, and the two versions cannot share it."""
+    make_client(tmp_path).record("dark_mode", True)
+    alter(tmp_path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    client = make_client(tmp_path)
+
+    client.record("dark_mode", True)
+    client.record("theme", "plain")
+
+    assert client.stats()["store"] == 2
+    what = f"schema {SCHEMA_VERSION + 1} was written by a newer version: update this one"
+    assert caplog.messages == [f"{FILE_NAME}: {what}; nothing is recorded"]
 
 
 def test_an_expired_metric_is_a_warning_once(caplog: pytest.LogCaptureFixture) -> None:
