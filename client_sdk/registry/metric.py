@@ -29,6 +29,7 @@ AGGREGATES: Final = {  # what a device can make of the values of an epoch, in wo
     "any": "whether any was true",
 }
 
+COUNT: Final = "count"  # what a metric shows: how many devices reported
 ANY, GRID, SMOOTH = "any", "grid", "smooth"
 SHAPES: Final = (ANY, GRID, SMOOTH)  # what may be assumed of how numbers are spread
 
@@ -93,6 +94,7 @@ class Metric:
     weight: int = 1  # of its place in the panel, if the registry has one
     panel: bool = True  # false: it reports whatever the panel draws
     sample: Sample = Sample()  # as the panel of the registry gives it; devices do not read it
+    show: str = ""  # COUNT, or "" for what devices say; it changes answers, and no report
     group: str = ""  # under which pages show it; "" for none
     app: str = ""  # of the registry
     separate: bool = False  # the app is in the digest, so that no other app's reports join its own

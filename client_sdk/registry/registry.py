@@ -24,7 +24,7 @@ from .contract import RegistryFile as RegistryFile
 from .fields import Lock, Problems, load
 from .kinds import Domain, Encoded, kind_of, kinds
 from .longitudinal import Longitudinal, TwoLayer
-from .metric import ANY, GRID, SHAPES, Metric
+from .metric import ANY, COUNT, GRID, SHAPES, Metric
 from .selection import (
     AUTO,
     FAMILIES,
@@ -44,7 +44,7 @@ _WEEK: Final = re.compile(r"(?=.*[1-9])[0-9]{1,6}(\.[0-9]{1,9})?", re.ASCII)  # 
 _COMMON_KEYS: Final = {
     *("title", "question", "type", "epsilon", "every", "longitudinal", "mechanism", "segments"),
     *("expected_devices", "min_reports", "owner", "expires", "parameters", "epsilon_permanent"),
-    *("aggregate", "otherwise", "need", "robust", "weight", "panel", "group"),
+    *("aggregate", "otherwise", "need", "robust", "weight", "panel", "show", "group"),
 }
 
 
@@ -188,6 +188,8 @@ def _metric(
     if not in_panel:
         for key in {"weight", "panel"} & entry.keys():
             problems.add(f"{place}.{key}", "is for registries with a [panel] only")
+    is_sampled = in_panel and has_seat
+    show = _show(place, entry, is_counted=every != ONCE and not is_sampled, problems=problems)
     if len(problems.lines) > before or domain is None:
         return None
     policy: Longitudinal | None = None
@@ -233,6 +235,7 @@ def _metric(
         robust=robust,
         weight=weight,
         panel=has_seat,
+        show=show,
         group=group,
         app=app.name,
         separate=app.separate,
@@ -341,6 +344,16 @@ def _asks(place: str, entry: object, problems: Problems) -> Sequence[str]:
         return entry
     problems.add(place, f'must be a list of "{MEAN}" and "{QUANTILES}"')
     return ()
+
+
+def _show(place: str, entry: Mapping[str, Any], *, is_counted: bool, problems: Problems) -> str:
+    """Return what the metric shows, "" for what devices say."""
+    if "show" not in entry:
+        return ""
+    if not is_counted:
+        rule = f"must not be {ONCE}, nor in a panel (panel = false): reports then count no devices"
+        problems.add(f"{place}.show", rule)
+    return fields.one_of(place, "show", entry, (COUNT,), problems) or ""
 
 
 def _shape(place: str, entry: Mapping[str, Any], domain: Domain | None, problems: Problems) -> str:

@@ -19,6 +19,7 @@ from functools import cache
 from importlib import import_module
 from math import hypot, sqrt
 from pkgutil import iter_modules
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec import Struct
@@ -34,6 +35,8 @@ _VERBS: Final = f"{__package__}.verbs"  # the folder: it stands above, so nothin
 NOT_SAID: Final = "(not said)"  # the value of a dimension that a device did not tell
 OTHER: Final = "(other)"  # the value of dimensions of groups that are told together
 ESTIMATE: Final = "estimate"  # the verb of a request that names none
+ACTIVES: Final = "actives"  # what it asks of a metric that shows its count, with AVERAGED
+AVERAGED: Final[Mapping[str, Any]] = MappingProxyType({"average": True})
 _Key = TypeVar("_Key")
 
 

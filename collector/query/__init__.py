@@ -7,6 +7,7 @@ cannot change any more.
 from .once import Once as Once
 from .plan import Plan as Plan
 from .plan import earlier as earlier
+from .plan import own_question as own_question
 from .plan import plan as plan
 from .reading import without_pruned as without_pruned
 from .request import Query as Query

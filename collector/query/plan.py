@@ -12,10 +12,10 @@ from typing import Final
 from msgspec import Struct, structs
 
 from client_sdk.core.epoch import ONCE, epoch_label, epoch_of, epoch_start
-from client_sdk.registry.metric import Metric
+from client_sdk.registry.metric import COUNT, Metric
 
 from ..analytics.rows import TIME
-from ..analytics.verb import Verb, load, names
+from ..analytics.verb import ACTIVES, AVERAGED, ESTIMATE, Verb, load, names
 from ..core.catalog import Catalog
 from ..core.cells import FACTS, KEY, LAST_VERSION, OTHER_KEYS, SOURCE, Source, version_of
 from ..core.errors import QueryError
@@ -122,6 +122,7 @@ def plan(query: Query, catalog: Catalog, now: float) -> Plan:
     Raises: QueryError: names the field at fault and what would work.
             UnknownMetricError: *catalog* has no metric of this name.
     """
+    query = own_question(query, catalog)
     verb = _verb(query.verb)
     metrics = _metrics(query, verb, catalog)
     granularity, dimensions = _dimensions(query, verb)
@@ -149,6 +150,18 @@ def plan(query: Query, catalog: Catalog, now: float) -> Plan:
     return resolved
 
 
+def own_question(query: Query, catalog: Catalog) -> Query:
+    """Return *query*; the own question of a metric that shows its count is how many reported.
+
+    Raises: UnknownMetricError: *catalog* has no such metric.
+    """
+    if query.verb != ESTIMATE:
+        return query
+    if any(catalog.metric(name).show != COUNT for name in query.metrics):
+        return query
+    return structs.replace(query, verb=ACTIVES, options={**query.options, **AVERAGED})
+
+
 def earlier(query: Query, catalog: Catalog, now: float) -> Query:
     """Return *query* over the range that it names in ``against`` alone, to be drawn beside it.
 
@@ -157,6 +170,7 @@ def earlier(query: Query, catalog: Catalog, now: float) -> Query:
 
     Raises: as ``plan``.
     """
+    query = own_question(query, catalog)
     metrics = _metrics(query, _verb(query.verb), catalog)
     first, last = _days(query, metrics, now)
     epochs = epochs_of(metrics[0], first, last, "date_range")

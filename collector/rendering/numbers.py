@@ -191,6 +191,16 @@ def reading(
     return f"{value} {after}" if after else value
 
 
+def beside(now: Row, before: Row | None) -> str:
+    """Return a count, and what it was: "2,401 devices against 2,310: 91 more (+3.9 %), exact"."""
+    if before is None or not before.value or now.value is None:
+        return reading(now)
+    change = now.value - before.value
+    how = f"{_exact(abs(change))} {'more' if change > 0 else 'fewer'}" if change else "no change"
+    part = f" ({number(change / before.value, SHARE, 0.01, signed=True)})" if change else ""
+    return f"{reading(now)} against {_exact(before.value)}: {how}{part}, exact"
+
+
 def range_of(row: Row, unit: str | None = None, joined: str = " to ") -> str:
     """Return the bounds of a row that has no number: "6,000 to 42,000 devices"; "" of others.
 

@@ -12,11 +12,13 @@ from typing import Final
 
 from client_sdk.core.epoch import DAY, LENGTHS
 
-from ..analytics.rows import AGAINST, ITEM, REST, TIME, Row, altered
+from ..analytics.rows import AGAINST, ITEM, REST, TIME, Row, altered, moment
 
 _ANSWERS: Final = MappingProxyType({"true": "yes", "false": "no"})
 _QUANTILES: Final = MappingProxyType({"p50": "median"})
 _OTHERS: Final = "the others"
+_STRETCHES: Final = MappingProxyType({f"{TIME}:day": "1d", f"{TIME}:week": "7d"})
+_EACH: Final = MappingProxyType({"1h": "an hour", "1d": "a day", "7d": "a week"})
 _BETWEEN: Final = "/"  # of the first days of the first and the last epoch of a stretch
 
 
@@ -53,6 +55,20 @@ def sentence(text: str) -> str:
     """Return *text* as a page says it: with a capital and a full stop."""
     stop = "" if text.endswith((".", "!", "?")) else "."
     return f"{text[:1].upper()}{text[1:]}{stop}" if text else ""
+
+
+def when_counted(label: str, every: str, stretch: str = TIME) -> str:
+    """Return when devices were counted: "on 2026-11-23", "a day on average in the week of …".
+
+    Args: every: how long the epochs are, each of which is counted.
+          stretch: of time, which the label names, as a question asks for it.
+    """
+    if _BETWEEN in label:
+        return f"{_EACH.get(every, 'each')} on average from {days_in_words([label], every)[label]}"
+    length = _STRETCHES.get(stretch, every)
+    at = moment(label, length)
+    place = f"on {at}" if at == label else f"in {at}"
+    return place if length == every else f"{_EACH.get(every, 'each')} on average {place}"
 
 
 def last_day(label: str, every: str) -> str:

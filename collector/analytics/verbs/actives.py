@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
+
+from msgspec import Struct
 
 from client_sdk.registry.metric import Metric
 
@@ -15,6 +19,7 @@ from .adoption import alike
 
 DEVICES: Final = "devices"
 EXACT: Final = "exact: counted in the clear"
+AVERAGE: Final = "average of {} periods, each counted in the clear"
 BOUNDS: Final = "no more than bounds is known: reports do not tell which devices came again"
 WEEKLY: Final = (
     "A device reports once in each period of a metric, and again if its definition changes: a "
@@ -27,6 +32,12 @@ CAVEAT: Final = (
 )
 
 
+class Options(Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether stretches of several epochs have the average of those that are over."""
+
+    average: bool = False
+
+
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with a row a stretch of time: of one epoch its reports, as a device makes one in it.
 
@@ -34,15 +45,28 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     at most as many as all reports: the row has these ends, and no value.  A device that is updated
     may report again under the new definition, so of several definitions there were at least the
     devices of any.  The last row of several stretches is of all together, at least those of any.
+
+    The average over the epochs of a stretch is counted as each of them is.
     """
     if not slices:
         return Findings(())
     expected = slices[0].metric.expected_devices
-    together = [_together(parts, query.alpha, expected) for parts in alike(slices)]
-    rows = (*together, *_wholes(slices, together, query.alpha, expected))
+    row = _average if query.options.average else _together
+    rows = tuple(row(parts, query.alpha, expected) for parts in _stretches(slices))
     is_bounded = any(row.value is None for row in rows)
     warnings = (CAVEAT, WEEKLY) if is_bounded else (CAVEAT,)
     return Findings(rows, warnings, {"expected_devices": expected})
+
+
+def _stretches(slices: Sequence[Slice]) -> Iterator[Sequence[Slice]]:
+    """Yield the slices of the same dimensions, then those of each group of several stretches."""
+    yield from alike(slices)
+    groups: dict[tuple[tuple[str, str], ...], list[Slice]] = {}
+    for part in slices:
+        groups.setdefault(tuple(others(part, TIME).items()), []).append(part)
+    for group, parts in groups.items():
+        if len({part.dimensions[TIME] for part in parts}) > 1:
+            yield [replace(part, dimensions={TIME: ALL, **dict(group)}) for part in parts]
 
 
 def _together(parts: Sequence[Slice], alpha: float, expected: int) -> Row:
@@ -50,36 +74,53 @@ def _together(parts: Sequence[Slice], alpha: float, expected: int) -> Row:
     first, n = parts[0], sum(part.n for part in parts)
     is_open = any(part.is_open for part in parts)
     least = max(-(-part.n // max(len(part.epochs), 1)) for part in parts)
-    return _row(dict(first.dimensions), least, n, alpha, expected, is_open)
+    return _row(dict(first.dimensions), (least, n), n, alpha, expected, is_open=is_open)
 
 
-def _wholes(
-    slices: Sequence[Slice], rows: Sequence[Row], alpha: float, expected: int
-) -> Iterator[Row]:
-    """Yield a row for each group of several stretches."""
-    groups: dict[tuple[tuple[str, str], ...], list[Row]] = {}
-    for parts, row in zip(alike(slices), rows, strict=True):
-        groups.setdefault(tuple(others(parts[0], TIME).items()), []).append(row)
-    for group, wholes in groups.items():
-        if len(wholes) > 1:
-            name = {TIME: ALL, **dict(group)}
-            is_open = any(row.is_open for row in wholes)
-            total = sum(row.n for row in wholes)
-            least = max(round(row.ci_low or 0) for row in wholes)
-            yield _row(name, least, total, alpha, expected, is_open)
+def _average(parts: Sequence[Slice], alpha: float, expected: int) -> Row:
+    """Return the row of the average of the epochs of *parts*, without the running one if others."""
+    epochs = {epoch for part in parts for epoch in part.epochs}
+    running = {part.epochs[-1] for part in parts if part.is_open}
+    epochs = epochs - running or epochs
+    reports: dict[bytes, Counter[int]] = {}
+    for part in parts:
+        reports.setdefault(part.metric.digest, Counter()).update(part.reports)
+    each = [[counts[epoch] for counts in reports.values()] for epoch in epochs]
+    n, many = sum(map(sum, each)), max(len(epochs), 1)
+    ends = sum(map(max, each)) / many, n / many
+    note = AVERAGE.format(many) if many > 1 else EXACT
+    is_open = bool(running & epochs)
+    return _row(dict(parts[0].dimensions), ends, n, alpha, expected, is_open=is_open, counted=note)
 
 
 def _row(
-    dimensions: dict[str, str], least: int, most: int, alpha: float, expected: int, is_open: bool
+    dimensions: dict[str, str],
+    ends: tuple[float, float],
+    n: int,
+    alpha: float,
+    expected: int,
+    *,
+    is_open: bool,
+    counted: str = EXACT,
 ) -> Row:
+    """Return the row of a number of devices between *ends*, of *n* reports."""
+    least, most = map(float, ends)
     part = f"{100 * least / expected:.3g} % of the {expected:,} expected"
     more: dict[str, Any] = {"simultaneous": True, "is_open": is_open}
     if least == most:
-        exact = Estimate(float(most), 0.0, float(most), float(most))
-        return row_of(dimensions, exact, most, alpha, DEVICES, note=f"{EXACT}; {part}", **more)
-    ends = float(least), float(most)
+        exact = Estimate(most, 0.0, most, most)
+        return row_of(dimensions, exact, n, alpha, DEVICES, note=f"{counted}; {part}", **more)
     note = f"at least {part}"
-    return empty_row(dimensions, most, alpha, DEVICES, BOUNDS, ends=ends, note=note, **more)
+    return empty_row(dimensions, n, alpha, DEVICES, BOUNDS, ends=(least, most), note=note, **more)
+
+
+def latest(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of stretches that are over, in their order; the running one if it is alone.
+
+    Rows of all stretches together are left out.
+    """
+    each = [row for row in rows if row.dimensions.get(TIME) != ALL]
+    return [row for row in each if not row.is_open] or each
 
 
 def refusal(metric: Metric) -> str | None:
@@ -92,4 +133,4 @@ def refusal(metric: Metric) -> str | None:
     )
 
 
-VERB = Verb(answer, refusal, needs_time=True, estimates=False, counts=lambda _: True)
+VERB = Verb(answer, refusal, Options, needs_time=True, estimates=False, counts=lambda _: True)

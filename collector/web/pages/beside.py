@@ -19,12 +19,13 @@ from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
 from ...analytics.rows import ITEM, RAW, TIME, Row, moment
-from ...analytics.verb import ESTIMATE
+from ...analytics.verb import ACTIVES, ESTIMATE
+from ...analytics.verbs.actives import latest
 from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
 from ...query import Answer, Query
 from ...query.basis import Basis
-from ...rendering.numbers import ends_of, numbers_of, reading, value_of
-from ...rendering.wording import days_in_words, days_of_label, last_day, sentence
+from ...rendering.numbers import beside, ends_of, numbers_of, reading, value_of
+from ...rendering.wording import days_in_words, days_of_label, last_day, sentence, when_counted
 from .panels import Answers, Notice, Panel
 
 AT_ONCE: Final = (
@@ -151,8 +152,21 @@ def with_levels(
     steps = steps_of(reply, line.wish.query, metric, answers) if line else []
     if first.reply is None:
         return steps, [first, *others]
-    average = averaged(first.reply.meta.metrics[0], steps, reply, answers.today)
+    average = counts_told(first.reply) or averaged(
+        first.reply.meta.metrics[0], steps, reply, answers.today
+    )
     return steps, [with_notice(first, Notice(average)) if average else first, *others]
+
+
+def counts_told(reply: Answer) -> str:
+    """Return the last two counts of a *reply* that counts devices, "" of another."""
+    rows = latest(reply.rows)[-2:] if reply.meta.verb == ACTIVES else []
+    if not rows or rows[-1].value is None:
+        return ""
+    basis, label = reply.meta.metrics[0], rows[-1].dimensions[TIME]
+    stretch = next(name for name in (*reply.meta.query.dimensions, TIME) if name.startswith(TIME))
+    when = when_counted(label, basis.every, stretch)
+    return f"{when[:1].upper()}{when[1:]}: {beside(rows[-1], rows[0] if rows[1:] else None)}."
 
 
 def averaged(basis: Basis, steps: Sequence[Step], line: Answer | None, today: date) -> str:

@@ -13,10 +13,10 @@ from flask.typing import ResponseReturnValue
 from msgspec import structs
 
 from client_sdk.core.epoch import ONCE
-from client_sdk.registry.metric import Metric
+from client_sdk.registry.metric import COUNT, Metric
 
 from ...analytics.rows import AGAINST, TIME
-from ...analytics.verb import load
+from ...analytics.verb import ACTIVES, AVERAGED, load
 from ...core.credentials import ASK
 from ...core.errors import QueryError
 from ...query import Query
@@ -26,7 +26,7 @@ from ...rendering.charts import Mark
 from ...rendering.wording import days_of_label, worded
 from ..api.openapi import Operation, in_query
 from ..auth import scope
-from .beside import days_told, with_days
+from .beside import counts_told, days_told, with_days
 from .choices import (
     DATES,
     EARLIER,
@@ -49,6 +49,7 @@ blueprint = Blueprint("compare", __name__)
 BEFORE: Final = TIME  # what is compared: this stretch of time with the one before
 DIFFERENCE: Final = "difference"
 MOST_NOTES: Final = 8  # above a difference; the page of notes has all
+_COUNTED: Final = "Reports that come late still add to the last days."
 _PERIODS: Final = f"{TIME}:{PERIOD}"
 _PARAMETERS: Final = (
     in_query("metric", {"type": "string"}, "The name of a metric."),
@@ -95,7 +96,7 @@ def compare() -> ResponseReturnValue:
         earlier=EARLIER if by == BEFORE else {},
         other=[request.args.get(name, "") for name in EARLIER_DAYS],
         filter_rows=filter_rows(metric, filters_of(choices.segment)) if metric else [],
-        items=items_of(metric) if metric else (),
+        items=items_of(metric) if metric and metric.show != COUNT else (),
         called=partial(called, metric) if metric else None,
         item=item,
         panels=panels,
@@ -134,6 +135,8 @@ def _is_comparable(metric: Metric) -> bool:
 def ways_of(metric: Metric) -> dict[str, str]:
     """Return what a metric can be compared by, in words."""
     ways = {} if metric.every == ONCE else {BEFORE: "an earlier period"}
+    if metric.show == COUNT:
+        return ways
     return ways | {name: name.replace("_", " ") for name in metric.segments}
 
 
@@ -152,8 +155,8 @@ def _by(metric: Metric) -> str:
 
 
 def _item(metric: Metric, choices: Choices, answers: Answers) -> str:
-    items = items_of(metric)
-    if choices.item in items or not item_needed(metric):
+    items = () if metric.show == COUNT else items_of(metric)
+    if not items or choices.item in items or not item_needed(metric):
         return choices.item if choices.item in items else ""
     query = Query(metrics=[metric.address], verb="top_k", date_range=choices.date_range)
     try:
@@ -182,8 +185,12 @@ def _wishes(metric: Metric, choices: Choices, by: str, item: str) -> Iterator[Pa
         return
     hint = "All intervals hold at once. One that covers 0 shows no detectable change."
     beside = "Intervals of two numbers may overlap though they differ: the difference tells."
+    before = earlier_of(request.args) or PREVIOUS
+    if metric.show == COUNT:
+        counts = structs.replace(choices.query(metric, ACTIVES, AVERAGED), against=before)
+        yield PanelRequest(DIFFERENCE, f"{metric.title}: devices that reported", counts, _COUNTED)
+        return
     if by == BEFORE:
-        before = earlier_of(request.args) or PREVIOUS
         queries = [
             structs.replace(choices.query(metric, verb, of_one, [_PERIODS]), against=before)
             for verb in ("compare", "trend")
@@ -222,6 +229,8 @@ def with_periods(panel: Panel, answers: Answers) -> Panel:
     It has no axis of time, so notes on days of either period stand above it.
     """
     reply, wish = panel.reply, panel.wish
+    if reply and wish.query.against and (said := counts_told(reply)):
+        return replace(panel, wish=replace(wish, hint=f"{said} {wish.hint}".strip()))
     rows = reply.rows if reply else ()
     pairs = {(row.dimensions.get(TIME), row.dimensions.get(AGAINST)) for row in rows}
     if reply is None or wish.query.verb not in ("compare", "lift") or len(pairs) != 1:

@@ -14,12 +14,12 @@ from werkzeug.exceptions import NotFound
 from client_sdk.core.epoch import ONCE
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.privacy.budget import odds
-from client_sdk.registry.metric import Metric
+from client_sdk.registry.metric import COUNT, Metric
 
 from ...analytics.comparing.arms import are_arms, control_of
 from ...analytics.rows import TIME, Row
 from ...analytics.sums import is_joined
-from ...analytics.verb import ESTIMATE, load, summary
+from ...analytics.verb import ACTIVES, AVERAGED, ESTIMATE, load, summary
 from ...core.catalog import ADDRESS, Catalog
 from ...core.credentials import ASK, VIEW
 from ...core.text_tables import above
@@ -81,6 +81,7 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
 }
 blueprint = Blueprint("metric", __name__)
 _NAME = in_path("name", f"^{ADDRESS}$", "The name of a metric, or app/name.")
+_DEVICES: Final = "Devices that reported"
 _OF_REPORTS: Final = "Exact shares of reports: versions are sent in the clear, without noise."
 _OF_SAMPLE: Final = (
     "Shares of a sample: intervals hold for all devices, only which are in the sample is chance."
@@ -97,6 +98,9 @@ _SHOWN = (_ALL, BEFORE_PARAMETER)
 
 def first_wish(metric: Metric, choices: Choices) -> PanelRequest:
     """Return the metric's own question, in the form that its type deserves."""
+    if metric.show == COUNT:
+        query = choices.query(metric, ACTIVES, AVERAGED, [granularity(metric, choices)])
+        return PanelRequest("answer", _DEVICES, query)
     verb, options, title = _own(metric)
     return PanelRequest("answer", title, choices.query(metric, verb, options))
 
@@ -106,7 +110,11 @@ def further_wishes(metric: Metric, choices: Choices, item: str) -> Iterator[Pane
 
     Args: item: of which segments and lines are told where one must be chosen; "" for none.
     """
-    wishes = [*_of_numbers(metric, choices), *_over_time(metric, choices, item)]
+    wishes: list[PanelRequest] = []
+    if metric.show == COUNT and not metric.domain.boolean:
+        verb, options, title = _own(metric)
+        wishes.append(PanelRequest("said", title, choices.query(metric, verb, options)))
+    wishes += [*_of_numbers(metric, choices), *_over_time(metric, choices, item)]
     for dimension in metric.segments:
         wishes += _by(metric, choices, dimension, item)
     yield from (wish for wish in wishes if load(wish.query.verb).refusal(metric) is None)
@@ -149,7 +157,7 @@ def usual_item(metric: Metric, rows: Sequence[Row]) -> str:
     if metric.domain.compared:
         return items[-1]
     leading = greatest([row for row in rows if row.item in items])
-    return leading.item if leading else ""
+    return leading.item if leading else items[0] if metric.show == COUNT else ""
 
 
 def named(metric: Metric, item: str) -> str:
@@ -177,6 +185,11 @@ def experiment_title(metric: Metric, dimension: str, control: str) -> str:
     treated = [value for value in metric.segments[dimension] if value != control]
     arms = treated[0] if len(treated) == 1 else "each arm"
     return f"Experiment: {arms} vs {control}"
+
+
+def is_only_counted(metric: Metric) -> bool:
+    """Return whether the shares of *metric* are nothing to show: all that is said is true."""
+    return metric.show == COUNT and metric.domain.boolean
 
 
 def granularity(metric: Metric, choices: Choices) -> str:
@@ -221,28 +234,36 @@ def _over_time(metric: Metric, choices: Choices, item: str) -> Iterator[PanelReq
     if choices.item in levels_of(metric):
         query = choices.query(metric, "trend", {"levels": [LEVELS[choices.item]]}, [stretch])
         yield PanelRequest("time", f"{choices.item} over time", query, LEVEL_HINT)
-    elif not metric.domain.compared and (not wants_one or item):
+    elif not metric.domain.compared and not is_only_counted(metric) and (not wants_one or item):
         options = {"item": item} if wants_one else {}
         title = f"{called(metric, item)} over time" if wants_one else "Over time"
         yield PanelRequest("time", title, choices.query(metric, "trend", options, [stretch]))
+    if metric.show == COUNT:
+        return
     # Of longer stretches than an epoch no more than bounds is known.
     in_days = metric.every == "1d" and choices.range != DATES
     counted = f"{TIME}:day" if in_days else stretch
     query = choices.query(metric, "actives", dimensions=[counted])
-    yield PanelRequest("devices", "Devices that reported", query)
+    yield PanelRequest("devices", _DEVICES, query)
 
 
 def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator[PanelRequest]:
     name = dimension.replace("_", " ")
+    if metric.show == COUNT:
+        stretches = [granularity(metric, choices), dimension]
+        query = choices.query(metric, ACTIVES, AVERAGED, stretches)
+        yield PanelRequest(f"count-{dimension}", f"{_DEVICES}, by {name}", query)
     if item_needed(metric) and not item:
         return
     of_one = {"item": item} if item_needed(metric) else {}
     what = f"{named(metric, item)} by {name}" if of_one else f"By {name}"
     hint = AT_ONCE if dimension == next(iter(metric.segments)) else ""  # it is true of all
     query = choices.query(metric, "segments", of_one, [dimension])
-    yield PanelRequest(f"by-{dimension}", what, query, hint)
+    is_told = not is_only_counted(metric)
+    if is_told:
+        yield PanelRequest(f"by-{dimension}", what, query, hint)
     values = metric.segments[dimension]
-    if are_arms(dimension, values):
+    if is_told and are_arms(dimension, values):
         options = {"dimension": dimension, "control": control_of(values) or values[0]}
         alone = of_one if choices.item or len(items_of(metric)) > _LINES else {}
         query = choices.query(metric, "lift", {**options, **alone}, [dimension])

@@ -19,7 +19,7 @@ from werkzeug.exceptions import NotFound
 
 from client_sdk.core.epoch import ONCE
 from client_sdk.core.errors import UnknownMetricError
-from client_sdk.registry.metric import Metric
+from client_sdk.registry.metric import COUNT, Metric
 
 from ...analytics.answer import MEAN
 from ...analytics.rows import (
@@ -29,10 +29,12 @@ from ...analytics.rows import (
     LEFT_OUT,
     MEASURE,
     SHARE,
+    TIME,
     Row,
     moment,
 )
-from ...analytics.verb import ESTIMATE, load
+from ...analytics.verb import ACTIVES, AVERAGED, ESTIMATE, load
+from ...analytics.verbs.actives import latest
 from ...core.credentials import VIEW
 from ...core.errors import DamagedTallyError, QueryError, RefusedByStoreError
 from ...estimation.precision import ALPHA
@@ -42,7 +44,7 @@ from ...query.window import DEFAULT_RANGE, usual_range
 from ...rendering.charts import Face
 from ...rendering.charts.spark import spark
 from ...rendering.numbers import margin, numbers_of, reading, value_of
-from ...rendering.wording import last_day
+from ...rendering.wording import last_day, when_counted
 from .. import auth
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visible
@@ -156,6 +158,8 @@ def tile_of(metric: Metric, choices: Choices, answers: Answers) -> Tile:
     url = url_for("metric.metric_page", name=metric.address) + choices.address()
     try:
         reply = answers.reply(_question(metric, choices), is_checked=False)
+        if metric.show == COUNT:
+            return _counted(metric, url, reply, choices)
         row = _headline(metric, reply)
         tile = _with_number(metric, url, row, reply, choices)
         if row is None or not tile.value or metric.every == ONCE:
@@ -186,6 +190,8 @@ def sure_of_changes(tiles: Sequence[Tile]) -> list[Tile]:
 
 def _question(metric: Metric, choices: Choices) -> Query:
     """Return what is asked for the number: the greatest item needs intervals that hold at once."""
+    if metric.show == COUNT:
+        return choices.query(metric, ACTIVES, AVERAGED, [granularity(metric, choices)])
     verb, options = ESTIMATE, dict[str, Any]()
     domain = metric.domain
     if domain.compared:
@@ -220,10 +226,28 @@ def _headline(metric: Metric, reply: Answer) -> Row | None:
     return greatest(shares) or (rows[0] if rows else None)
 
 
-def _with_number(
-    metric: Metric, url: str, row: Row | None, reply: Answer, choices: Choices
-) -> Tile:
-    tile = Tile(
+def _counted(metric: Metric, url: str, reply: Answer, choices: Choices) -> Tile:
+    """Return the tile of a metric that shows how many devices reported, with the time before."""
+    tile, rows = _basis(metric, url, reply, choices), latest(reply.rows)
+    if not rows or not reply.meta.n:
+        return replace(tile, reason="no reports in these days")
+    stretch = granularity(metric, choices)
+    *_, row = named = [
+        (when_counted(row.dimensions[TIME], metric.every, stretch), row) for row in rows
+    ]
+    return replace(
+        tile,
+        label=row[0],
+        value=reading(row[1]),
+        is_open=row[1].is_open,
+        others=tuple((words, reading(before)) for words, before in named[-2:-1]),
+        line=_spark(metric, reply.rows),
+    )
+
+
+def _basis(metric: Metric, url: str, reply: Answer, choices: Choices) -> Tile:
+    """Return the tile of *metric* with what its answer rests on."""
+    return Tile(
         metric,
         url,
         n=reply.meta.n,
@@ -231,6 +255,12 @@ def _with_number(
         is_open=reply.meta.metrics[0].window_open and metric.every != ONCE,
         left_out=tuple(reply.meta.facts.get(LEFT_OUT, ())),
     )
+
+
+def _with_number(
+    metric: Metric, url: str, row: Row | None, reply: Answer, choices: Choices
+) -> Tile:
+    tile = _basis(metric, url, reply, choices)
     if not _is_listed(metric):
         return replace(tile, reason=_SEARCH)
     if row is None:
@@ -283,10 +313,13 @@ def _line(
     options = {} if metric.domain.grid else {ITEM: item}
     query = choices.query(metric, "trend", options, [granularity(metric, choices)])
     reply = answers.reply(query, is_checked=False)
-    face = Face(prefix=identifier(f"line-{metric.address}"), heading=False)
-    drawn = Markup(spark(reply.rows, f"{metric.title} over time", face))  # noqa: S704  # it escapes
     steps = steps_of(reply, query, metric, answers)
-    return drawn, *_change(reply), steps[0].number if steps else ""
+    return _spark(metric, reply.rows), *_change(reply), steps[0].number if steps else ""
+
+
+def _spark(metric: Metric, rows: Sequence[Row]) -> Markup:
+    face = Face(prefix=identifier(f"line-{metric.address}"), heading=False)
+    return Markup(spark(rows, f"{metric.title} over time", face))  # noqa: S704  # it escapes
 
 
 def _change(reply: Answer) -> tuple[str, float | None]:

@@ -321,11 +321,11 @@ def dressed(
 ) -> Panel:
     """Return the panel of a *reply*, with *marks* on its time axes and the period *before*."""
     query, origin, facts = wish.query, auth.origin(), reply.meta.facts
-    rows, note = _without_common_note(_with_title(query.verb, reply))
+    rows, note = _without_common_note(_with_title(reply.meta.verb, reply))
     subject = Subject(
         id=wish.id,
         title=wish.title,
-        verb=query.verb,
+        verb=reply.meta.verb,
         is_boolean=all(metric.type == _BOOLEAN for metric in reply.meta.metrics),
         every=every_of(reply),
         most_rows=wish.rows,
