@@ -29,6 +29,7 @@ from .numbers import (
     value_of,
 )
 from .places import leading_columns, located, records_of
+from .possible import possible
 from .wording import last_day
 
 COLUMNS: Final = (
@@ -168,6 +169,7 @@ def lines_of(title: str, rows: Sequence[Row], meta: Mapping[str, Any]) -> Iterat
 
     Args: meta: what the answer rests on, as POST /v1/query tells it.
     """
+    rows = possible(rows, meta["verb"])
     yield one_line(title)
     for question in dict.fromkeys(metric["question"] for metric in meta["metrics"]):
         yield one_line(question)

@@ -13,11 +13,10 @@ from client_sdk.registry.metric import Metric
 
 from ...estimation.estimate import Estimate
 from ..comparing.numbers import others
-from ..rows import ALL, TIME, Findings, Row, empty_row, row_of
+from ..rows import ALL, DEVICES, TIME, Findings, Row, empty_row, row_of
 from ..verb import Slice, Verb, VerbQuery
 from .adoption import alike
 
-DEVICES: Final = "devices"
 EXACT: Final = "exact: counted in the clear"
 AVERAGE: Final = "average of {} periods, each counted in the clear"
 BOUNDS: Final = "no more than bounds is known: reports do not tell which devices came again"

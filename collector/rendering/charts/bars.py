@@ -166,8 +166,6 @@ def _notes(noise: float | None, drawn: Sequence[Row]) -> Iterator[Note]:
     if noise:
         yield Note("within noise", "noise")
     yield from remarks(drawn)
-    if any(row.value is not None and row.unit == SHARE and row.value < 0 for row in drawn):
-        yield Note("estimates are unbiased, so one of a share near 0 may lie below it")
 
 
 def _described(lines: Sequence[_Line], count: int) -> str:

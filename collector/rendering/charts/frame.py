@@ -14,7 +14,7 @@ from typing import Final
 
 from client_sdk.core.errors import InvalidParameterError
 
-from ...analytics.rows import AGAINST, ITEM, MEASURE, RAW, RELATIVE, SHARE, Row
+from ...analytics.rows import AGAINST, ITEM, MEASURE, POSSIBLE, RAW, RELATIVE, SHARE, Row
 from ..letters import one_line, shortened, wrapped
 from ..numbers import POINTS, is_cut_off, numbers_of
 from .svg import CSS, FONT, SMALL, TEXT, TITLE, Element, element, group, markup, paint
@@ -327,11 +327,19 @@ def _part(name: str, value: str) -> str:
     return f"against {value}" if name == AGAINST and value else value
 
 
+_MOVED: Final = (
+    "what noise made impossible is shown as the nearest possible value; files have the raw one"
+)
+
+
 def remarks(rows: Sequence[Row], still_open: str = "Current period, not complete") -> list[Note]:
     """Return what is to be told of *rows*: open periods, post-processing, and their notes."""
     numbered = [row for row in rows if numbers_of(row)]
     notes = [Note(still_open)] if any(row.is_open for row in numbered) else []
     moved = sorted({row.postprocess for row in numbered if row.raw is not None} - {RAW})
+    if POSSIBLE in moved:
+        moved.remove(POSSIBLE)
+        notes.append(Note(_MOVED))
     if moved:
         words = "values are post-processed ({}); intervals are those of the unbiased numbers"
         notes.append(Note(words.format(", ".join(moved))))

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ...analytics.rows import ITEM, LEFT_OUT, MEASURE, SHARE, TIME, Row, units_of
 from ..places import places_of
+from ..possible import possible
 from .bars import bars_picture, difference_picture, dots_picture
 from .distribution import cdf_picture, cell_of, histogram_picture
 from .frame import (
@@ -104,6 +105,8 @@ def chart_of(
           facts: of the answer; of a map where its cells are.
           marks: notes, on each time axis.  before: an earlier period, below each line over time.
     """
+    rows = possible(rows, verb)
+    before = before and replace(before, rows=possible(before.rows, verb))
     parts = list(_parts(verb, rows))
     answer = _Answer(verb, title, face, x_unit, facts or {}, marks, before)
     pictures = [answer.picture(part) for part in parts[:_MOST]] or [bars_picture(rows, title, face)]

@@ -25,6 +25,7 @@ from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedBySt
 from ...query import Answer, Query
 from ...query.basis import Basis
 from ...rendering.numbers import beside, ends_of, numbers_of, reading, value_of
+from ...rendering.possible import possible
 from ...rendering.wording import days_in_words, days_of_label, last_day, sentence, when_counted
 from .panels import Answers, Notice, Panel
 
@@ -132,7 +133,7 @@ def _level(item: str, query: Query, days: tuple[date, date], answers: Answers) -
         query, verb=ESTIMATE, date_range=(first, last), dimensions=[], options={}, postprocess=RAW
     )
     try:
-        rows = answers.reply(whole, is_checked=False).rows
+        rows = possible(answers.reply(whole, is_checked=False).rows, ESTIMATE)
     except _FAULTS:
         return None
     row = next((row for row in rows if row.item == item and row.value is not None), None)

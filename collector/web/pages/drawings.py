@@ -13,11 +13,11 @@ from typing import Any, Final, NamedTuple
 
 from markupsafe import Markup
 
-from ...analytics.rows import AGAINST, ALL, ITEM, MEASURE, TIME, Row, altered
-from ...analytics.verbs.actives import DEVICES
+from ...analytics.rows import AGAINST, ALL, DEVICES, ITEM, MEASURE, TIME, Row, altered
 from ...query.cache import packed
 from ...rendering.charts import Before, Face, Mark, chart_of
 from ...rendering.charts.frame import measure_words, varying
+from ...rendering.possible import possible
 from ...rendering.tables import table_of
 from ...rendering.wording import worded
 from ..services import services
@@ -129,7 +129,7 @@ def _charts(
 ) -> Iterator[tuple[str, Markup]]:
     """Yield a chart, or one a measure where shares of different groups stand in one answer."""
     drawn: dict[str, list[Row]] = {}
-    for row in rows:
+    for row in possible(rows, subject.verb):
         if row.dimensions.get(TIME) != ALL:
             drawn.setdefault(row.dimensions.get(MEASURE, ""), []).append(row)
     for number, (measure, some) in enumerate(drawn.items()):
@@ -154,7 +154,7 @@ def _past_of(before: Before, measure: str) -> list[Row]:
     """Return the rows of *before* that are of *measure*, as its panel draws them."""
     return [
         plain_row(row)
-        for row in before.rows
+        for row in possible(before.rows, "")
         if row.dimensions.get(TIME) != ALL and row.dimensions.get(MEASURE, "") == measure
     ]
 

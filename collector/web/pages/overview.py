@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 from flask import Blueprint, request, url_for
 from flask.typing import ResponseReturnValue
 from markupsafe import Markup
+from msgspec import structs
 from werkzeug.exceptions import NotFound
 
 from client_sdk.core.epoch import ONCE
@@ -44,6 +45,7 @@ from ...query.window import DEFAULT_RANGE, usual_range
 from ...rendering.charts import Face
 from ...rendering.charts.spark import spark
 from ...rendering.numbers import margin, numbers_of, reading, value_of
+from ...rendering.possible import possible
 from ...rendering.wording import last_day, when_counted
 from .. import auth
 from ..api.openapi import Operation, in_path, in_query
@@ -158,6 +160,7 @@ def tile_of(metric: Metric, choices: Choices, answers: Answers) -> Tile:
     url = url_for("metric.metric_page", name=metric.address) + choices.address()
     try:
         reply = answers.reply(_question(metric, choices), is_checked=False)
+        reply = structs.replace(reply, rows=tuple(possible(reply.rows, reply.meta.verb)))
         if metric.show == COUNT:
             return _counted(metric, url, reply, choices)
         row = _headline(metric, reply)
@@ -314,7 +317,11 @@ def _line(
     query = choices.query(metric, "trend", options, [granularity(metric, choices)])
     reply = answers.reply(query, is_checked=False)
     steps = steps_of(reply, query, metric, answers)
-    return _spark(metric, reply.rows), *_change(reply), steps[0].number if steps else ""
+    return (
+        _spark(metric, possible(reply.rows, reply.meta.verb)),
+        *_change(reply),
+        steps[0].number if steps else "",
+    )
 
 
 def _spark(metric: Metric, rows: Sequence[Row]) -> Markup:

@@ -1,0 +1,133 @@
+"""What people are shown can be: shares within 0 and 100 %, funnels that fall, no count below 0."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from math import inf
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.analytics.rows import (
+    DEVICES,
+    ITEM,
+    MEASURE,
+    POSSIBLE,
+    REACHED,
+    RELATIVE,
+    SHARE,
+    Row,
+    row_of,
+)
+from collector.estimation.estimate import Estimate
+from collector.rendering.charts import chart_of
+from collector.rendering.numbers import numbers_of
+from collector.rendering.possible import possible
+from collector.rendering.tables import csv_of, lines_of
+from collector.web.pages.drawings import charts_of
+
+PLACES: Final = [f"step {place}" for place in range(5)]
+RANGES: Final = {
+    SHARE: (0.0, 1.0), "points": (-1.0, 1.0), RELATIVE: (-1.0, inf), DEVICES: (0.0, inf),
+}  # fmt: skip
+NUMBERS: Final = st.floats(-3, 3, allow_nan=False).map(lambda number: round(number, 3))
+ERRORS: Final = st.floats(0.001, 2)
+PERCENT: Final = re.compile(r"([−-]?\d[\d,.]*) ?%")
+
+
+def row(value: float, error: float = 0.1, item: str = "a", **more: Any) -> Row:
+    """Return a row with a normal interval of 95 %."""
+    unit = more.pop("unit", SHARE)
+    dimensions = {ITEM: item, **more.pop("dimensions", {})}
+    estimate = Estimate(value, error, value - 1.96 * error, value + 1.96 * error)
+    return row_of(dimensions, estimate, 5_000, 0.05, unit, **more)
+
+
+def of_unit(unit: str, value: float, error: float) -> Row:
+    if unit == "points":
+        return row(value, error, p_value=0.2)
+    return row(value, error, unit=unit)
+
+
+@given(unit=st.sampled_from(sorted(RANGES)), value=NUMBERS, error=ERRORS)
+def test_a_number_is_moved_to_the_nearest_that_can_be_and_its_interval_is_no_point(
+    unit: str, value: float, error: float
+) -> None:
+    """Law: value and interval are possible, the interval holds the value and half its length."""
+    before = of_unit(unit, value, error)
+    (after,) = possible([before], "estimate")
+    numbers, raw = numbers_of(after), numbers_of(before)
+    least, most = RANGES[unit]
+
+    assert numbers is not None
+    assert raw is not None
+    assert least <= numbers.low <= numbers.value <= numbers.high <= most
+    assert numbers.value == min(max(value, least), most)
+    assert numbers.high - numbers.low >= min(raw.half_width, most - least) * (1 - 1e-9)
+    assert numbers.low <= max(raw.low, least)  # nothing possible is left out
+    assert numbers.high >= min(raw.high, most)
+
+
+@given(value=NUMBERS, error=ERRORS)
+def test_what_is_possible_stays_and_what_is_moved_says_so(value: float, error: float) -> None:
+    """Law: the raw number is in the row; a number of the metric's own unit is none of ours."""
+    before = row(value, error)
+    (after,) = possible([before], "estimate")
+    (number,) = possible([row(value, error, unit="ms")], "mean")
+
+    is_moved = not 0 <= value <= 1
+    assert (after.raw, after.postprocess) == ((value, POSSIBLE) if is_moved else (None, "raw"))
+    assert number.value == value
+    if value - 1.96 * error >= 0 and value + 1.96 * error <= 1:
+        assert after is before
+
+
+@given(steps=st.lists(st.tuples(NUMBERS, ERRORS), min_size=2, max_size=5))
+def test_a_funnel_never_rises(steps: list[tuple[float, float]]) -> None:
+    """Law: pooled by their variances; conversions, which are no part of it, may do as they like."""
+    reached = [
+        row(value, error, item, dimensions={MEASURE: REACHED})
+        for item, (value, error) in zip(PLACES, steps, strict=False)
+    ]
+    shown = possible(reached, "funnel")
+    values = [each.value or 0.0 for each in shown]
+
+    assert all(after <= before + 1e-12 for before, after in pairwise(values))
+    assert all((each.ci_low or 0) <= (each.value or 0) <= (each.ci_high or 0) for each in shown)
+    weighted = [(min(max(value, 0), 1), error**-2) for value, error in steps]
+    constant = sum(v * w for v, w in weighted) / sum(w for _, w in weighted)
+
+    def distance(numbers: list[float]) -> float:
+        raw = zip(numbers, steps, strict=False)
+        return sum((number - value) ** 2 / error**2 for number, (value, error) in raw)
+
+    assert distance(values) <= distance([constant] * len(values)) * (1 + 1e-9) + 1e-9
+
+
+@pytest.mark.parametrize(
+    "verb", ["estimate", "histogram", "retention", "funnel", "segments", "top_k", "trend"]
+)
+def test_no_chart_and_no_table_of_a_terminal_shows_a_share_that_cannot_be(verb: str) -> None:
+    """Law: and both say that a number was moved, while files have it as it was."""
+    measure = {MEASURE: REACHED} if verb in ("funnel", "retention") else {}
+    rows = [
+        row(value, 0.1, f"{place}–{place + 1}", dimensions=measure)
+        for place, value in enumerate((1.08, -0.12, 0.97, -0.01, 1.3))
+    ]
+    meta = {"verb": verb, "metrics": [], "facts": {}, "n": 5_000, "alpha": 0.05, "warnings": []}
+    texts = [
+        chart_of(verb, rows, "Title"),
+        str(charts_of(verb, rows, "Title", "prefix")),
+        "\n".join(lines_of("Title", rows, {**meta, "intervals": "pointwise"})),
+    ]
+
+    for text in texts:
+        shown = [float(each.replace("−", "-")) for each in PERCENT.findall(text)]
+        assert shown
+        assert all(0 <= each <= 100 for each in shown), text
+        assert "nearest possible value" in re.sub(r"<[^>]*>", " ", text)
+    assert "1.08," in csv_of(rows)
+    assert "-0.12," in csv_of(rows)
