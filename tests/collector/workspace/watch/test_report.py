@@ -8,9 +8,10 @@ from typing import Final
 
 import pytest
 
-from client_sdk.core.epoch import DAY
+from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.registry.registry import Registry
 from collector.core.catalog import Catalog
+from collector.core.cells import Cell
 from collector.core.errors import StorageUnavailableError
 from collector.storage.records import (
     QUIET,
@@ -25,6 +26,7 @@ from collector.workspace.watch.report import Report, has_reports, report, week_o
 from tests.hostile.markup import MARKUP
 from tests.support.crowds.uploads import NOON
 from tests.support.device.every_type import FORMS, fill, registry_text
+from tests.support.device.registries import BOOLEAN, HEAD, file_with, table
 from tests.support.sites.page import Page
 from tests.support.sites.watch_states import watch_state
 from tests.support.store.memory_storage import MemoryStorage
@@ -101,7 +103,6 @@ def kept(*states: str) -> WatchState:
 @pytest.mark.parametrize(
     ("state", "words"),
     [
-        (WatchState(), "No watch was asked."),
         (kept(QUIET, QUIET), "All watches were quiet."),
         (kept(UNKNOWN), "No alarm; 1 answer of 1 had not enough reports."),
         (kept(QUIET, UNKNOWN, UNKNOWN), "No alarm; 2 answers of 3 had not enough reports."),
@@ -149,8 +150,53 @@ def test_what_changed_is_told_and_what_noise_could_do_is_not() -> None:
     changed = report(desk.catalog, desk.tallies, WatchState(), NOON).text
     same = report(still.catalog, still.tallies, WatchState(), NOON).text
 
-    assert re.search(r"Against the week before: \+(39|4[01])[\d.]* points", changed)
-    assert "no change that is more than noise" in same
+    first, line = [text for text in changed.splitlines() if "Dark mode" in text]
+    assert re.fullmatch(
+        r"  Dark mode: \+(39|4[01])[\d.]* points ± .*, against the week before", first
+    )
+    assert re.match(r"Dark mode: (69|7[01])[\d.]* % ± .* yes; .* against the week before \+", line)
+    assert "What changed:\n  No change that is more than noise." in same
+    assert "watch" not in same.lower()
+
+
+def test_of_many_metrics_none_changed_where_only_chance_made_one_differ() -> None:
+    """Law: p-values of all metrics are corrected together (Holm)."""
+    form = {**BOOLEAN, "every": '"1d"', "min_reports": "100", "epsilon": '"8"'}
+    text = HEAD + "".join(table(f"m{place}", form) for place in range(20))
+
+    def said(names: int) -> str:
+        catalog = Catalog([Registry.from_text(text)])
+        kept = list(catalog)[:names]
+        storage = MemoryStorage()
+        for place, metric in enumerate(kept):
+            for back in range(14):
+                yes = 500 - (20 if place == 0 and back < 7 else 0)
+                cell = Cell(metric.digest, TODAY - 3 - back, "")
+                storage.put({cell: [(0, 1_000), (1, yes), (2, 1_000 - yes)]})
+        return report(catalog, storage, WatchState(), NOON).text
+
+    alone, among = said(1), said(20)
+
+    changed = "What changed:\n  Dark mode: +"
+    assert alone.count(changed) == 1
+    assert among.count(changed) == 0
+
+
+def test_a_metric_of_four_weeks_is_held_against_the_four_weeks_before() -> None:
+    """Law: of the last whole period, which says when it began."""
+    form = {**BOOLEAN, "every": '"28d"', "min_reports": "100"}
+    catalog = Catalog([Registry.from_text(file_with(form))])
+    (metric,), storage = list(catalog), MemoryStorage()
+    running = epoch_of("28d", NOON)
+    for back, yes in ((0, 5_000), (1, 3_500), (2, 1_500)):
+        cell = Cell(metric.digest, running - back, "")
+        storage.put({cell: [(0, 5_000), (1, yes), (2, 5_000 - yes)]})
+
+    text = report(catalog, storage, WatchState(), NOON).text
+
+    assert "Dark mode: the four weeks from 2026-01-12: " in text
+    assert text.count("against the four weeks before") == 2  # above, and in its line
+    assert "against the week before" not in text
 
 
 def test_a_metric_without_reports_says_so_and_the_others_are_told() -> None:
