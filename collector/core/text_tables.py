@@ -21,6 +21,11 @@ def table_lines(rows: Sequence[Sequence[str]], aligned: str, indent: str = "") -
         yield indent + line.rstrip()
 
 
+def in_digits(number: float, digits: int = 3) -> str:
+    """Return *number* in so many digits, without a power of ten: "380", "1,200,000"."""
+    return f"{float(f'{number:.{digits}g}'):,.15g}"
+
+
 def above(number: float) -> str:
     """Return *number* with three digits, rounded up: a bound is never told smaller than it is."""
     unit = 10.0 ** (math.floor(math.log10(number)) - 2)

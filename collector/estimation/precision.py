@@ -17,6 +17,7 @@ from client_sdk.mechanisms import MAX_REPORTS, Mechanism
 from client_sdk.registry.kinds import SHARE
 from client_sdk.registry.metric import Metric
 
+from ..core.text_tables import in_digits
 from .estimate import expected_half_width, normal_quantile
 
 ALPHA: Final = 0.05  # 1 - level of an interval, unless a question says otherwise
@@ -132,6 +133,6 @@ def in_words(metric: Metric, part: float) -> str:
     """Return a half-width as people read it: in points of a share, or in the metric's unit."""
     unit, whole = scale_of(metric)
     if unit != SHARE:
-        return f"±{part * whole:.3g} {unit}"
+        return f"±{in_digits(part * whole)} {unit}"
     points = f"{100 * part:.2g}"
     return f"±{points} {'point' if points == '1' else 'points'}"

@@ -13,6 +13,7 @@ from client_sdk.core.epoch import DAY, LENGTHS, ONCE
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
+from ...core.text_tables import in_digits
 from ..comparing.arms import NOT_DRAWN, are_arms
 from ..comparing.differences import (
     MOST_ITEMS,
@@ -33,7 +34,6 @@ from ..comparing.differences import (
 from ..comparing.mix import of_pairs
 from ..comparing.numbers import DRAWN, Population, askable, items_of, refusal
 from ..rows import (
-    AGAINST,
     MEASURE,
     RELATIVE,
     SHARE,
@@ -49,6 +49,7 @@ from ..verb import Slice, Verb, VerbQuery
 DIFFERENCE, LIFT = "difference", "lift"
 MOST_FACTS: Final = 1_000  # comparisons whose power is told
 MOST_TOLD: Final = 4  # comparisons, if there are more, none is told in words
+_MORE_DEVICES: Final = "more devices: running longer is not enough, as each may repeat itself"
 _NO_BASE: Final = "no ratio: the control may be 0"
 _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
 
@@ -100,8 +101,8 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         "population": options.population,
         "power": [_power(comparison, options) for comparison in comparisons[:MOST_FACTS]],
     }
-    sentences = (_sentence(comparison, options) for comparison in _unseen(comparisons, options))
-    return Findings(tuple(rows), (*_not_drawn(metric, by), *of_pairs(pairs), *sentences), facts)
+    settling = _settling(_unseen(comparisons, options), options)
+    return Findings(tuple(rows), (*_not_drawn(metric, by), *of_pairs(pairs), *settling), facts)
 
 
 def _not_drawn(metric: Metric, dimension: str) -> tuple[str, ...]:
@@ -169,35 +170,33 @@ def _unseen(comparisons: Sequence[Comparison], options: Options) -> list[Compari
     return [c for c in comparisons if options.effect or covers_zero(c.difference)]
 
 
-def _sentence(comparison: Comparison, options: Options) -> str:
-    power, metric = _power(comparison, options), comparison.metric
-    scale, ending = (100, "points") if metric.domain.unit == SHARE else (1, metric.domain.unit)
-    pair = power["dimensions"]
-    what = ", ".join(f"against {pair[name]}" if name == AGAINST else pair[name] for name in pair)
-    aim = "one as small as seen here"
+def _settling(comparisons: Sequence[Comparison], options: Options) -> Iterator[str]:
+    """Yield in one sentence what it takes to settle each of *comparisons*, where anything does."""
+    powers = [_power(comparison, options) for comparison in comparisons]
+    takes = [power for power in powers if power["reports_needed"]]
+    if not takes:
+        return
+    metric, aim = comparisons[0].metric, "a difference of this size"
     if options.effect:
-        aim = f"{scale * options.effect:.3g} {ending}"
-    return (
-        f"{metric.address}: {what}: {power['reports']:,} reports show a difference of "
-        f"{scale * power['smallest_seen']:.2g} {ending} {10 * POWER:g} times in 10; "
-        "less may be missed"
-        f"{_needed(power, metric, aim)}"
-    )
+        scale, ending = (100, "points") if metric.domain.unit == SHARE else (1, metric.domain.unit)
+        aim = f"{in_digits(scale * options.effect)} {ending}"
+    places = [power["dimensions"] for power in powers]
+    told = [name for name in places[0] if len({place[name] for place in places}) > 1]
+    each = ", ".join(_needed(power, told) for power in takes)
+    is_repeated = metric.every != ONCE and not all(power["days_needed"] for power in takes)
+    more = f", so {_MORE_DEVICES}" if is_repeated else ""
+    yield f"{metric.address}: to settle {aim} {10 * POWER:g} times in 10 takes {each}{more}"
 
 
-def _needed(power: Mapping[str, Any], metric: Metric, aim: str) -> str:
-    """Return what it takes to show what is aimed at; "" if nothing does."""
-    days, reports = power["days_needed"], power["reports_needed"]
-    if days is not None:
-        return (
-            f"; to show {aim} takes {days:,} {'day' if days == 1 else 'days'} in all at this rate"
-        )
-    if not reports:
-        return ""
-    about = f"; to show {aim} takes about {float(f'{reports:.2g}'):,.0f} reports"
-    if metric.every == ONCE:
-        return about
-    return f"{about}, so more devices: running longer is not enough, as each may repeat itself"
+def _needed(power: Mapping[str, Any], told: Sequence[str]) -> str:
+    """Return the reports that a difference takes, in two digits, and the days if they are known.
+
+    Args: told: the dimensions that name it among others.
+    """
+    reports, days = in_digits(power["reports_needed"], 2), power["days_needed"]
+    long = f" ({days:,} {'day' if days == 1 else 'days'} at this rate)" if days else ""
+    name = " ".join(power["dimensions"][each] for each in told)
+    return f"{reports} reports{long}" + (f" for {name}" if name else "")
 
 
 VERB = Verb(answer, refusal, Options, estimates=False, joins=True, merges_small=False)

@@ -25,6 +25,7 @@ from client_sdk.registry.metric import Metric
 from client_sdk.registry.number_domains import NumberDomain
 
 from ...core.errors import QueryError
+from ...core.text_tables import in_digits
 from ...estimation.estimate import Estimate, normal_quantile
 from ..quantiles import linear_cdf
 from ..rows import Findings, Row
@@ -109,7 +110,7 @@ def _rows(part: Slice, alpha: float) -> list[Row]:
 
 def _deviation(estimate: Estimate, unit: str) -> str:
     value, low, high = (
-        f"{sqrt(max(number, 0)):.3g}"
+        in_digits(sqrt(max(number, 0)))
         for number in (estimate.value, estimate.ci_low, estimate.ci_high)
     )
     return f"standard deviation {value} {unit}, interval {low} to {high}"

@@ -17,7 +17,7 @@ from client_sdk.privacy.wording import counted
 
 from ...analytics.rows import ITEM, MEASURE, RELATIVE, SHARE, Row, chance
 from ..letters import width_of
-from ..numbers import POINTS, extent, number, numbers_of, reading
+from ..numbers import POINTS, extent, number, numbers_of, reading, span
 from .axes import FOOT, Columns, bottom_axis
 from .frame import (
     PAD,
@@ -265,6 +265,7 @@ def _describe_dots(rows: Sequence[Row]) -> str:
 _TALL: Final = 40  # user units: two lines of text
 _FEW: Final = 3  # differences of which the fakes that could turn them are told below
 _UP: Final = 8  # user units from the middle of a row to its first line
+_BEYOND: Final = 1.5  # times what must be seen, at most
 NO_CHANGE: Final = "no detectable change"
 
 
@@ -278,7 +279,7 @@ def difference_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
     names = [label or "difference" for label in labels]
     least = max(width_of(verdict(row), SMALL) for row in drawn)
     columns = Columns.of(drawn, names, face, unit, True, least)
-    ends = extent(drawn, 0.0)
+    ends = _ends_shown(drawn)
     reach = max(map(abs, ends)) or 1.0
     ticks, scale = columns.scale(min(ends[0], -reach / 3), max(ends[1], reach / 3))
     high = columns.high(_TALL)
@@ -294,8 +295,22 @@ def difference_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
         _describe_differences(drawn, unit),
         tuple(body),
         foot + FOOT,
-        tuple(_difference_notes(rows, drawn)),
+        tuple(_difference_notes(rows, drawn, scale)),
     )
+
+
+def _ends_shown(rows: Sequence[Row]) -> tuple[float, float]:
+    """Return from where to where differences are drawn; wider intervals go on beyond.
+
+    What is detectable is drawn whole, and so is the narrower half of the intervals: one of ± 300 %
+    would leave nothing of one of ± 20 %.
+    """
+    known = sorted((n for row in rows if (n := numbers_of(row))), key=lambda n: n.half_width)
+    narrow = known[: (len(known) + 1) // 2]
+    whole = extent(rows, 0.0)
+    needed = span(end for n in known if n in narrow or n.low > 0 or n.high < 0 for end in n)
+    most = _BEYOND * max(map(abs, needed))
+    return max(whole[0], -most), min(whole[1], most)
 
 
 def _words(unit: str) -> str:
@@ -334,7 +349,7 @@ def _draw_difference(
     below = y + _UP + columns.sink
     yield from columns.ground_of_text(below)
     halo, whisker = lying_whisker(row, scale, middle, "reach-1" if sure else "quiet-reach")
-    place = scale.at(numbers.value)
+    place = scale.within(numbers.value)
     point = dot(place, middle, 1, size=5) if sure else _hollow(place, middle)
     yield columns.marker.mark(row, name, halo, whisker, point)
     yield from columns.numbers(row, y - _UP, "value" if sure else "margin")
@@ -345,7 +360,10 @@ def _hollow(x: float, y: float) -> Element:
     return dot(x, y, 1, hollow=True, size=4.5, look="quiet")
 
 
-def _difference_notes(rows: Sequence[Row], drawn: Sequence[Row]) -> Iterator[Note]:
+def _difference_notes(rows: Sequence[Row], drawn: Sequence[Row], scale: Linear) -> Iterator[Note]:
+    ends = extent(drawn)
+    if ends[0] < scale.low or ends[1] > scale.high:
+        yield Note("arrows: the interval goes on beyond the axis")
     if len(rows) > len(drawn):
         yield Note(f"and {len(rows) - len(drawn):,} more")
     noted = [replace(row, note=None) if row.note == NO_CHANGE else row for row in drawn]

@@ -93,8 +93,19 @@ def test_what_cannot_be_seen_is_told_with_what_could() -> None:
     assert power["smallest_seen"] == pytest.approx(0.0423, abs=1e-4)  # 2.80 standard errors
     assert power["reports_needed"] == pytest.approx(20_000 * (0.0423 / 0.005) ** 2, rel=0.05)
     (sentence,) = found.warnings
-    assert "20,000 reports show a difference of 4.2 points 8 times in 10" in sentence
+    needed = float(f"{power['reports_needed']:.2g}")
+    takes = "to settle a difference of this size 8 times in 10 takes"
+    assert sentence.startswith(f"{DAILY.address}: {takes} {needed:,.0f} reports, so more devices")
     assert lifted(arms(0.3, 0.5)).warnings == ()
+
+
+def test_several_that_cannot_be_seen_are_told_in_one_sentence() -> None:
+    """Law: each by what tells it from the others, however many arms and items there are."""
+    third = exact({"arm": "other"}, 0.327, 10_000)
+    (sentence,) = lifted([*arms(0.32, 0.325), third]).warnings
+
+    assert sentence.count(" reports for ") == 2
+    assert sentence.count("8 times in 10") == 1
 
 
 def test_degrees_that_may_be_below_zero_have_no_parts() -> None:
@@ -224,8 +235,9 @@ def test_days_are_those_of_epochs_and_are_told_in_words() -> None:
     (days,), (weeks,), (never,) = (one.facts["power"] for one in (found, weekly, once))
     assert weeks["days_needed"] == 7 * days["days_needed"]
     assert never["days_needed"] is None
-    told = f"; to show 2 points takes {days['days_needed']:,} days in all at this rate"
-    assert told in found.warnings[0]
+    takes = f"{float(format(days['reports_needed'], '.2g')):,.0f} reports"
+    told = f"to settle 2 points 8 times in 10 takes {takes} ({days['days_needed']:,} days at this"
+    assert f"{told} rate)" in found.warnings[0]
     assert "days" not in once.warnings[0]
 
 

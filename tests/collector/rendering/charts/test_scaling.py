@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from collector.analytics.rows import SHARE, Row
+from collector.analytics.rows import RELATIVE, SHARE, Row, altered
 from tests.support.charts import bars, cdf, difference, dots, histogram, line
 from tests.support.sites.drawing import of_class, parsed, path_points, tag
 from tests.support.sites.gallery import (
@@ -110,6 +110,36 @@ def test_whiskers_of_differences_end_where_the_interval_ends() -> None:
 
     expected = intervals(in_points(differences()))
     assert drawn == [pytest.approx(ends, abs=ROUNDED * per_unit) for ends in expected]
+
+
+def test_an_axis_of_differences_is_cut_where_a_wide_one_would_hide_the_others() -> None:
+    """Law: short intervals are seen beside their dots, what is sure is drawn whole, and it is said.
+
+    Rows in parts of the control: two of 20 points, one of 500 that tells nothing, one that is sure.
+    """
+    unsure = [row("a", 0.05, 0.1, unit=RELATIVE), row("b", -0.02, 0.1, unit=RELATIVE)]
+    wide, sure = row("c", 2.5, 2.5, unit=RELATIVE), row("d", 0.9, 0.2, unit=RELATIVE)
+    lengths, cut = [], []
+    for rows in ([*unsure, wide], [*unsure, wide, sure]):
+        picture = difference([altered(each, p_value=0.5) for each in rows], "t")
+        inverse, per_unit = axis(picture, "x")
+        marks = of_class(parsed(picture), "mark")
+        paths = [
+            [inverse(x) for x, _ in path_points(path.get("d") or "")]
+            for mark in marks
+            for path in mark
+            if path.get("class") in ("reach-1", "quiet-reach")
+        ]
+        ends = [(min(path), max(path)) for path in paths]
+        expected = intervals([*rows[:2], *rows[3:]])
+        shown = [*ends[:2], *ends[3:]]
+        assert shown == [pytest.approx(each, abs=ROUNDED * per_unit) for each in expected]
+        lengths.append((ends[0][1] - ends[0][0]) / per_unit)
+        cut.append(ends[2][1] < intervals([wide])[0][1])
+        assert "arrows: the interval goes on" in picture
+
+    assert cut == [True, True]
+    assert min(lengths) > 20  # user units; a dot has 10
 
 
 def test_standing_whiskers_end_where_the_interval_ends() -> None:
