@@ -181,21 +181,21 @@ def _settling(comparisons: Sequence[Comparison], options: Options) -> Iterator[s
         scale, ending = (100, "points") if metric.domain.unit == SHARE else (1, metric.domain.unit)
         aim = f"{in_digits(scale * options.effect)} {ending}"
     places = [power["dimensions"] for power in powers]
-    told = [name for name in places[0] if len({place[name] for place in places}) > 1]
-    each = ", ".join(_needed(power, told) for power in takes)
+    telling = [name for name in places[0] if len({place[name] for place in places}) > 1]
+    each = ", ".join(_needed(power, telling) for power in takes)
     is_repeated = metric.every != ONCE and not all(power["days_needed"] for power in takes)
     more = f", so {_MORE_DEVICES}" if is_repeated else ""
     yield f"{metric.address}: to settle {aim} {10 * POWER:g} times in 10 takes {each}{more}"
 
 
-def _needed(power: Mapping[str, Any], told: Sequence[str]) -> str:
+def _needed(power: Mapping[str, Any], telling: Sequence[str]) -> str:
     """Return the reports that a difference takes, in two digits, and the days if they are known.
 
-    Args: told: the dimensions that name it among others.
+    Args: telling: the dimensions that name it among others.
     """
     reports, days = in_digits(power["reports_needed"], 2), power["days_needed"]
     long = f" ({days:,} {'day' if days == 1 else 'days'} at this rate)" if days else ""
-    name = " ".join(power["dimensions"][each] for each in told)
+    name = " ".join(power["dimensions"][each] for each in telling)
     return f"{reports} reports{long}" + (f" for {name}" if name else "")
 
 

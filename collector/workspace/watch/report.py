@@ -227,7 +227,7 @@ def _number(metric: Metric, answer: Answer, ask: _Asker) -> str:
         return f"{beside(row, earlier[-1])}, {words}{end}"
     if answer.meta.verb == ACTIVES:  # of strings without a list
         return f"its page looks for common strings{end}"
-    rows = _told(metric, possible(answer.rows, answer.meta.verb))
+    rows = _headlines(metric, possible(answer.rows, answer.meta.verb))
     named = [f"{reading(row)} {_name(metric, row)}".rstrip() for row in rows if numbers_of(row)]
     if not named:
         return when + (next((row.reason for row in rows if row.reason), None) or "no number") + end
@@ -235,7 +235,7 @@ def _number(metric: Metric, answer: Answer, ask: _Asker) -> str:
     return f"{when}{', '.join(named[:MOST_ITEMS])}{more}{end}"
 
 
-def _told(metric: Metric, rows: Sequence[Row]) -> Sequence[Row]:
+def _headlines(metric: Metric, rows: Sequence[Row]) -> Sequence[Row]:
     """Return those of *rows* that stand in the line: of numbers mean and median."""
     if metric.domain.grid:
         return [row for row in rows if row.item in (MEAN, "p50")]
@@ -263,9 +263,9 @@ def _compared(entry: _Entry, ask: _Asker) -> _Entry:
     known = [row for row in possible(rows, "compare") if numbers_of(row)]
     if not known:
         return replace(entry, change=f"{entry.before} has not enough reports to compare with")
-    told = [(1.0 if row.p_value is None else row.p_value, row) for row in known]
-    told.sort(key=lambda pair: pair[0])
-    changes = tuple((p, f"{_item(row)}{reading(row, signed=True)}") for p, row in told)
+    tested = [(1.0 if row.p_value is None else row.p_value, row) for row in known]
+    tested.sort(key=lambda pair: pair[0])
+    changes = tuple((p, f"{_item(row)}{reading(row, signed=True)}") for p, row in tested)
     sure = [text for p, text in changes if p <= ALPHA]
     words = ", ".join(sure[:MOST_ITEMS]) or "no change that is more than noise"
     return replace(entry, change=f"against {entry.before} {words}", changes=changes)
