@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
@@ -104,6 +105,13 @@ class Result:
         Raises: MissingPackageError: pyarrow is not installed.
         """
         return _imported("pyarrow").Table.from_pylist(self.records())
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the Arrow table to the file at *path*.
+
+        Raises: MissingPackageError: pyarrow is not installed.
+        """
+        _imported("pyarrow.parquet").write_table(self.to_arrow(), path)
 
     def to_csv(self) -> str:
         """Return comma-separated values with a header, safe to open in a spreadsheet."""
@@ -261,7 +269,9 @@ class Client:
             rule = f"did not answer: {type(error).__name__}"
             raise UnreachableError(f"url={self._url}: {rule}") from error
         if response.status_code not in (HTTPStatus.OK, HTTPStatus.CREATED):
-            raise AnswerError(response.status_code, answer if isinstance(answer, dict) else {})
+            problem = answer if isinstance(answer, dict) else {}
+            is_refused = response.status_code == HTTPStatus.UNAUTHORIZED
+            raise AnswerError(response.status_code, problem, self._url if is_refused else "")
         return answer
 
     def _authorize(self, request: requests.PreparedRequest) -> requests.PreparedRequest:

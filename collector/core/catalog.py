@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Final
 
@@ -87,7 +88,8 @@ class Catalog:
             if own in registry.metrics and app in ("", registry.app)
         }
         if not named:
-            raise UnknownMetricError(name, tuple(self.by_name))
+            nearest = get_close_matches(name, self.by_name, n=len(self.by_name))
+            raise UnknownMetricError(name, tuple(dict.fromkeys((*nearest, *self.by_name))))
         if len(named) > 1:
             raise AmbiguousMetricError(name, sorted(metric.address for metric in named.values()))
         return next(iter(named.values()))

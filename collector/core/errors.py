@@ -308,13 +308,17 @@ class ChildError(CollectorError, RuntimeError):
 class AnswerError(CollectorError, ValueError):
     """A collector refused to answer.  Keeps its problem document as data."""
 
-    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
-        """Keep *status* and *problem*, as RFC 9457 has it."""
+    def __init__(self, status: int, problem: Mapping[str, Any], url: str = "") -> None:
+        """Keep *status* and *problem*, as RFC 9457 has it.
+
+        Args: url: of the collector, where the message shall say which was asked.
+        """
         self.status, self.problem = status, problem
         self.title = str(problem.get("title", "The collector refused"))
         self.detail = str(problem.get("detail", ""))
         self.faults: tuple[Mapping[str, str], ...] = tuple(problem.get("errors", ()))
-        super().__init__(f"{self.title}: {self.detail}" if self.detail else self.title)
+        asked = f"asked of {url}" if url else ""
+        super().__init__(": ".join(filter(None, (self.title, asked, self.detail))))
 
 
 class MissingPackageError(CollectorError, ImportError):

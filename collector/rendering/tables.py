@@ -137,7 +137,7 @@ def _cells(row: Row, names: Sequence[str], unit: str) -> Iterator[Element]:
 def _remarks(row: Row) -> str:
     influence = flip = None
     if row.fakes_to_flip:
-        flip = f"it takes {counted(row.fakes_to_flip, 'fake device')} to turn it round"
+        flip = f"{counted(row.fakes_to_flip, 'fake device')} could reverse it"
     if row.influence is not None:
         unit = POINTS if row.unit == SHARE else row.unit
         moved = number(row.influence, unit, abs(row.influence) / 2)
@@ -171,8 +171,8 @@ def lines_of(title: str, rows: Sequence[Row], meta: Mapping[str, Any]) -> Iterat
     """
     rows = possible(rows, meta["verb"])
     yield one_line(title)
-    for question in dict.fromkeys(metric["question"] for metric in meta["metrics"]):
-        yield one_line(question)
+    if len(meta["metrics"]) == 1:  # two metrics together answer neither's question
+        yield one_line(meta["metrics"][0]["question"])
     yield ""
     yield from _table(located(rows, meta["facts"]))
     yield ""

@@ -139,6 +139,16 @@ def test_an_arrow_table_holds_the_records(client: Client) -> None:
     assert result.to_arrow().to_pylist() == result.records()
 
 
+def test_a_parquet_file_holds_the_table(client: Client, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    result = client.query("page", **WEEKS)
+    result.to_parquet(tmp_path / "answer.parquet")
+
+    assert parquet.read_table(tmp_path / "answer.parquet").to_pylist() == result.records()
+
+
 def test_a_data_frame_is_made_of_the_records_with_times_that_pandas_knows(client: Client) -> None:
     result = client.query("page", **WEEKS)
 
@@ -220,6 +230,7 @@ def test_other_refusals_keep_their_status(app: Flask, token: str, metric: str, s
 
     assert caught.value.status == status
     assert token not in str(caught.value)
+    assert (f"asked of {URL}" in str(caught.value)) == (status == 401)  # it may be another's token
 
 
 def test_a_long_answer_is_fetched_page_by_page() -> None:

@@ -20,7 +20,7 @@ from ..verb import Slice, Verb, VerbQuery, named, refused_rows, rows_of
 
 PRINTABLE: Final = "".join(map(chr, range(32, 127)))
 USELESS: Final = 0.5  # share; where only strings more common than that would be found, none is told
-CUT: Final = "longer strings that begin so are counted here: strings are cut to {} bytes"
+CUT: Final = "longer strings that begin with it are counted, too: strings are cut to {} bytes"
 UNSURE: Final = "not distinguishable from zero"
 NOT_SURE: Final = f"likely, not sure: {FALSE * 100:.0f} % of such strings are expected to be noise"
 

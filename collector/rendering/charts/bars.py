@@ -372,7 +372,7 @@ def _difference_notes(rows: Sequence[Row], drawn: Sequence[Row], scale: Linear) 
         if row.fakes_to_flip is not None and is_detectable(row):
             name = f"{label_of(row)}: " if label_of(row) else ""
             fakes = counted(row.fakes_to_flip, "fake device")
-            yield Note(f"{name}more than noise; it would take {fakes} to turn it round")
+            yield Note(f"{name}more than noise; {fakes} could reverse it")
 
 
 def _describe_differences(rows: Sequence[Row], unit: str) -> str:

@@ -203,7 +203,12 @@ def _pinned(query: Query, form: PinForm) -> str:
 
 
 def with_panel(board: Board, panel: BoardPanel) -> Board:
-    """Return *board* with one panel more at its end.  Raises QueryError: it is full."""
+    """Return *board* with one panel more at its end, if it has none like it.
+
+    Raises: QueryError: it is full.
+    """
+    if panel in board.panels:
+        return board
     if len(board.panels) >= MAX_PANELS:
         raise QueryError(f"board: has {MAX_PANELS} panels, as many as fit; begin another board")
     return msgspec.structs.replace(board, panels=[*board.panels, panel])

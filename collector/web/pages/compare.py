@@ -183,7 +183,7 @@ def _wishes(metric: Metric, choices: Choices, by: str, item: str) -> Iterator[Pa
     of_one = {"item": item} if item else {}
     if not by:
         return
-    hint = "All intervals hold at once. One that covers 0 shows no detectable change."
+    hint = "All intervals hold at once. An interval that contains 0 shows no detectable change."
     beside = "Intervals of two numbers may overlap though they differ: the difference tells."
     before = earlier_of(request.args) or PREVIOUS
     if metric.show == COUNT:

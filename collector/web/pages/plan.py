@@ -32,6 +32,7 @@ blueprint = Blueprint("plan", __name__)
 
 LEAST, MOST = 2, 7  # powers of ten of the devices
 _NUMBER: Final = {"anyOf": [{"type": "number"}, {"const": ""}]}  # "" of a field left empty
+_NONE: Final = "no number is enough"
 _PARAMETERS: Final = (
     in_query("metric", {"type": "string"}, "The name of a metric."),
     in_query("devices", _NUMBER, "Devices, as a power of ten."),
@@ -119,6 +120,7 @@ def _planned(metric: Metric, sliders: Sliders) -> dict[str, Any]:
     lines = list(plan(metric, target, epsilons))
     own = next(line for line in lines if line.epsilon == sliders.epsilon)
     least = least_epsilon(metric, target)
+    whole = ceil(sliders.devices * sliders.share / 100)
     segment = ceil(sliders.devices * sliders.share / 100 * metric.sample.share)
     return {
         "asked": sliders,
@@ -133,6 +135,8 @@ def _planned(metric: Metric, sliders: Sliders) -> dict[str, Any]:
         "power": f"{sliders.power:.2f}",
         "need": f"{sliders.need:.3g}",
         "segment": segment,
+        "whole": whole,
+        "none_is_enough": _NONE,
     }
 
 
@@ -144,7 +148,7 @@ def _line_in_words(metric: Metric, line: Line, reports: int) -> dict[str, Any]:
     detectable = None if line.detectable is None else in_words(metric, line.detectable)[1:]
     numbers = ("devices", "windows", "days")
     counted = {
-        name: NEVER if (n := getattr(line, name)) is None else f"{n:,.10g}" for name in numbers
+        name: _NONE if (n := getattr(line, name)) is None else f"{n:,.10g}" for name in numbers
     }
     if line.days is not None:
         counted["days"] += " day" if line.days == 1 else " days"

@@ -35,7 +35,7 @@ _WORDS: Final[Mapping[str, str]] = {  # in the order of the page
     "frequency": "How many?",
     "mean": "How much on average?",
     "sum": "How much in total?",
-    RATIO: "How much of this for each of another?",
+    RATIO: "What is the ratio to another metric?",
     "quantile": "Up to which number? Median, p95",
     "histogram": "How are the numbers spread?",
     "range": "How many lie between two limits?",

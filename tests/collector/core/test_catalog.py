@@ -56,9 +56,14 @@ def test_a_name_only_in_an_old_registry_can_still_be_asked_for() -> None:
     assert catalog.metric("page") is CURRENT.metric("page")
 
 
-def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UnknownMetricError, match="page"):
-        Catalog([CURRENT]).metric("pages")
+def test_an_unknown_name_is_refused_with_the_known_ones_the_nearest_first() -> None:
+    with pytest.raises(UnknownMetricError) as refused:
+        Catalog([CURRENT]).metric("crashd")
+
+    first, *others = refused.value.known
+    assert first == "crashed"
+    assert {first, *others} == set(CURRENT.metrics)
+    assert len(others) == len(CURRENT.metrics) - 1
 
 
 def test_a_catalog_needs_a_registry() -> None:

@@ -93,5 +93,5 @@ def test_a_difference_of_shares_is_told_in_points_and_what_fakes_could_do_in_wor
     text = table_of([replace(row("a", 0.08, 0.04), **fakes)])  # type: ignore[arg-type]  # by name
 
     assert ">8 points<" in text
-    assert "it takes 1 fake device to turn it round" in text
+    assert "1 fake device could reverse it" in text
     assert "1 fake device in 100 could shift it by 2.2 points" in text

@@ -43,6 +43,18 @@ def test_an_answer_is_pinned_from_where_it_is_shown(desk: Desk) -> None:
     assert ">Mine</a>" in listed
 
 
+def test_what_is_pinned_twice_is_one_panel(desk: Desk) -> None:
+    """Law: the same question under the same title; under another it is another."""
+    name = desk.board(QUESTION)
+    pins = [{"q": QUESTION, "title": title, "board": name} for title in ("First", "Second")]
+
+    again, other = (desk.post("/pin", **pin) for pin in pins)
+
+    assert [again.status_code, other.status_code] == [303, 303]
+    panels = desk.workspace.boards.document(name).content.panels
+    assert [panel.title for panel in panels] == ["First", "Second"]
+
+
 def test_a_board_keeps_its_order_and_its_panels_are_moved_renamed_and_removed(desk: Desk) -> None:
     name = desk.board(QUESTION, OTHER, QUESTION)
     titles: dict[str, Any] = {"title": "New", "group": "Group", "about": "About", "version": "3"}
