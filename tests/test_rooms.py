@@ -65,7 +65,7 @@ collector.operations: | core storage intake operations.telemetry worker
 collector.demo: core mechanisms registry privacy upload root | core storage estimation analytics
     rendering worker operations
 collector.web: core mechanisms registry privacy root | core storage estimation analytics
-    analytics.comparing analytics.verbs intake operations.telemetry planning operations.doctor
+    analytics.comparing intake operations.telemetry planning operations.doctor
     query rendering workspace operations
 collector.worker.archive: core registry | core storage estimation
 collector.cli: core mechanisms registry privacy learning root | core storage estimation

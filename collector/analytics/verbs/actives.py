@@ -113,15 +113,6 @@ def _row(
     return empty_row(dimensions, n, alpha, DEVICES, BOUNDS, ends=(least, most), note=note, **more)
 
 
-def latest(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows of stretches that are over, in their order; the running one if it is alone.
-
-    Rows of all stretches together are left out.
-    """
-    each = [row for row in rows if row.dimensions.get(TIME) != ALL]
-    return [row for row in each if not row.is_open] or each
-
-
 def refusal(metric: Metric) -> str | None:
     """Answer every metric of which all devices report."""
     if (sample := metric.sample.in_words) is None:

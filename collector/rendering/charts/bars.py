@@ -363,7 +363,7 @@ def _hollow(x: float, y: float) -> Element:
 def _difference_notes(rows: Sequence[Row], drawn: Sequence[Row], scale: Linear) -> Iterator[Note]:
     ends = extent(drawn)
     if ends[0] < scale.low or ends[1] > scale.high:
-        yield Note("arrows: the interval goes on beyond the axis")
+        yield Note("a line without an end goes on beyond the axis")
     if len(rows) > len(drawn):
         yield Note(f"and {len(rows) - len(drawn):,} more")
     noted = [replace(row, note=None) if row.note == NO_CHANGE else row for row in drawn]

@@ -116,16 +116,13 @@ def lying_whisker(row: Row, scale: Linear, y: float, look: str = "whisker") -> t
     numbers = numbers_of(row)
     if numbers is None:
         return ()
-    places = (scale.within(numbers.low), scale.within(numbers.high))
-    low, high = map(coordinate, places)
-    middle, top, foot = map(coordinate, (y, y - CAP, y + CAP))
-    caps = [f"M{end},{top}V{foot}" for end in (low, high)]
-    if numbers.low < scale.low:  # it goes on: an arrow
-        inside = coordinate(places[0] + CAP)
-        caps[0] = f"M{inside},{top}L{low},{middle}L{inside},{foot}"
-    if numbers.high > scale.high:
-        inside = coordinate(places[1] - CAP)
-        caps[1] = f"M{inside},{top}L{high},{middle}L{inside},{foot}"
+    low, high = (coordinate(scale.within(end)) for end in (numbers.low, numbers.high))
+    middle, top = coordinate(y), coordinate(y - CAP)
+    caps = (  # none where it goes on beyond the axis
+        f"M{coordinate(scale.at(end))},{top}v{2 * CAP:.0f}"
+        for end in (numbers.low, numbers.high)
+        if scale.low <= end <= scale.high
+    )
     path = f"M{low},{middle}H{high}{''.join(caps)}"
     return tuple(element("path", d=path, **paint(name)) for name in ("halo", look))
 

@@ -42,6 +42,7 @@ from .choices import (
     earlier_of,
     filter_rows,
     filters_of,
+    granularity,
     in_words,
     require_known,
     segment_of,
@@ -51,7 +52,7 @@ from .devices import with_latest
 from .fields import OPTION, fields_of, labelled
 from .files import CSV, FILES, KIND_PARAMETER, name_of
 from .layout import CONTENT_TYPE, EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
-from .metric import BEFORE_PARAMETER, granularity, item_needed, items_of, leads_of, usual_item
+from .metric import BEFORE_PARAMETER, item_needed, items_of, leads_of, usual_item
 from .panels import PERIODS, Answers, Panel, PanelRequest, dressed, in_page
 from .questions import ADOPTION, COMPARE, LIFT, NEEDS_SEGMENT, TREND
 

@@ -20,10 +20,10 @@ from client_sdk.registry.metric import Metric
 
 from ...analytics.rows import ITEM, RAW, TIME, Row, moment
 from ...analytics.verb import ACTIVES, ESTIMATE
-from ...analytics.verbs.actives import latest
 from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
 from ...query import Answer, Query
 from ...query.basis import Basis
+from ...query.headline import latest
 from ...rendering.numbers import beside, ends_of, numbers_of, reading, value_of
 from ...rendering.possible import possible
 from ...rendering.wording import days_in_words, days_of_label, last_day, sentence, when_counted

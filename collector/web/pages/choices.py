@@ -18,6 +18,7 @@ from werkzeug.datastructures import MultiDict
 from client_sdk.core.epoch import ONCE
 from client_sdk.registry.metric import Metric
 
+from ...analytics.rows import TIME
 from ...core.errors import QueryError
 from ...query import Query
 from ...query.request import SEGMENT
@@ -259,3 +260,12 @@ def choices_of(parameters: MultiDict[str, str]) -> Choices:
     if against not in ("", PREVIOUS, YEAR):
         raise QueryError(f"before: must be one of {PREVIOUS}, {YEAR}")
     return Choices(words, *dates, tuple(segment), values.get("item", ""), against)
+
+
+def granularity(metric: Metric, choices: Choices) -> str:
+    """Return the stretch of time of which a line has one point."""
+    if metric.every == "28d":
+        return TIME
+    if metric.every == "7d" or choices.is_long:
+        return f"{TIME}:week"
+    return f"{TIME}:day"

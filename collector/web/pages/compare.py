@@ -28,7 +28,6 @@ from ..api.openapi import Operation, in_query
 from ..auth import scope
 from .beside import counts_told, days_told, with_days
 from .choices import (
-    DATES,
     EARLIER,
     EARLIER_DAYS,
     Choices,
@@ -173,10 +172,7 @@ def _over(metric: Metric, choices: Choices, by: str, answers: Answers) -> Choice
     """
     if choices.range or by != BEFORE:
         return choices
-    days = answers.previous_range(metric)
-    if isinstance(days, str):
-        return replace(choices, range=days)
-    return replace(choices, range=DATES, first=days[0], last=days[1])
+    return replace(choices, range=answers.previous_range(metric))
 
 
 def _wishes(metric: Metric, choices: Choices, by: str, item: str) -> Iterator[PanelRequest]:
@@ -185,12 +181,13 @@ def _wishes(metric: Metric, choices: Choices, by: str, item: str) -> Iterator[Pa
         return
     hint = "All intervals hold at once. An interval that contains 0 shows no detectable change."
     beside = "Intervals of two numbers may overlap though they differ: the difference tells."
-    before = earlier_of(request.args) or PREVIOUS
     if metric.show == COUNT:
+        before = earlier_of(request.args) or PREVIOUS
         counts = structs.replace(choices.query(metric, ACTIVES, AVERAGED), against=before)
         yield PanelRequest(DIFFERENCE, f"{metric.title}: devices that reported", counts, _COUNTED)
         return
     if by == BEFORE:
+        before = earlier_of(request.args) or PREVIOUS
         queries = [
             structs.replace(choices.query(metric, verb, of_one, [_PERIODS]), against=before)
             for verb in ("compare", "trend")

@@ -24,8 +24,10 @@ from ...core.catalog import ADDRESS, Catalog
 from ...core.credentials import ASK, VIEW
 from ...core.text_tables import above
 from ...query import Query
+from ...query.headline import greatest
 from ...query.request import SEGMENT
 from ...query.window import PREVIOUS
+from ...rendering.wording import sentence
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visitor
 from ..services import services
@@ -37,6 +39,7 @@ from .choices import (
     choices_of,
     filter_rows,
     filters_of,
+    granularity,
     require_known,
     segment_of,
 )
@@ -51,7 +54,6 @@ from .panels import (
     Notice,
     Panel,
     PanelRequest,
-    greatest,
     in_columns,
 )
 
@@ -99,8 +101,7 @@ _SHOWN = (_ALL, BEFORE_PARAMETER)
 def first_wish(metric: Metric, choices: Choices) -> PanelRequest:
     """Return the metric's own question, in the form that its type deserves."""
     if metric.show == COUNT:
-        query = choices.query(metric, ACTIVES, AVERAGED, [granularity(metric, choices)])
-        return PanelRequest("answer", _DEVICES, query)
+        return PanelRequest("answer", _DEVICES, _counted(metric, choices))
     verb, options, title = _own(metric)
     return PanelRequest("answer", title, choices.query(metric, verb, options))
 
@@ -111,13 +112,20 @@ def further_wishes(metric: Metric, choices: Choices, item: str) -> Iterator[Pane
     Args: item: of which segments and lines are told where one must be chosen; "" for none.
     """
     wishes: list[PanelRequest] = []
-    if metric.show == COUNT and not metric.domain.boolean:
-        verb, options, title = _own(metric)
-        wishes.append(PanelRequest("said", title, choices.query(metric, verb, options)))
-    wishes += [*_of_numbers(metric, choices), *_over_time(metric, choices, item)]
+    if metric.show != COUNT or not metric.domain.boolean:  # of which all say true
+        wishes += [*_of_numbers(metric, choices), *_over_time(metric, choices, item)]
     for dimension in metric.segments:
-        wishes += _by(metric, choices, dimension, item)
+        if metric.show == COUNT:
+            title = f"{_DEVICES}, by {dimension.replace('_', ' ')}"
+            query = _counted(metric, choices, dimension)
+            wishes.append(PanelRequest(f"count-{dimension}", title, query))
+        else:
+            wishes += _by(metric, choices, dimension, item)
     yield from (wish for wish in wishes if load(wish.query.verb).refusal(metric) is None)
+
+
+def _counted(metric: Metric, choices: Choices, *by: str) -> Query:
+    return choices.query(metric, ACTIVES, AVERAGED, [granularity(metric, choices), *by])
 
 
 def item_needed(metric: Metric) -> bool:
@@ -157,13 +165,7 @@ def usual_item(metric: Metric, rows: Sequence[Row]) -> str:
     if metric.domain.compared:
         return items[-1]
     leading = greatest([row for row in rows if row.item in items])
-    return leading.item if leading else items[0] if metric.show == COUNT else ""
-
-
-def named(metric: Metric, item: str) -> str:
-    """Return what a number of *item* is of, in words."""
-    words = metric.domain.headline(item)
-    return f"{words[0].upper()}{words[1:]}" if metric.domain.compared else called(metric, item)
+    return leading.item if leading else ""
 
 
 def called(metric: Metric, item: str) -> str:
@@ -185,20 +187,6 @@ def experiment_title(metric: Metric, dimension: str, control: str) -> str:
     treated = [value for value in metric.segments[dimension] if value != control]
     arms = treated[0] if len(treated) == 1 else "each arm"
     return f"Experiment: {arms} vs {control}"
-
-
-def is_only_counted(metric: Metric) -> bool:
-    """Return whether the shares of *metric* are nothing to show: all that is said is true."""
-    return metric.show == COUNT and metric.domain.boolean
-
-
-def granularity(metric: Metric, choices: Choices) -> str:
-    """Return the stretch of time of which a line has one point."""
-    if metric.every == "28d":
-        return TIME
-    if metric.every == "7d" or choices.is_long:
-        return f"{TIME}:week"
-    return f"{TIME}:day"
 
 
 def _own(metric: Metric) -> tuple[str, dict[str, Any], str]:
@@ -234,7 +222,7 @@ def _over_time(metric: Metric, choices: Choices, item: str) -> Iterator[PanelReq
     if choices.item in levels_of(metric):
         query = choices.query(metric, "trend", {"levels": [LEVELS[choices.item]]}, [stretch])
         yield PanelRequest("time", f"{choices.item} over time", query, LEVEL_HINT)
-    elif not metric.domain.compared and not is_only_counted(metric) and (not wants_one or item):
+    elif not metric.domain.compared and (not wants_one or item):
         options = {"item": item} if wants_one else {}
         title = f"{called(metric, item)} over time" if wants_one else "Over time"
         yield PanelRequest("time", title, choices.query(metric, "trend", options, [stretch]))
@@ -249,21 +237,18 @@ def _over_time(metric: Metric, choices: Choices, item: str) -> Iterator[PanelReq
 
 def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator[PanelRequest]:
     name = dimension.replace("_", " ")
-    if metric.show == COUNT:
-        stretches = [granularity(metric, choices), dimension]
-        query = choices.query(metric, ACTIVES, AVERAGED, stretches)
-        yield PanelRequest(f"count-{dimension}", f"{_DEVICES}, by {name}", query)
     if item_needed(metric) and not item:
         return
     of_one = {"item": item} if item_needed(metric) else {}
-    what = f"{named(metric, item)} by {name}" if of_one else f"By {name}"
+    words = called(metric, item)
+    if metric.domain.compared:
+        words = sentence(metric.domain.headline(item)).removesuffix(".")
+    what = f"{words} by {name}" if of_one else f"By {name}"
     hint = AT_ONCE if dimension == next(iter(metric.segments)) else ""  # it is true of all
     query = choices.query(metric, "segments", of_one, [dimension])
-    is_told = not is_only_counted(metric)
-    if is_told:
-        yield PanelRequest(f"by-{dimension}", what, query, hint)
+    yield PanelRequest(f"by-{dimension}", what, query, hint)
     values = metric.segments[dimension]
-    if is_told and are_arms(dimension, values):
+    if are_arms(dimension, values):
         options = {"dimension": dimension, "control": control_of(values) or values[0]}
         alone = of_one if choices.item or len(items_of(metric)) > _LINES else {}
         query = choices.query(metric, "lift", {**options, **alone}, [dimension])
@@ -370,11 +355,7 @@ def _notices(metric: Metric, choices: Choices, answers: Answers) -> Iterator[Not
         yield Notice("There are no reports of the same dates a year ago.")
         return
     longest = answers.previous_range(metric)
-    if isinstance(longest, str):
-        whole, named = replace(whole, range=longest), WORDS[longest]
-    else:
-        whole = replace(whole, range=DATES, first=longest[0], last=longest[1])
-        named = " to ".join(longest)
+    whole, named = replace(whole, range=longest), WORDS[longest]
     if answers.has_earlier(metric, first_wish(metric, whole).query, PREVIOUS):
         url = page + whole.address()
         words = f"Choose {named} to compare"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from flask import Blueprint, request, url_for
@@ -22,25 +22,22 @@ from client_sdk.core.epoch import ONCE
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import COUNT, Metric
 
-from ...analytics.answer import MEAN
 from ...analytics.rows import (
     FAIR_RELATIVE_ERROR,
     GOOD_RELATIVE_ERROR,
     ITEM,
     LEFT_OUT,
     MEASURE,
-    SHARE,
     TIME,
     Row,
     moment,
 )
-from ...analytics.verb import ACTIVES, AVERAGED, ESTIMATE, load
-from ...analytics.verbs.actives import latest
 from ...core.credentials import VIEW
 from ...core.errors import DamagedTallyError, QueryError, RefusedByStoreError
 from ...estimation.precision import ALPHA
 from ...estimation.significance import holm
-from ...query import Answer, Query
+from ...query import Answer
+from ...query.headline import headline, is_listed, latest, question
 from ...query.window import DEFAULT_RANGE, usual_range
 from ...rendering.charts import Face
 from ...rendering.charts.spark import spark
@@ -51,11 +48,10 @@ from .. import auth
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visible
 from .beside import steps_of
-from .choices import WORDS, Choices, choices_of, require_known
+from .choices import WORDS, Choices, choices_of, granularity, require_known
 from .drawings import identifier
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
-from .metric import granularity
-from .panels import NOTHING, Answers, greatest, in_page
+from .panels import NOTHING, Answers, in_page
 
 _OTHERS = 3  # items told beside the greatest
 _SEARCH = "Common strings are looked for when this is opened."
@@ -159,11 +155,14 @@ def tile_of(metric: Metric, choices: Choices, answers: Answers) -> Tile:
     """Return the tile of *metric*; what is damaged costs no other tile."""
     url = url_for("metric.metric_page", name=metric.address) + choices.address()
     try:
-        reply = answers.reply(_question(metric, choices), is_checked=False)
+        verb, options = question(metric, 1 + _OTHERS)
+        stretches = [granularity(metric, choices)] if metric.show == COUNT else []
+        query = choices.query(metric, verb, options, stretches)
+        reply = answers.reply(query, is_checked=False)
         reply = structs.replace(reply, rows=tuple(possible(reply.rows, reply.meta.verb)))
         if metric.show == COUNT:
             return _counted(metric, url, reply, choices)
-        row = _headline(metric, reply)
+        row = headline(metric, reply.rows)
         tile = _with_number(metric, url, row, reply, choices)
         if row is None or not tile.value or metric.every == ONCE:
             return tile
@@ -189,44 +188,6 @@ def sure_of_changes(tiles: Sequence[Tile]) -> list[Tile]:
         else replace(tile, change="", now="")
         for tile in tiles
     ]
-
-
-def _question(metric: Metric, choices: Choices) -> Query:
-    """Return what is asked for the number: the greatest item needs intervals that hold at once."""
-    if metric.show == COUNT:
-        return choices.query(metric, ACTIVES, AVERAGED, [granularity(metric, choices)])
-    verb, options = ESTIMATE, dict[str, Any]()
-    domain = metric.domain
-    if domain.compared:
-        verb = domain.verb
-    elif len(domain.answer_items()) > 1 and domain.unit == SHARE and not domain.numbers:
-        verb, options = "top_k", {"k": 1 + _OTHERS}
-    elif not _is_listed(metric):
-        # To look for common strings takes too long for a tile; to look one up counts reports.
-        verb, options = domain.verb, {"candidates": [""]}
-    return choices.query(metric, verb, options)
-
-
-def _is_listed(metric: Metric) -> bool:
-    return load(ESTIMATE).refusal(metric) is None
-
-
-def _headline(metric: Metric, reply: Answer) -> Row | None:
-    rows = reply.rows
-    if metric.domain.compared:
-        measure = rows[0].dimensions[MEASURE] if metric.domain.largest else None
-        return next(
-            (
-                row
-                for row in reversed(rows)
-                if measure is None or row.dimensions[MEASURE] == measure
-            ),
-            None,
-        )
-    if metric.domain.grid:
-        return next((row for row in rows if row.item == MEAN), None)
-    shares = [row for row in rows if row.unit == rows[0].unit]
-    return greatest(shares) or (rows[0] if rows else None)
 
 
 def _counted(metric: Metric, url: str, reply: Answer, choices: Choices) -> Tile:
@@ -264,7 +225,7 @@ def _with_number(
     metric: Metric, url: str, row: Row | None, reply: Answer, choices: Choices
 ) -> Tile:
     tile = _basis(metric, url, reply, choices)
-    if not _is_listed(metric):
+    if not is_listed(metric):
         return replace(tile, reason=_SEARCH)
     if row is None:
         return replace(tile, reason="no answer")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from functools import cached_property
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from markupsafe import Markup
 from msgspec import structs
 from werkzeug.wrappers import Response
 
-from client_sdk.core.epoch import DAY, LENGTHS, epoch_start
+from client_sdk.core.epoch import epoch_start
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
@@ -168,53 +168,33 @@ class Answers:
         """Return what is read for *query*."""
         return plan(query, self._catalog, self._now)
 
-    def previous_range(self, metric: Metric) -> str | tuple[str, str]:
+    def previous_range(self, metric: Metric) -> str:
         """Return the longest of the usual ranges before which as long a one has reports, too.
 
-        The shortest, if none has: it is the first that will.  Of epochs longer than a day it is
-        the days of complete ones where there are any: the first days of a week are no week.
+        The shortest, if none has: it is the first that will.
         """
         ranges = _LONG_RANGES if metric.every == "28d" else _RANGES
-        windows = [
-            epochs_of(
-                metric, *days_for(words, [metric], self._now, "range", compared=True), "range"
-            )
-            for words in ranges
-        ]
-        longest = windows[0]
-        looked = range(longest.start - len(longest), longest.stop)
-        first = min(
-            (
-                cell.epoch
-                for definition in self._catalog.definitions(metric)
-                for cell in self._storage.index(definition.digest, looked).cells
-            ),
-            default=longest.stop,
-        )
-        complete = (longest.stop - first) // 2
-        if LENGTHS[metric.every] > DAY and complete >= 1:
-            ends = (longest.stop - complete, longest.stop)
-            start, stop = (
-                datetime.fromtimestamp(epoch_start(metric.every, epoch), UTC).date()
-                for epoch in ends
-            )
-            return start.isoformat(), (stop - timedelta(days=1)).isoformat()
-        for words, epochs in zip(ranges, windows, strict=True):
-            if epochs.start - len(epochs) >= first:
+        for words in ranges:
+            days = days_for(words, [metric], self._now, "range", compared=True)
+            epochs = epochs_of(metric, *days, "range")
+            looked = range(epochs.start - len(epochs), epochs.stop)
+            first = min(self._epochs(metric, looked), default=epochs.stop)
+            if first <= looked.start:
                 return words
         return ranges[-1]
+
+    def _epochs(self, metric: Metric, looked: Sequence[int]) -> Iterator[int]:
+        """Yield those of *looked* that have reports, under any definition of *metric*."""
+        for definition in self._catalog.definitions(metric):
+            yield from (cell.epoch for cell in self._storage.index(definition.digest, looked).cells)
 
     def first_day(self, names: Iterable[str], days: tuple[date, date]) -> date:
         """Return the day of *days* from which on there are reports of the metrics *names*."""
         first = days[1]
         for metric in map(self._catalog.metric, names):
             looked = epochs_of(metric, *days, "range")
-            epochs = [
-                cell.epoch
-                for definition in self._catalog.definitions(metric)
-                for cell in self._storage.index(definition.digest, looked).cells
-            ]
-            seconds = epoch_start(metric.every, min(epochs, default=looked.start))
+            begins = min(self._epochs(metric, looked), default=looked.start)
+            seconds = epoch_start(metric.every, begins)
             first = min(first, max(days[0], datetime.fromtimestamp(seconds, UTC).date()))
         return first
 
@@ -230,8 +210,7 @@ class Answers:
                 return True
             first, last = map(date.fromisoformat, ends)
             looked = epochs_of(metric, first, last, "against")
-            definitions = self._catalog.definitions(metric)
-            return any(self._storage.index(each.digest, looked).cells for each in definitions)
+            return any(True for _ in self._epochs(metric, looked))
         except (BusyError, QueryError, DamagedTallyError, RefusedByStoreError):
             return True
 
@@ -389,9 +368,3 @@ def _without_common_note(rows: Sequence[Row]) -> tuple[Sequence[Row], str]:
     if note in (LOWER_END, UPPER_END):  # it stands for the interval
         return rows, ""
     return ([altered(row, note=None) for row in rows], note) if note else (rows, "")
-
-
-def greatest(rows: Iterable[Row]) -> Row | None:
-    """Return the row with the greatest number, None if none has one."""
-    numbered = [row for row in rows if row.value is not None]
-    return max(numbered, key=lambda row: row.value or 0.0, default=None)

@@ -6,9 +6,10 @@ One file of HTML that loads nothing and runs nothing, to be kept, sent or printe
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from html import escape
+from types import MappingProxyType
 from typing import Any, Final
 
 from client_sdk.core.epoch import DAY, LENGTHS, ONCE, epoch_of
@@ -17,14 +18,14 @@ from client_sdk.privacy.wording import counted
 from client_sdk.registry.metric import COUNT, Metric
 
 from ...analytics.answer import MEAN
-from ...analytics.rows import LEFT_OUT, MEASURE, SHARE, TIME, Row, moment
-from ...analytics.verb import ACTIVES, ESTIMATE, load
-from ...analytics.verbs.actives import latest
+from ...analytics.rows import LEFT_OUT, MEASURE, TIME, moment
+from ...analytics.verb import ESTIMATE, load
 from ...core.catalog import Catalog
 from ...core.errors import CollectorError, StorageUnavailableError
 from ...estimation.precision import ALPHA
 from ...estimation.significance import holm
 from ...query import Answer, Query, plan, run
+from ...query.headline import headline, is_listed, latest, question
 from ...query.window import PREVIOUS, days_of_epochs
 from ...rendering.charts import Face, chart_of
 from ...rendering.charts.svg import CSS
@@ -35,9 +36,8 @@ from ...rendering.wording import when_counted, worded
 from ...storage.protocols import TallyStore
 from ...storage.records import FIRING, UNABLE, UNKNOWN, WatchState
 
-MOST_ITEMS: Final = 3  # of a line
 MOST_ROWS: Final = 40  # of a table
-MOST_CHANGES: Final = 8  # of one metric
+MOST_CHANGES: Final = 3  # of one metric
 RECENT_DAYS: Final = 35  # in which a store that is in use has a report
 _TOP: Final = 8  # items of a list, the most common ones
 _ABOUT: Final = (
@@ -105,7 +105,7 @@ def report(
     Raises: StorageUnavailableError.
     """
     first, last = week_of(now, back)
-    entries = [_Entry.of(_Asker(metric, catalog, storage, now, last)) for metric in catalog]
+    entries = [_Asker(metric, catalog, storage, now, last).entry() for metric in catalog]
     changes = list(_changes(entries)) or ["No change that is more than noise."]
     parts = list(_watched(state, first, last))
     heading = f"Week of {first.isoformat()} to {last.isoformat()}"
@@ -132,14 +132,36 @@ def _listed(texts: Sequence[str]) -> str:
 
 def _changes(entries: Sequence[_Entry]) -> Iterator[str]:
     """Yield what changed by more than noise, the surest first: of many metrics some seem to."""
-    tested = [entry for entry in entries if entry.changes]
-    chances = holm([entry.changes[0][0] for entry in tested])
-    for chance, entry in sorted(zip(chances, tested, strict=True), key=lambda pair: pair[0]):
+    tested = [(entry.chance, entry) for entry in entries if entry.chance is not None]
+    chances = holm([chance for chance, _ in tested])
+    for chance, (_, entry) in sorted(zip(chances, tested, strict=True), key=lambda each: each[0]):
         if chance <= ALPHA:
-            texts = [text for each, text in entry.changes if each <= ALPHA]
-            more = f", and {len(texts) - MOST_CHANGES} more" if texts[MOST_CHANGES:] else ""
-            what = f"{', '.join(texts[:MOST_CHANGES])}{more}"
-            yield f"{entry.metric.title}: {what}, against {entry.before}"
+            yield f"{entry.metric.title}: {entry.changes}"
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """What is said of one metric: its number, how that changed, and a chart behind both."""
+
+    metric: Metric
+    number: str
+    changes: str = ""
+    chance: float | None = None  # of the surest change, were there none; None: not tested
+    drawn: str = ""
+
+    @property
+    def line(self) -> str:
+        """The number, and how it changed."""
+        return "; ".join(filter(None, (self.number, self.changes)))
+
+    @property
+    def html(self) -> str:
+        """The line, with chart and table behind it."""
+        behind = f"<p>{escape(self.metric.question)}</p>{self.drawn}"
+        return (
+            f"<section><h3>{escape(self.metric.title)}</h3><p>{escape(self.line)}</p>"
+            f"<details><summary>Chart and table</summary>{behind}</details></section>"
+        )
 
 
 @dataclass(frozen=True)
@@ -152,150 +174,77 @@ class _Asker:
     now: float
     last: date
 
-    @property
-    def days(self) -> tuple[date, date]:
-        """The first and the last day of the last whole period that had ended by then."""
-        every, first = self.metric.every, self.last - timedelta(days=6)
-        if LENGTHS.get(every, 0) <= 7 * DAY:
-            return first, self.last
-        end = datetime.combine(self.last + timedelta(days=1), datetime.min.time(), UTC)
-        ended = epoch_of(every, end.timestamp()) - 1
-        return days_of_epochs(every, range(ended, ended + 1))
-
-    def __call__(self, verb: str, options: dict[str, Any], against: Any = None) -> Answer:
-        first, last = (day.isoformat() for day in self.days)
-        query = Query([self.metric.address], verb, (first, last), against, options=options)
-        return run(plan(query, self.catalog, self.now), self.storage)
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """What is said of one metric: a line, what changed with its chance, and its chart."""
-
-    metric: Metric
-    number: str
-    change: str = ""
-    changes: tuple[tuple[float, str], ...] = ()  # p-value and words, the surest first
-    before: str = ""  # what it was held against
-    drawn: str = ""
-
-    @classmethod
-    def of(cls, ask: _Asker) -> _Entry:
-        """Ask about the metric; one that cannot be answered says so.
-
-        Raises: StorageUnavailableError.
-        """
-        metric, (first, last) = ask.metric, ask.days
-        before = "the week before" if (last - first).days < 7 else "the four weeks before"
+    def entry(self) -> _Entry:
+        """Ask; a metric that cannot be answered says so.  Raises StorageUnavailableError."""
+        metric = self.metric
+        verb, options = question(metric, _TOP)
         try:
-            answer = ask(*_question(metric))
-            entry = cls(metric, _number(metric, answer, ask), before=before)
-            entry = replace(entry, drawn=_drawn(metric, answer))
-            return entry if metric.show == COUNT else _compared(entry, ask)
+            answer = self._ask(verb, options)
+            number = f"{self._number(answer)}; {counted(answer.meta.n, 'report')}"
+            number = "; ".join((number, *answer.meta.facts.get(LEFT_OUT, ())))
+            return _Entry(metric, number, *self._changes(), _drawn(metric, answer))
         except StorageUnavailableError:
             raise
         except (CollectorError, UnknownMetricError) as error:
-            return cls(metric, f"no number: {error}")
+            return _Entry(metric, f"no number: {error}")
 
-    @property
-    def line(self) -> str:
-        """The number, and whether it changed."""
-        return "; ".join(filter(None, (self.number, self.change)))
+    def _ask(self, verb: str, options: Any = MappingProxyType({}), against: Any = None) -> Answer:
+        """Ask about the week, or about the last whole period of *metric* if that is longer."""
+        every, first = self.metric.every, self.last - timedelta(days=6)
+        days = first, self.last
+        if LENGTHS.get(every, 0) > 7 * DAY:
+            end = datetime.combine(self.last + timedelta(days=1), datetime.min.time(), UTC)
+            ended = epoch_of(every, end.timestamp()) - 1
+            days = days_of_epochs(every, range(ended, ended + 1))
+        texts = (days[0].isoformat(), days[1].isoformat())
+        query = Query([self.metric.address], verb, texts, against, options=dict(options))
+        return run(plan(query, self.catalog, self.now), self.storage)
 
-    @property
-    def html(self) -> str:
-        """The line, with chart and table behind it."""
+    def _number(self, answer: Answer) -> str:
+        """Return the number in words, with its period if that is not the week."""
         metric = self.metric
-        behind = f"<p>{escape(metric.question)}</p>{self.drawn}"
-        return (
-            f"<section><h3>{escape(metric.title)}</h3><p>{escape(self.line)}</p>"
-            f"<details><summary>Chart and table</summary>{behind}</details></section>"
-        )
+        if metric.show == COUNT:
+            *earlier, row = [None, *latest(self._ask(ESTIMATE, against=PREVIOUS).rows)]
+            if row is None:
+                return "no reports"
+            return f"{beside(row, earlier[-1])}, {when_counted(row.dimensions[TIME], metric.every)}"
+        if not is_listed(metric):
+            return "its page looks for common strings"
+        label = answer.meta.metrics[0].window.first
+        when = f"{moment(label, metric.every)}: " if metric.every == "28d" else ""
+        found = headline(metric, possible(answer.rows, answer.meta.verb))
+        if found is None or numbers_of(found) is None:
+            return f"{when}{(found and found.reason) or 'no number'}"
+        what = metric.domain.headline(found.item, found.dimensions.get(MEASURE, ""))
+        return f"{when}{reading(found)} {what}"
 
-
-def _number(metric: Metric, answer: Answer, ask: _Asker) -> str:
-    """Return the number of *metric* in words, with its period if that is not the week."""
-    label = answer.meta.metrics[0].window.first
-    when = f"{moment(label, metric.every)}: " if metric.every == "28d" else ""
-    left_out = "".join(f"; {text}" for text in answer.meta.facts.get(LEFT_OUT, ()))
-    end = f"; {counted(answer.meta.n, 'report')}{left_out}"
-    if metric.show == COUNT:
-        *earlier, row = [None, *latest(ask(ESTIMATE, {}, PREVIOUS).rows)]
-        if row is None:
-            return f"{when}no reports{left_out}"
-        words = when_counted(row.dimensions[TIME], metric.every)
-        return f"{beside(row, earlier[-1])}, {words}{end}"
-    if answer.meta.verb == ACTIVES:  # of strings without a list
-        return f"its page looks for common strings{end}"
-    rows = _headlines(metric, possible(answer.rows, answer.meta.verb))
-    named = [f"{reading(row)} {_name(metric, row)}".rstrip() for row in rows if numbers_of(row)]
-    if not named:
-        return when + (next((row.reason for row in rows if row.reason), None) or "no number") + end
-    more = f", and {len(named) - MOST_ITEMS} more" if named[MOST_ITEMS:] else ""
-    return f"{when}{', '.join(named[:MOST_ITEMS])}{more}{end}"
-
-
-def _headlines(metric: Metric, rows: Sequence[Row]) -> Sequence[Row]:
-    """Return those of *rows* that stand in the line: of numbers mean and median."""
-    if metric.domain.grid:
-        return [row for row in rows if row.item in (MEAN, "p50")]
-    if metric.domain.compared:
-        measure = rows[0].dimensions.get(MEASURE) if rows else None
-        return [row for row in rows if row.dimensions.get(MEASURE) == measure]
-    if metric.domain.numbers:
-        return rows
-    return sorted(rows, key=lambda row: -(row.value or 0.0))
-
-
-def _name(metric: Metric, row: Row) -> str:
-    """Return what the number of *row* is of."""
-    if metric.domain.grid:
-        return "on average" if row.item == MEAN else "in the middle"
-    return metric.domain.headline(row.item, row.dimensions.get(MEASURE, ""))
-
-
-def _compared(entry: _Entry, ask: _Asker) -> _Entry:
-    """Return *entry* with what changed against its own period before."""
-    metric = entry.metric
-    if load("compare").refusal(metric) or metric.every == ONCE:
-        return entry
-    rows = ask("compare", {}, PREVIOUS).rows
-    known = [row for row in possible(rows, "compare") if numbers_of(row)]
-    if not known:
-        return replace(entry, change=f"{entry.before} has not enough reports to compare with")
-    tested = [(1.0 if row.p_value is None else row.p_value, row) for row in known]
-    tested.sort(key=lambda pair: pair[0])
-    changes = tuple((p, f"{_item(row)}{reading(row, signed=True)}") for p, row in tested)
-    sure = [text for p, text in changes if p <= ALPHA]
-    words = ", ".join(sure[:MOST_ITEMS]) or "no change that is more than noise"
-    return replace(entry, change=f"against {entry.before} {words}", changes=changes)
-
-
-def _item(row: Row) -> str:
-    """Return the item before its difference, "" of what has one number."""
-    return f"{row.item} " if row.item not in ("", "true", MEAN) else ""
+    def _changes(self) -> tuple[str, float | None]:
+        """Return how the number changed against the period before, and the chance of the surest."""
+        metric = self.metric
+        if load("compare").refusal(metric) or metric.every == ONCE or metric.show == COUNT:
+            return "", None
+        before = f"the {'four weeks' if metric.every == '28d' else 'week'} before"
+        rows = possible(self._ask("compare", against=PREVIOUS).rows, "compare")
+        known = [row for row in rows if numbers_of(row) and row.p_value is not None]
+        if not known:
+            return f"{before} has not enough reports to compare with", None
+        known.sort(key=lambda row: row.p_value or 0.0)
+        alone = ("", "true", MEAN)
+        sure = [
+            f"{'' if row.item in alone else f'{row.item} '}{reading(row, signed=True)}"
+            for row in known
+            if (row.p_value or 0.0) <= ALPHA
+        ]
+        words = ", ".join(sure[:MOST_CHANGES]) or "no change that is more than noise"
+        return f"{words} against {before}", known[0].p_value
 
 
 def _drawn(metric: Metric, answer: Answer) -> str:
     """Return chart and table of *answer*."""
     rows = worded(answer.rows, metric.domain.boolean, metric.every, answer.meta.verb)
     face = Face(f"m-{metric.digest.hex()}", heading=False)
-    facts = answer.meta.facts
-    chart = chart_of(answer.meta.verb, rows, metric.title, face, facts=facts)
-    table = table_of(rows, metric.title, most=MOST_ROWS)
-    return f'{chart}<div class="scroll">{table}</div>'
-
-
-def _question(metric: Metric) -> tuple[str, dict[str, Any]]:
-    """Return the verb by which a reader gets the metric's number."""
-    domain = metric.domain
-    if domain.compared:
-        return domain.verb, {}
-    if load(ESTIMATE).refusal(metric) is not None:
-        return "actives", {}
-    if len(domain.answer_items()) > _TOP and domain.unit == SHARE and not domain.numbers:
-        return "top_k", {"k": _TOP}
-    return ESTIMATE, {}
+    chart = chart_of(answer.meta.verb, rows, metric.title, face, facts=answer.meta.facts)
+    return f'{chart}<div class="scroll">{table_of(rows, metric.title, most=MOST_ROWS)}</div>'
 
 
 def _watched(state: WatchState, first: date, last: date) -> Iterator[str]:

@@ -136,7 +136,7 @@ def test_an_axis_of_differences_is_cut_where_a_wide_one_would_hide_the_others() 
         assert shown == [pytest.approx(each, abs=ROUNDED * per_unit) for each in expected]
         lengths.append((ends[0][1] - ends[0][0]) / per_unit)
         cut.append(ends[2][1] < intervals([wide])[0][1])
-        assert "arrows: the interval goes on" in picture
+        assert "a line without an end goes on" in picture
 
     assert cut == [True, True]
     assert min(lengths) > 20  # user units; a dot has 10

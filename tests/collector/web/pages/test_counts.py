@@ -158,7 +158,8 @@ def test_the_page_of_a_metric_begins_with_its_count_and_has_no_share_of_yes(
     assert "Devices that reported, by platform" in day
     assert "Share of devices" not in day
     assert "Experiment" not in day
-    assert "Share of devices" in week  # which part is new
+    assert "Over time" in week  # which part is new
+    assert "Over time" not in day
 
 
 def test_the_report_of_a_week_says_how_many_devices_there_were(

@@ -151,10 +151,9 @@ def test_what_changed_is_told_and_what_noise_could_do_is_not() -> None:
     same = report(still.catalog, still.tallies, WatchState(), NOON).text
 
     first, line = [text for text in changed.splitlines() if "Dark mode" in text]
-    assert re.fullmatch(
-        r"  Dark mode: \+(39|4[01])[\d.]* points ± .*, against the week before", first
-    )
-    assert re.match(r"Dark mode: (69|7[01])[\d.]* % ± .* yes; .* against the week before \+", line)
+    how = r"\+(39|4[01])[\d.]* points ± .* against the week before"
+    assert re.fullmatch(f"  Dark mode: {how}", first)
+    assert re.fullmatch(rf"Dark mode: (69|7[01])[\d.]* % ± .* yes; .*; {how}", line)
     assert "What changed:\n  No change that is more than noise." in same
     assert "watch" not in same.lower()
 
