@@ -182,13 +182,6 @@ def has_choice(metric: Metric) -> bool:
     return item_needed(metric) and (is_line or bool(metric.segments))
 
 
-def experiment_title(metric: Metric, dimension: str, control: str) -> str:
-    """Return what the arms of *dimension* are held against: "Experiment: treated vs control"."""
-    treated = [value for value in metric.segments[dimension] if value != control]
-    arms = treated[0] if len(treated) == 1 else "each arm"
-    return f"Experiment: {arms} vs {control}"
-
-
 def _own(metric: Metric) -> tuple[str, dict[str, Any], str]:
     """Return verb, options and title of the metric's own question."""
     verb, size = metric.domain.verb, len(metric.domain.labels)
@@ -253,7 +246,9 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
         alone = of_one if choices.item or len(items_of(metric)) > _LINES else {}
         query = choices.query(metric, "lift", {**options, **alone}, [dimension])
         hint = "Devices are taken to be in their arms by chance."
-        title = experiment_title(metric, dimension, options["control"])
+        treated = [value for value in values if value != options["control"]]
+        arms = treated[0] if len(treated) == 1 else "each arm"
+        title = f"Experiment: {arms} vs {options['control']}"
         if alone and metric.domain.compared:
             title = f"{title}: {metric.domain.headline(item)}"
         yield PanelRequest(f"lift-{dimension}", title, query, hint)
