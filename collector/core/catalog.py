@@ -88,7 +88,7 @@ class Catalog:
             if own in registry.metrics and app in ("", registry.app)
         }
         if not named:
-            nearest = get_close_matches(name, self.by_name, n=len(self.by_name))
+            nearest = get_close_matches(name, self.by_name)
             raise UnknownMetricError(name, tuple(dict.fromkeys((*nearest, *self.by_name))))
         if len(named) > 1:
             raise AmbiguousMetricError(name, sorted(metric.address for metric in named.values()))

@@ -16,7 +16,7 @@ from client_sdk.core.epoch import (
     epoch_start,
     epochs_between,
 )
-from client_sdk.registry.metric import Metric
+from client_sdk.registry.metric import COUNT, Metric
 
 from ..core.errors import QueryError
 
@@ -72,9 +72,10 @@ def days_for(
 ) -> tuple[date, date]:
     """Return the first and the last day of a range in *words* of a question about *metrics*.
 
-    It ends today.  With the last whole period, and with at least one of each metric, it ends where
-    the running one has no answer yet, as its reports are sent when it is over; and where it is
-    *compared* with another range, which is whole.
+    It ends today; where devices are counted it begins with the last whole period at the latest.
+    With the last whole period, and with at least one of each metric, it ends where the running one
+    has no answer yet, as its reports are sent when it is over; and where it is *compared* with
+    another range, which is whole.
 
     Raises: QueryError: as ``days_of``.
     """
@@ -82,7 +83,10 @@ def days_for(
     repeated = [metric for metric in metrics if metric.every != ONCE]
     adds_up = any(metric.aggregate and metric.every != "1h" for metric in repeated)
     if not repeated or not (compared or adds_up):
-        return days_of(words, today, field)
+        first, last = days_of(words, today, field)
+        counted = [metric.every for metric in repeated if metric.show == COUNT]
+        whole = [_date(epoch_start(every, epoch_of(every, now) - 1)) for every in counted]
+        return max(min([first, *whole]), FIRST_DAY), last
     longest = max((metric.every for metric in repeated), key=LENGTHS.__getitem__)
     ends = epoch_start(longest, epoch_of(longest, now)) // DAY * DAY - 1  # shorter ones lie in it
     first, last = days_of(words, _date(ends), field)

@@ -87,7 +87,7 @@ def _average(parts: Sequence[Slice], alpha: float, expected: int) -> Row:
     each = [[counts[epoch] for counts in reports.values()] for epoch in epochs]
     n, many = sum(map(sum, each)), max(len(epochs), 1)
     ends = sum(map(max, each)) / many, n / many
-    note = AVERAGE.format(many) if many > 1 else EXACT
+    note = AVERAGE.format(many) if many > 1 else ""
     is_open = bool(running & epochs)
     return _row(dict(parts[0].dimensions), ends, n, alpha, expected, is_open=is_open, counted=note)
 
@@ -102,13 +102,17 @@ def _row(
     is_open: bool,
     counted: str = EXACT,
 ) -> Row:
-    """Return the row of a number of devices between *ends*, of *n* reports."""
+    """Return the row of a number of devices between *ends*, of *n* reports.
+
+    Args: counted: how; "" where it needs no word.
+    """
     least, most = map(float, ends)
     part = f"{100 * least / expected:.3g} % of the {expected:,} expected"
     more: dict[str, Any] = {"simultaneous": True, "is_open": is_open}
     if least == most:
         exact = Estimate(most, 0.0, most, most)
-        return row_of(dimensions, exact, n, alpha, DEVICES, note=f"{counted}; {part}", **more)
+        note = f"{counted}; {part}" if counted else None
+        return row_of(dimensions, exact, n, alpha, DEVICES, note=note, **more)
     note = f"at least {part}"
     return empty_row(dimensions, n, alpha, DEVICES, BOUNDS, ends=(least, most), note=note, **more)
 

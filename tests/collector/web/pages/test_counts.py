@@ -122,6 +122,25 @@ def test_the_own_question_is_how_many_reported_in_each_period_and_on_average(
     assert {row["unit"] for row in rows} == {"devices"}
 
 
+@pytest.mark.parametrize(
+    ("metric", "words", "days"),
+    [
+        ("active_day", "day", ["2026-03-03", "2026-03-04"]),
+        ("active_week", "7d", ["2026-02-23", "2026-03-02"]),
+        ("active_month", "month", ["2026-01-12", "2026-02-09"]),
+    ],
+)
+def test_a_short_range_holds_a_whole_period_beside_the_running_one(
+    site: FlaskClient, metric: str, words: str, days: list[str]
+) -> None:
+    """Law: the count of a period that has begun is no answer to how many there are."""
+    *each, whole = asked(site, metric, date_range=words)
+
+    assert [row["dimensions"]["time"] for row in each] == days
+    assert [row["is_open"] for row in each] == [False, True]
+    assert whole["value"] == each[0]["value"] == 2_380
+
+
 def test_the_share_stays_to_be_had_by_its_verb(site: FlaskClient) -> None:
     rows = asked(site, "active_day", verb="frequency")
 
