@@ -11,16 +11,18 @@ import msgspec
 
 from client_sdk.core.epoch import ONCE, epoch_of, epoch_start
 from client_sdk.core.errors import InvalidParameterError, UnknownMetricError
-from client_sdk.registry.metric import Metric
+from client_sdk.registry.metric import COUNT, Metric
 
 from ...analytics.answer import MEAN
-from ...analytics.rows import LEFT_OUT, SHARE, Row
+from ...analytics.rows import ALL, LEFT_OUT, SHARE, Row
+from ...analytics.verb import ESTIMATE
 from ...core.catalog import Catalog
 from ...core.cells import MARGIN, ends
 from ...core.errors import CollectorError, PrunedError, QueryError, StorageUnavailableError
 from ...query import Query, plan, run
 from ...query.request import LEAST_ALPHA, MOST_ALPHA
-from ...rendering.numbers import POINTS, number
+from ...rendering.numbers import POINTS, Numbers, number
+from ...rendering.possible import nearest
 from ...storage.protocols import TallyStore
 from ...storage.records import FIRING, QUIET, UNABLE, UNKNOWN, Verdict
 from .judgement import Span, can_change, change_of, fewer, span_of, weight_of
@@ -179,6 +181,8 @@ class _Question:
         """Return the rows that the watch is about.  Raises QueryError: there is none."""
         watch, grid = self._watch, self._metric.domain.grid
         rows = list(self._ask(period, watch.verb, watch.options).rows)
+        if self._metric.show == COUNT and watch.verb == ESTIMATE:
+            rows = rows[-1:]  # of the whole window
         wanted = watch.item or (MEAN if grid and any(row.item == MEAN for row in rows) else None)
         chosen = [row for row in rows if wanted in (None, row.item)]
         if not chosen:
@@ -236,17 +240,15 @@ def _place(row: Row) -> frozenset[tuple[str, str]]:
 
 
 def _named(row: Row) -> str:
-    words = (text for text in row.dimensions.values() if text not in ("", MEAN, "true"))
+    words = (text for text in row.dimensions.values() if text not in ("", ALL, MEAN, "true"))
     return "".join(f"{word} " for word in words)
 
 
 def _worded(span: Span, unit: str, signed: bool = False) -> str:
-    width = (span.high - span.low) / 2
-    value, low, high = (
-        number(each, unit, width, signed) for each in (span.value, span.low, span.high)
-    )
+    shown = nearest(Numbers(span.value, span.low, span.high), unit)
+    value, low, high = (number(each, unit, shown.half_width, signed) for each in shown)
     _, space, suffix = high.rpartition(" ")
-    return f"{value} ({low.removesuffix(space + suffix)} to {high})"
+    return value if low == high else f"{value} ({low.removesuffix(space + suffix)} to {high})"
 
 
 def _every(metric: Metric | None) -> str:

@@ -9,7 +9,7 @@ from collector.core.cells import Cell, key_source, segment_text
 from collector.core.exclusions import Exclusion, to_json
 from collector.storage.records import FIRING, QUIET, UNABLE, UNKNOWN, Verdict
 from collector.workspace.watch.evaluation import MOST_LATE, due, evaluate, newest
-from tests.support.device.registries import FUNNEL, NUMBER, PAIR, RETENTION
+from tests.support.device.registries import BOOLEAN, FUNNEL, NUMBER, PAIR, RETENTION
 from tests.support.store.stored import queue_one
 from tests.support.store.watched import NEWEST, NOON, TODAY, Desk, catalog_of
 
@@ -20,8 +20,12 @@ def verdict(desk: Desk, period: int = NEWEST, now: int = NOON) -> Verdict:
 
 
 def watching(rule: str, **more: str) -> Desk:
+    return Desk(text_of(rule, **more))
+
+
+def text_of(rule: str, **more: str) -> str:
     lines = "\n".join(f"{name} = {value}" for name, value in more.items())
-    return Desk(f'[[watch]]\nname = "w"\nmetric = "m"\n{rule}\n{lines}\n')
+    return f'[[watch]]\nname = "w"\nmetric = "m"\n{rule}\n{lines}\n'
 
 
 @pytest.mark.parametrize(
@@ -76,6 +80,25 @@ def test_a_window_joins_periods() -> None:
     said = verdict(desk)
 
     assert (said.first, said.last, said.n) == ("2026-02-24", "2026-03-02", 35_000)
+
+
+@pytest.mark.parametrize("window", ["1", "3"])
+def test_a_count_of_devices_is_watched_as_the_average_of_its_window(window: str) -> None:
+    """Law: exact, so beyond the limit or not; it has no noise to tell a change from."""
+    counted = catalog_of(form={**BOOLEAN, "show": '"count"'})
+    fires, quiet, changes = (
+        Desk(text_of(rule, window=window), counted)
+        for rule in ("below = 4_900", "above = 5_100", "changed = 0")
+    )
+    for desk in (fires, quiet, changes):
+        for place, n in enumerate((4_700, 4_800, 4_800, 4_700, 4_800)):
+            desk.fold(NEWEST - place, n, 1.0)
+
+    assert verdict(fires).state == FIRING
+    mean = {"1": "4,700", "3": "4,767"}[window]
+    assert f"{mean} devices: below 4,900 devices" in verdict(fires).text
+    assert verdict(quiet).state == QUIET
+    assert (verdict(changes).state, "ask above or below" in verdict(changes).text) == (UNABLE, True)
 
 
 def test_few_reports_are_no_alarm_and_no_number() -> None:
