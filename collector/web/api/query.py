@@ -165,6 +165,7 @@ def describe(metric: Metric) -> dict[str, object]:
         "app": metric.app,
         "title": metric.title,
         "group": metric.group,
+        "show": metric.show,
         "question": metric.question,
         "type": metric.type,
         **metric.domain.as_json(),
