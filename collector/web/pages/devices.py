@@ -11,7 +11,7 @@ from flask import url_for
 from client_sdk.core.epoch import LENGTHS
 from client_sdk.registry.metric import Metric
 
-from ...analytics.rows import TIME
+from .beside import counts_told
 from .panels import Notice, Panel
 from .questions import ACTIVES, is_answerable
 
@@ -27,12 +27,7 @@ def with_latest(panel: Panel, metrics: Sequence[Metric]) -> Panel:
     reply, wish = panel.reply, panel.wish
     if reply is None or wish.query.verb != ACTIVES:
         return panel
-    days = [row for row in reply.rows if row.value is not None and len(row.dimensions) == 1]
-    said = ", ".join(
-        f"{row.dimensions[TIME]}{' so far' if row.is_open else ''}: {row.value:,.0f} devices"
-        for row in days[-2:]
-    )
-    hint = f"{said}. {wish.hint}".rstrip() if said else wish.hint
+    hint = f"{counts_told(reply)} {wish.hint}".strip()
     notices = (*wish.notices, *longer(reply.meta.metrics[0].name, metrics))
     return replace(panel, wish=replace(wish, hint=hint, notices=notices))
 
