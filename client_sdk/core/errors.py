@@ -25,7 +25,7 @@ from __future__ import annotations
 TYPE_CHECKING = False  # type checkers take it for true; a program that ends at once loads this
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 
 class HearsayError(Exception):
@@ -63,6 +63,13 @@ class RegistryError(HearsayError, ValueError):
         super().__init__("; ".join(self.problems))
 
 
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return which of *known* is written like *name*, as a question; "" if none is."""
+    from difflib import get_close_matches  # only who mistypes waits for it
+
+    return "".join(f"did you mean {like}? " for like in get_close_matches(name, known, 1))
+
+
 class _UnknownNameError(HearsayError, KeyError):
     """A name that is not known.  Unlike KeyError it prints its text plainly."""
 
@@ -70,11 +77,11 @@ class _UnknownNameError(HearsayError, KeyError):
 
     def __init__(self, name: str, known: Sequence[str] = ()) -> None:
         self.name, self.known = name, tuple(known)
-        hint = f"; known: {', '.join(self.known)}" if self.known else ""
-        super().__init__(f"{self.kind}={name}: is not known{hint}")
+        super().__init__(name)
 
     def __str__(self) -> str:
-        return str(self.args[0])
+        hint = f"{nearest(self.name, self.known)}known: {', '.join(self.known)}"
+        return f"{self.kind}={self.name}: is not known" + (f"; {hint}" if self.known else "")
 
 
 class UnknownMetricError(_UnknownNameError):

@@ -158,8 +158,32 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield f"  means: {report['means']}"
 
 
+_WRITTEN: Final = {  # how a command says what the fields of a question say
+    "metrics": "METRICS",
+    "date_range": "--range",
+    "date_range.0": "--from",
+    "date_range.1": "--to",
+    "dimensions": "--dimension",
+    "filters": "--filter",
+    "options": "--option",
+    "order_by": "--order-by",
+    "small_cells": "--small-cells",
+    "pagination": "--limit",
+}
+
+
 def _result(client: Client, metrics: Sequence[str], fields: dict[str, Any]) -> Result:
-    return client.query(metrics, **fields)
+    """Ask.  Raises click.ClickException: the collector refused an option, named as it is typed."""
+    try:
+        return client.query(metrics, **fields)
+    except AnswerError as error:
+        place, colon, rule = error.detail.partition(": ")
+        field, _, name = place.partition(".")
+        if error.status not in (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND):
+            raise
+        written = _WRITTEN.get(place) or _WRITTEN.get(field) or f"--{field}"
+        of = f" {name}=…" if field == "options" and name else ""
+        raise click.ClickException(f"{written}{of}{colon}{rule}") from None
 
 
 def _fields(
@@ -174,6 +198,9 @@ def _fields(
         raise click.UsageError("--from and --to go together; or take --range")
     if first is not None and words is not None:
         raise click.UsageError("take --range, or --from and --to")
+    if against not in (None, "previous", "year") and str(against).count("/") != 1:
+        rule = "must be previous, year, or two days such as 2026-01-01/2026-01-31"
+        raise click.BadParameter(rule, param_hint="--against")
     fields: dict[str, Any] = {
         "date_range": words if first is None else [first, last],
         "against": against.split("/") if against and "/" in against else against,

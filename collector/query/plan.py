@@ -19,6 +19,7 @@ from ..analytics.verb import ACTIVES, AVERAGED, ESTIMATE, Verb, load, names
 from ..core.catalog import Catalog
 from ..core.cells import FACTS, KEY, LAST_VERSION, OTHER_KEYS, SOURCE, Source, version_of
 from ..core.errors import QueryError
+from .completion import completed
 from .exclusions import LEAST, NOTHING, Excluded, Selection
 from .request import Query, convert
 from .window import (
@@ -125,6 +126,7 @@ def plan(query: Query, catalog: Catalog, now: float) -> Plan:
     query = own_question(query, catalog)
     verb = _verb(query.verb)
     metrics = _metrics(query, verb, catalog)
+    query = completed(query, metrics[0])
     granularity, dimensions = _dimensions(query, verb)
     for name in dimensions:
         if name != TIME:

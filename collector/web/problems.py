@@ -14,7 +14,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response
 
-from client_sdk.core.errors import UnknownMetricError
+from client_sdk.core.errors import UnknownMetricError, nearest
 
 from ..core.errors import (
     BodyTooLargeError,
@@ -161,7 +161,8 @@ def _again() -> str:
 def _detail(error: Exception) -> str:
     """Return what is said of *error*: without the name of a metric, which may be a token pasted."""
     if isinstance(error, UnknownMetricError):
-        return f"metrics: is not known; known are {', '.join(error.known) or 'none'}"
+        like = nearest(error.name, error.known)
+        return f"metrics: is not known; {like}known are {', '.join(error.known) or 'none'}"
     return str(error)
 
 

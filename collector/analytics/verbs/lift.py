@@ -57,13 +57,14 @@ _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
     """The dimension whose values are the arms, the arm that is the control, and what is measured.
 
+    Left out, they are the dimension asked for and its arm with the name of a control, or the first.
     With ``population`` left as drawn, devices were put into arms by chance.  ``effect`` is the
     difference to be found, in the unit of the metric, a share of 0.02 for 2 points: how long the
     experiment must run is told for it, or if left out for the difference that is seen.
     """
 
-    dimension: _Name
-    control: _Name
+    dimension: _Name | None = None
+    control: _Name | None = None
     item: _Name | None = None
     population: Population = DRAWN
     effect: Annotated[float, Meta(gt=0, le=1e15)] | None = None
@@ -81,9 +82,9 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         return Findings((), facts={"comparisons": 0, "power": []})
     slices, options = askable(slices), query.options
     metric, by = slices[0].metric, options.dimension
-    if by not in slices[0].dimensions or by == TIME:
+    if by is None or by not in slices[0].dimensions or by == TIME:
         raise QueryError("options.dimension: must be a dimension asked for, other than time")
-    require_value(slices, by, options.control, "options.control")
+    require_value(slices, by, options.control or "", "options.control")
     items = items_of(metric, options.item, MOST_ITEMS)
     pairs = pairs_of(slices, by, options.control)
     comparisons = compared(pairs, items, options.population, query.alpha)

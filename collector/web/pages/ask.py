@@ -26,6 +26,8 @@ from ...core.credentials import ASK
 from ...core.errors import QueryError
 from ...estimation.precision import ALPHA
 from ...query import Query, read
+from ...query.completion import ADOPTION, COMPARE, LIFT, NEEDS_SEGMENT, arms_of
+from ...query.completion import completed as with_defaults
 from ...query.options import as_json, options_of, types_of
 from ...query.request import SEGMENT
 from ...query.window import PERIOD, PREVIOUS
@@ -54,7 +56,7 @@ from .files import CSV, FILES, KIND_PARAMETER, name_of
 from .layout import CONTENT_TYPE, EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
 from .metric import BEFORE_PARAMETER, item_needed, items_of, leads_of, usual_item
 from .panels import PERIODS, Answers, Panel, PanelRequest, dressed, in_page
-from .questions import ADOPTION, COMPARE, LIFT, NEEDS_SEGMENT, TREND
+from .questions import TREND
 
 blueprint = Blueprint("ask", __name__)
 
@@ -180,18 +182,15 @@ def completed(query: Query, answers: Answers) -> Query:
     is_over_time = query.verb == COMPARE and not _dimension(query, metric)
     if is_over_time and query.date_range is None and metric.every != ONCE:
         query = msgspec.structs.replace(query, date_range=answers.previous_range(metric))
-    query = _with_dimensions(query, metric)
-    options = _with_arms(query, metric)
-    if not {"low", "high", "ranges"} & set(options):
-        options |= questions.defaults_of(query.verb, metric)
-    query = msgspec.structs.replace(query, options=options)
+    query = _over_time(with_defaults(_with_own_arms(query, metric), metric), metric)
+    options = dict(query.options)
     if questions.needs_item(query.verb, metric) and "item" not in options:
         options |= {"item": leading_item(metric, query, answers)}
     for side, name in zip(("numerator", "denominator"), query.metrics, strict=False):
         other = answers.catalog.metric(name)
         if side in types_of(query.verb) and side not in options and item_needed(other):
             options |= {side: leading_item(other, query, answers)}
-    return query
+    return msgspec.structs.replace(query, options=options)
 
 
 def leading_item(metric: Metric, query: Query, answers: Answers) -> str:
@@ -204,34 +203,24 @@ def leading_item(metric: Metric, query: Query, answers: Answers) -> str:
     return item or items_of(metric)[0]
 
 
-def _with_dimensions(query: Query, metric: Metric) -> Query:
-    """Return *query* with the dimension, the stretches of time or the range it is about."""
-    dimensions, against = list(query.dimensions), query.against
-    if query.verb in NEEDS_SEGMENT and not set(dimensions) & set(metric.segments):
-        dimensions.append(questions.dimension_of(query.verb, metric))
-    if query.verb == COMPARE and not dimensions and against is None:
-        if metric.every == ONCE:
-            dimensions.append(questions.dimension_of(query.verb, metric))
-        else:
-            against = PREVIOUS
-    if query.verb in (TREND, ADOPTION) and not any(_is_time(name) for name in dimensions):
-        picked = _picked(query.date_range)
-        dimensions.insert(0, granularity(metric, picked))
-    return msgspec.structs.replace(query, dimensions=dimensions, against=against)
+def _over_time(query: Query, metric: Metric) -> Query:
+    """Return *query* with the stretches of time that a line of its verb has points for."""
+    if query.verb not in (TREND, ADOPTION) or any(map(_is_time, query.dimensions)):
+        return query
+    stretch = granularity(metric, _picked(query.date_range))
+    return msgspec.structs.replace(query, dimensions=[stretch, *query.dimensions])
 
 
-def _with_arms(query: Query, metric: Metric) -> dict[str, Any]:
-    """Return the options of *query* with the segments that it holds against one another."""
-    options = dict(query.options)
-    dimension = _dimension(query, metric)
+def _with_own_arms(query: Query, metric: Metric) -> Query:
+    """Return *query* without the segments of another dimension that its form may still hold."""
+    options, dimension = dict(query.options), _dimension(query, metric)
     values = metric.segments.get(dimension, ())
     if query.verb == LIFT and dimension:
         options["dimension"] = dimension
-        if options.get("control") not in values:
-            options["control"] = questions.control_of(metric, dimension)
-    elif query.verb == COMPARE and values and options.get(AGAINST) not in values:
-        options.pop(AGAINST, None)
-    return options
+    held = {LIFT: "control", COMPARE: AGAINST}.get(query.verb, "")
+    if values and options.get(held) not in values:
+        options.pop(held, None)
+    return msgspec.structs.replace(query, options=options)
 
 
 def _dimension(query: Query, metric: Metric) -> str:
@@ -354,8 +343,8 @@ def _form(query: Query | None, original: Query | None, catalog: Catalog) -> dict
 
 def _between(verb: str, metric: Metric, dimension: str) -> list[str]:
     """Return the dimensions that *verb* can be about: of an experiment those of arms."""
-    if verb == LIFT and dimension in (*questions.arms_of(metric), ""):
-        return questions.arms_of(metric)
+    if verb == LIFT and dimension in (*arms_of(metric), ""):
+        return arms_of(metric)
     return list(metric.segments) if verb in NEEDS_SEGMENT else []
 
 

@@ -20,9 +20,10 @@ from msgspec.inspect import (
 from client_sdk.registry.metric import Metric
 
 from ...analytics.verb import load
+from ...query.completion import ADOPTION, COMPARE
 from ...query.options import types_of
 from .metric import called, item_needed, items_of
-from .questions import ADOPTION, COMPARE, CROSSTAB, TREND, needs_item
+from .questions import CROSSTAB, TREND, needs_item
 
 OPTION: Final = "option."  # what the name of an option of the verb follows
 _ELSEWHERE: Final = frozenset({"by", "ranges", "alphabet"})  # chosen in other fields

@@ -16,7 +16,7 @@ from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.privacy.budget import odds
 from client_sdk.registry.metric import COUNT, Metric
 
-from ...analytics.comparing.arms import are_arms, control_of
+from ...analytics.comparing.arms import are_arms
 from ...analytics.rows import TIME, Row
 from ...analytics.sums import is_joined
 from ...analytics.verb import ACTIVES, AVERAGED, ESTIMATE, load, summary
@@ -24,6 +24,7 @@ from ...core.catalog import ADDRESS, Catalog
 from ...core.credentials import ASK, VIEW
 from ...core.text_tables import above
 from ...query import Query
+from ...query.completion import SPREADING, control_of
 from ...query.headline import greatest
 from ...query.request import SEGMENT
 from ...query.window import PREVIOUS
@@ -62,7 +63,6 @@ _SHORT: Final = 20  # items that a chart shows all of
 _LINES: Final = 20  # items of which a trend is told without choosing one
 LEVELS: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 LEVEL_HINT: Final = "Below it are as many of the devices as it says: p95 has 95 % of them below."
-SPREADING: Final = frozenset({"version", "release", "build"})
 _TITLES: Final = {  # of panels; another verb is called as its summary says
     "map": "Where devices are",
     "crosstab": "Both answers together",
@@ -240,9 +240,8 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
     hint = AT_ONCE if dimension == next(iter(metric.segments)) else ""  # it is true of all
     query = choices.query(metric, "segments", of_one, [dimension])
     yield PanelRequest(f"by-{dimension}", what, query, hint)
-    values = metric.segments[dimension]
-    if are_arms(dimension, values):
-        options = {"dimension": dimension, "control": control_of(values) or values[0]}
+    if are_arms(dimension, metric.segments[dimension]):
+        options = {"dimension": dimension, "control": control_of(metric, dimension)}
         alone = of_one if choices.item or len(items_of(metric)) > _LINES else {}
         query = choices.query(metric, "lift", {**options, **alone}, [dimension])
         hint = "Devices are taken to be in their arms by chance."

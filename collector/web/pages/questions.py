@@ -7,21 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from client_sdk.core.epoch import LENGTHS, ONCE
 from client_sdk.registry.metric import Metric
 
-from ...analytics.comparing import arms
 from ...analytics.verb import load, names, summary
+from ...query.completion import (
+    ADOPTION,
+    COMPARE,
+    LIFT,
+    NEEDS_SEGMENT,
+    SEGMENTS,
+    SPREADING,
+    arms_of,
+)
 from ...query.options import types_of
 from ...query.window import EPOCH, GRANULARITIES, PERIOD
-from .metric import SPREADING, item_needed, items_of
+from .metric import item_needed, items_of
 
-COMPARE, LIFT, TREND = "compare", "lift", "trend"
-ACTIVES, ADOPTION, SEGMENTS, CROSSTAB, RATIO = (
-    "actives", "adoption", "segments", "crosstab", "ratio",
-)  # fmt: skip
+ACTIVES, CROSSTAB, RATIO, TREND = "actives", "crosstab", "ratio", "trend"
 MOST_TOGETHER: Final = 20  # items that one answer tells of without choosing one
 _WORDS: Final[Mapping[str, str]] = {  # in the order of the page
     "top_k": "Which are most common?",
@@ -52,7 +57,6 @@ _WORDS: Final[Mapping[str, str]] = {  # in the order of the page
 _ASIDE: Final = frozenset({"cdf", "variance", "estimate"})
 _OF_ITEMS: Final = frozenset({"top_k", "frequency", "range"})
 _NEEDS_TIME: Final = frozenset({TREND, ACTIVES, ADOPTION})
-NEEDS_SEGMENT: Final = frozenset({SEGMENTS, LIFT, ADOPTION})  # one dimension is what they are about
 
 
 @dataclass(frozen=True)
@@ -132,11 +136,6 @@ def _has_sense(verb: str, metric: Metric) -> bool:
     return verb != "range" or metric.domain.grid is not None
 
 
-def arms_of(metric: Metric) -> list[str]:
-    """Return the dimensions into whose values a lot puts devices, as far as their names tell."""
-    return [name for name, values in metric.segments.items() if arms.are_arms(name, values)]
-
-
 def needs_partner(verb: str, metric: Metric) -> bool:
     """Return whether *verb* is about *metric* and another one."""
     return load(verb).most_metrics > 1 and not (verb == CROSSTAB and metric.domain.parts)
@@ -202,22 +201,6 @@ def _is_usual(verb: str, metric: Metric, metrics: Sequence[Metric]) -> bool:
     return verb != ADOPTION or bool(SPREADING.intersection(metric.segments))
 
 
-def dimension_of(verb: str, metric: Metric) -> str:
-    """Return the dimension that *verb* is about if none is chosen."""
-    names = tuple(metric.segments)
-    likely = {
-        LIFT: arms_of(metric),
-        ADOPTION: [name for name in names if name in SPREADING],
-    }
-    return next(iter((*likely.get(verb, ()), *names)), "")
-
-
-def control_of(metric: Metric, dimension: str) -> str:
-    """Return the arm that others are held against if none is chosen."""
-    values = metric.segments[dimension]
-    return arms.control_of(values) or values[0]
-
-
 def stretches_of(metrics: Sequence[Metric]) -> list[str]:
     """Return by which stretches of time rows of *metrics* can be told apart."""
     return [
@@ -225,17 +208,6 @@ def stretches_of(metrics: Sequence[Metric]) -> list[str]:
         for name, lengths in GRANULARITIES.items()
         if name not in (EPOCH, PERIOD) and all(metric.every in lengths for metric in metrics)
     ]
-
-
-def defaults_of(verb: str, metric: Metric) -> dict[str, Any]:
-    """Return options with which *verb* has an answer that says something."""
-    grid = metric.domain.grid
-    if verb != "range":
-        return {}
-    if grid is None:
-        return {"high": metric.domain.labels[(metric.domain.size - 1) // 2]}
-    middle = grid.minimum + (grid.size - 1) // 2 * grid.step
-    return {"low": float(middle)}
 
 
 def needs_item(verb: str, metric: Metric) -> bool:

@@ -17,6 +17,7 @@ from collector.analytics.comparing.arms import NOT_DRAWN, are_arms
 from collector.analytics.verb import names
 from collector.core.config import Config
 from collector.core.errors import QueryError
+from collector.query.completion import arms_of, dimension_of
 from collector.web import create_app
 from collector.web.pages import fields, questions
 from collector.web.pages.choices import choices_of, filters_of, in_words, segment_of
@@ -81,10 +82,11 @@ def test_every_verb_is_offered_of_some_metric() -> None:
 
 def test_without_what_the_form_fills_in_the_same_question_is_refused(visit: Visit) -> None:
     """The control of the first law: the defaults are what makes the question answerable."""
-    bare = visit('/ask?q={"metrics":["boolean"],"verb":"lift"}')
+    bare = visit('/ask?q={"metrics":["category"],"verb":"segments"}')
 
     assert bare.status_code == 400
-    assert "options" in bare.text
+    assert "options.item" in bare.text
+    assert asked(visit, "category", "segments")["options"] == {"item": "light"}
     assert asked(visit, "boolean", "lift")["options"] == {"dimension": "arm", "control": "control"}
 
 
@@ -179,7 +181,7 @@ def test_options_are_lists_and_numbers_with_labels_in_words(visit: Visit) -> Non
     """Law: no name of the API is shown where a word is known."""
     for metric in METRICS:
         for question in questions.questions_of(metric, METRICS):
-            dimension = questions.dimension_of(question.verb, metric)
+            dimension = dimension_of(question.verb, metric)
             for field in fields.fields_of(question.verb, metric, {}, dimension=dimension):
                 assert field.label != field.name
                 assert "_" not in field.label.partition(":")[0]  # titles follow
@@ -272,7 +274,7 @@ def test_each_question_stands_once_with_the_metric_that_tells_most_of_it() -> No
     of = {question.verb: metric for question, metric in common}
     own = {verb: of[verb].domain.verb for verb in ("map", "funnel", "retention", "top_k")}
     assert own == {verb: verb for verb in own}
-    assert questions.arms_of(of["lift"])
+    assert arms_of(of["lift"])
     assert all(of[verb].every != "once" for verb in ("compare", "trend", "actives"))
 
 
