@@ -64,10 +64,10 @@ class RegistryError(HearsayError, ValueError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return which of *known* is written like *name*, as a question; "" if none is."""
+    """Return a question behind *name* for the one of *known* that is written alike; "" if none."""
     from difflib import get_close_matches  # only who mistypes waits for it
 
-    return "".join(f"did you mean {like}? " for like in get_close_matches(name, known, 1))
+    return "".join(f" (did you mean {like}?)" for like in get_close_matches(name, known, 1))
 
 
 class _UnknownNameError(HearsayError, KeyError):
@@ -80,8 +80,8 @@ class _UnknownNameError(HearsayError, KeyError):
         super().__init__(name)
 
     def __str__(self) -> str:
-        hint = f"{nearest(self.name, self.known)}known: {', '.join(self.known)}"
-        return f"{self.kind}={self.name}: is not known" + (f"; {hint}" if self.known else "")
+        known = f"; known: {', '.join(self.known)}" if self.known else ""
+        return f"{self.kind}={self.name}: is not known{nearest(self.name, self.known)}{known}"
 
 
 class UnknownMetricError(_UnknownNameError):

@@ -149,8 +149,12 @@ def read_text(path: RegistryFile) -> str:
     """Return the text of the file at *path*.  Raises RegistryError: it cannot be read."""
     try:
         with _opened(path) as file:
-            return file.read(MAX_COMPILED + 1)  # one character more than is taken
-    except (OSError, UnicodeDecodeError) as error:
+            # one character more than is taken; editors of Windows begin with a mark
+            return file.read(MAX_COMPILED + 1).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        rule = "must be text in UTF-8, and is not (UTF-16?): save it in that encoding"
+        raise RegistryError([f"registry={path}: {rule}"]) from error
+    except OSError as error:
         raise RegistryError([f"registry={path}: cannot be read: {error}"]) from error
 
 

@@ -17,7 +17,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from ..core.dataclass import dataclass
-from ..core.errors import RegistryError
+from ..core.errors import RegistryError, nearest
 from ..core.limits import MAX_EPSILON_DIGITS, MAX_EXPONENT, MAX_LABEL, MAX_NAME, MAX_REGISTRY
 from ..core.typing import TYPE_CHECKING, Any, Final
 
@@ -113,7 +113,18 @@ def refuse_unknown(
 ) -> None:
     """Add a problem for each key of *entry* that is not *allowed*."""
     for key in sorted(set(entry) - allowed):
-        problems.add(f"{place}.{key}", f"is not a known key; known: {', '.join(sorted(allowed))}")
+        like = nearest(key, allowed)
+        rest = like or f"; known: {', '.join(sorted(allowed))}"
+        problems.add(f"{place}.{key}", f"is not a known key{rest}")
+
+
+def inner_metrics(entry: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield the keys to each table within *entry* that is meant as a metric."""
+    for key, part in entry.items():
+        if isinstance(part, dict):
+            if isinstance(part.get("question"), str):
+                yield (key,)
+            yield from ((key, *keys) for keys in inner_metrics(part))
 
 
 def name(place: str, entry: object, problems: Problems) -> str:
@@ -146,7 +157,8 @@ def one_of(
     value = entry.get(key)
     if isinstance(value, str) and value in allowed:
         return value
-    problems.add(f"{place}.{key}", f"must be one of {', '.join(allowed)}")
+    like = nearest(value, allowed) if isinstance(value, str) else ""
+    problems.add(f"{place}.{key}", f"must be one of {', '.join(allowed)}{like}")
     return None
 
 

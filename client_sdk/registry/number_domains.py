@@ -61,10 +61,12 @@ class NumberDomain(Domain):
         step = fields.decimal(f"{place}.step", entry.get("step"), problems)
         if low is None or high is None or step is None:
             return None
-        if step <= 0 or low >= high or (high - low) % step:
-            problems.add(
-                f"{place}.step", "must be positive and divide max - min, which must be positive"
-            )
+        if low >= high:
+            problems.add(f"{place}.min", f"must be below max, which is {float(high):g}")
+            return None
+        if step <= 0 or (high - low) % step:
+            rule = f"must be positive and divide max - min, which is {float(high - low):g}"
+            problems.add(f"{place}.step", rule)
             return None
         if (high - low) / step >= MAX_DOMAIN_SIZE:
             problems.add(f"{place}.step", f"must leave fewer than {MAX_DOMAIN_SIZE} grid points")

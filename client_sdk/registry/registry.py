@@ -101,7 +101,9 @@ def parse(
     if len({metric.digest for metric in good}) != len(good):
         problems.add("metrics", "two metrics share a digest; rename one")
     if problems.lines:
-        raise RegistryError(problems.lines)
+        from .mistakes import explained  # nobody waits for it whose registry is right
+
+        raise RegistryError(explained(problems.lines, table, text))
     return app, {**segments, **own}, good, week
 
 
@@ -145,9 +147,16 @@ def _metric(
     if not isinstance(entry, dict):
         problems.add(place, "must be a table")
         return None
-    kind = str(entry.get("type"))
-    if (domain_type := kind_of(kind)) is None:
-        problems.add(f"{place}.type", f"must be one of {', '.join(sorted(kinds()))}")
+    inner = list(fields.inner_metrics(entry))
+    for keys in inner:
+        whole = ".".join((name, *keys))
+        rule = f'is a table in a table; write [metrics."{whole}"], in quotes'
+        problems.add(f"metrics.{whole}", rule)
+    entry = {key: part for key, part in entry.items() if key not in {keys[0] for keys in inner}}
+    if inner and not entry:
+        return None
+    kind = fields.one_of(place, "type", entry, tuple(sorted(kinds())), problems)
+    if kind is None or (domain_type := kind_of(kind)) is None:
         return None
     fields.refuse_unknown(place, entry, _COMMON_KEYS | domain_type.table_keys, problems)
     title, question, owner = (

@@ -178,7 +178,7 @@ def _result(client: Client, metrics: Sequence[str], fields: dict[str, Any]) -> R
         return client.query(metrics, **fields)
     except AnswerError as error:
         place, colon, rule = error.detail.partition(": ")
-        field, _, name = place.partition(".")
+        field, name = [*place.split("."), ""][:2]
         if error.status not in (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND):
             raise
         written = _WRITTEN.get(place) or _WRITTEN.get(field) or f"--{field}"

@@ -162,7 +162,7 @@ def _detail(error: Exception) -> str:
     """Return what is said of *error*: without the name of a metric, which may be a token pasted."""
     if isinstance(error, UnknownMetricError):
         like = nearest(error.name, error.known)
-        return f"metrics: is not known; {like}known are {', '.join(error.known) or 'none'}"
+        return f"metrics: is not known{like}; known are {', '.join(error.known) or 'none'}"
     return str(error)
 
 

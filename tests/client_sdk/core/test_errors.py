@@ -84,6 +84,6 @@ def test_an_unknown_name_prints_plainly_although_it_is_a_key_error() -> None:
     error = UnknownMetricError("darkmode", ["dark_mode", "plan"])
 
     assert isinstance(error, KeyError)
-    said = "metric=darkmode: is not known; did you mean dark_mode? known: dark_mode, plan"
+    said = "metric=darkmode: is not known (did you mean dark_mode?); known: dark_mode, plan"
     assert str(error) == said
     assert str(UnknownMetricError("x")) == "metric=x: is not known"

@@ -364,7 +364,7 @@ def test_an_end_that_is_no_number_is_refused_with_what_it_must_be(shop: str) -> 
         result = CliRunner().invoke(main, asked, env=known)
 
         assert result.exit_code == 1
-        assert "options.ranges.0: must have numbers for ends" in result.output
+        assert "--option ranges=…: must have numbers for ends" in result.output
 
 
 @pytest.mark.parametrize("metric", ["basket", "deals"])

@@ -1,0 +1,80 @@
+"""What stands in a registry where a rule is broken, and on which line.
+
+Loaded for a registry that is wrong, whose values are settings of an application: they may be shown.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from ..core.typing import Any, Final
+
+_LONGEST: Final = 40  # letters that are shown of a value
+_KEY: Final = re.compile(r""""([^"]*)"|'([^']*)'|([\w-]+)""")
+_RULES: Final = ("must ", "a name must ", "is not a known key", "is a table in a table")
+Keys = tuple[str, ...]
+
+
+def explained(lines: Sequence[str], table: Mapping[str, Any], text: str) -> list[str]:
+    """Return the problems *lines* of *table* with what its *text* has there, where it is known."""
+    numbers = _numbers(text)
+    return [_explained(line, table, numbers) for line in lines]
+
+
+def _explained(line: str, table: Mapping[str, Any], numbers: Mapping[Keys, int | None]) -> str:
+    place, _, rule = line.partition(": ")
+    if not rule.startswith(_RULES):
+        return line
+    keys, value = _at(place.removeprefix("registry."), table)
+    if value is None:
+        rule = f"is missing; {rule}"
+    elif not isinstance(value, dict) and "must " in rule:
+        rule = f"{rule}; found {_shown(value)}"
+    while keys and keys not in numbers:
+        keys = keys[:-1]
+    number = numbers.get(keys)
+    return f"{place}: {rule}" + ("" if number is None else f" (line {number})")
+
+
+def _at(place: str, table: Mapping[str, Any]) -> tuple[Keys, Any]:
+    """Return the keys that *place* names, and what is there; None: nothing is."""
+    entry: Any = table
+    keys: Keys = ()
+    while place and isinstance(entry, dict):
+        known = [key for key in entry if f"{place}.".startswith(f"{key}.")]
+        if not known:
+            return keys, None if place.isidentifier() else entry
+        key = max(known, key=len)
+        keys, entry, place = (*keys, key), entry[key], place[len(key) + 1 :]
+    return keys, entry
+
+
+def _shown(value: object) -> str:
+    is_json = isinstance(value, str | bool | list)  # a number is written as it stands there
+    text = json.dumps(value, default=str) if is_json else str(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _numbers(text: str) -> dict[Keys, int | None]:
+    """Return the line of each key, by the keys that lead to it; None where two lines may be it."""
+    numbers: dict[Keys, int | None] = {}
+    for number, keys in enumerate(_lines(text), 1):
+        numbers[keys] = None if keys in numbers else number
+    return {**numbers, (): None}
+
+
+def _lines(text: str) -> Iterator[Keys]:
+    """Yield of each line the keys that lead to what begins there; none of one that begins none."""
+    table: Keys = ()
+    for line in map(str.strip, text.splitlines()):
+        head, sign, _ = line.partition("=")
+        if line.startswith("["):
+            table = _split(line.strip("[").partition("]")[0])
+        is_entry = sign and not line.startswith(("[", "#"))
+        yield (*table, *_split(head)) if is_entry else table if line.startswith("[") else ()
+
+
+def _split(dotted: str) -> Keys:
+    return tuple("".join(groups) for groups in _KEY.findall(dotted))
