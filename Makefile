@@ -55,7 +55,7 @@ $(STAMP): pyproject.toml
 			echo "python3 -m venv failed; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }; \
 	fi
 	@$(BIN)/python -m pip uninstall --quiet --yes --disable-pip-version-check hearsay 2>/dev/null || true
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat --editable '.[dev]'
 	@touch $@
 
 demo: setup

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..estimation.precision import ALPHA
-from .root import explained, main
+from .root import explained, main, window_options
 
 if TYPE_CHECKING:
     from client_sdk.learning.model import Model
@@ -50,15 +50,14 @@ def factors(metric: str, rank: int | None, output: str | None) -> None:
 @learn.command("naive-bayes")
 @click.argument("metric")
 @click.option("--label", help="Whose chance the model tells; the last label of METRIC if left out.")
-@click.option("--from", "first", help="First day, such as 2026-01-01; not if METRIC is asked once.")
-@click.option("--to", "last", help="Last day; today by default.")
+@window_options
 @click.option("--alpha", type=click.FloatRange(1e-9, 0.5), default=ALPHA, show_default=True,
               help="1 - level at which all intervals hold at once.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(dir_okay=False, writable=True),
               help="File to write; standard output by default.")  # fmt: skip
 @explained
-def naive_bayes(metric: str, label: str | None, first: str | None, last: str | None, alpha: float,
-                output: str | None) -> None:  # fmt: skip
+def naive_bayes(metric: str, label: str | None, words: str | None, first: str | None,
+                last: str | None, alpha: float, output: str | None) -> None:  # fmt: skip
     """Learn how likely a label of METRIC is from the attributes of a device, one report each.
 
     METRIC is of the type record.  The model holds log-odds with intervals, and is refused where
@@ -68,7 +67,7 @@ def naive_bayes(metric: str, label: str | None, first: str | None, last: str | N
     from ..learning.naive_bayes import summary
     from ..query.reading import blaming
 
-    crowd = read(metric, {"from": first, "to": last})
+    crowd = read(metric, {"range": words, "from": first, "to": last})
     with blaming(crowd.part.metric):
         model = crowd.noted_in(learned(crowd.part, label, alpha))
     write(model, output)

@@ -18,7 +18,7 @@ import click
 from ..core.config import Config
 from ..core.errors import AnswerError, ConfigError
 from ..estimation.precision import ALPHA
-from .root import explained, main
+from .root import explained, main, window_options
 
 if TYPE_CHECKING:
     from ..client import Client, Result
@@ -33,11 +33,7 @@ _URL, _TOKEN = "HEARSAY_URL", "HEARSAY_READ_TOKEN"  # names of variables
 @click.option(
     "--verb", default="estimate", show_default=True, help="What to ask; see docs/ask/query.md."
 )
-@click.option(
-    "--range", "words", help="Window in words, such as 28d or 12mo; 30d, or 6mo of a metric of 28d."
-)
-@click.option("--from", "first", help="First day, such as 2026-01-01; needs --to.")
-@click.option("--to", "last", help="Last day; needs --from.")
+@window_options
 @click.option(
     "--against", help="Earlier range beside it: previous, year, or 2026-01-01/2026-01-31."
 )
@@ -67,7 +63,10 @@ _URL, _TOKEN = "HEARSAY_URL", "HEARSAY_READ_TOKEN"  # names of variables
     "--format", "form", type=click.Choice(("table", "csv", "json", "svg")), default="table",
     show_default=True, help="What to print.",
 )  # fmt: skip
-@click.option("--svg", type=click.Path(dir_okay=False), help="File to write the chart to, too.")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, writable=True),
+    help="File to write; standard output by default.",
+)  # fmt: skip
 @click.option("--explain", is_flag=True, help="Print curl and Python that ask the same instead.")
 @click.option("--url", help=f"The collector; {_URL}, or {_HERE}.")
 @click.option(
@@ -75,7 +74,7 @@ _URL, _TOKEN = "HEARSAY_URL", "HEARSAY_READ_TOKEN"  # names of variables
     help=f"File with a read token; {_TOKEN} if left out.",
 )  # fmt: skip
 @explained
-def query(metrics: tuple[str, ...], form: str, svg: str | None, explain: bool, url: str | None,
+def query(metrics: tuple[str, ...], form: str, output: str | None, explain: bool, url: str | None,
           token_file: str | None, **options: Any) -> None:  # fmt: skip
     """Ask a running collector about METRICS: numbers with intervals, or why there are none."""
     from ..client import Client
@@ -87,10 +86,11 @@ def query(metrics: tuple[str, ...], form: str, svg: str | None, explain: bool, u
         return
     with Client(address, _token(token_file)) as client:
         result = _result(client, metrics, fields)
-    if svg is not None:
-        Path(svg).write_text(result.to_svg() + "\n", encoding="utf-8")
-    for text in _printed(result, form):
-        click.echo(text, nl=not text.endswith("\n"))
+    text = "".join(part if part.endswith("\n") else f"{part}\n" for part in _printed(result, form))
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        Path(output).write_bytes(text.encode())
 
 
 @main.command()
@@ -279,8 +279,7 @@ _MOST_SEED = (1 << 53) - 1  # every reader of JSON keeps so large an integer exa
 
 @main.command()
 @click.argument("metric")
-@click.option("--from", "first", help="First day, such as 2026-01-01; thirty days up to --to.")
-@click.option("--to", "last", help="Last day; today by default.")
+@window_options
 @click.option(
     "--by",
     multiple=True,
@@ -302,7 +301,8 @@ _MOST_SEED = (1 << 53) - 1  # every reader of JSON keeps so large an integer exa
 @click.option("--alpha", help=f"1 - level of the intervals; {ALPHA} by default.")
 @click.option("--version", help="Published version of the window; all reports so far by default.")
 @click.option(
-    "--out",
+    "-o",
+    "--output",
     "folder",
     type=click.Path(file_okay=False),
     required=True,
@@ -311,6 +311,7 @@ _MOST_SEED = (1 << 53) - 1  # every reader of JSON keeps so large an integer exa
 @explained
 def release(
     metric: str,
+    words: str | None,
     first: str | None,
     last: str | None,
     by: tuple[str, ...],
@@ -335,7 +336,7 @@ def release(
         _require_pyarrow()
     config = Config.from_env()
     catalog = Catalog.from_files(config.registry_paths)
-    parameters = {"from": first, "to": last, "alpha": alpha, "version": version}
+    parameters = {"range": words, "from": first, "to": last, "alpha": alpha, "version": version}
     request = ReleaseRequest(
         metric=metric,
         parameters={name: text for name, text in parameters.items() if text is not None},

@@ -26,6 +26,20 @@ json_option = click.option(
 )
 
 
+_OF_WINDOW = (
+    click.option("--range", "words", help="Window in words, such as 28d or 12mo; or:"),
+    click.option("--from", "first", help="First day, such as 2026-01-01, and"),
+    click.option("--to", "last", help="last day."),
+)
+
+
+def window_options(command: Callable[P, T]) -> Callable[P, T]:
+    """Add the options of a window: ``words``, or ``first`` and ``last``."""
+    for option in reversed(_OF_WINDOW):
+        command = option(command)
+    return command
+
+
 def explained(command: Callable[P, T]) -> Callable[P, T]:
     """Turn our errors into one line and exit status 1; a traceback would help nobody."""
 

@@ -14,7 +14,7 @@ from client_sdk.privacy.wording import counted
 from ..core.config import Config
 from ..core.text_tables import table_lines
 from ..estimation.precision import ALPHA
-from .root import explained, json_option, main
+from .root import explained, json_option, main, window_options
 
 if TYPE_CHECKING:
     from ..query import Answer
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 @main.command()
 @click.argument("metric")
-@click.option("--from", "first", help="First day, such as 2026-01-31; needs --to.")
-@click.option("--to", "last", help="Last day; needs --from. The last 30 days by default.")
+@window_options
 @click.option(
     "--trim", type=float,
     help="Part of the sources, such as 0.1, that a second mean leaves out at each end.",
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 @explained
 def sources(
     metric: str,
+    words: str | None,
     first: str | None,
     last: str | None,
     trim: float | None,
@@ -55,8 +55,8 @@ def sources(
     config = Config.from_env()
     store, catalog = connect_reader(config), Catalog.from_files(config.registry_paths)
     question: dict[str, Any] = {"metrics": [metric], "alpha": alpha}
-    if first is not None:
-        question["date_range"] = [first, last]
+    if words or first:
+        question["date_range"] = words or [first, last]
     domain = catalog.metric(metric).domain
     if domain.numbers and not domain.labels:
         question["verb"] = "mean"

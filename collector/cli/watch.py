@@ -121,8 +121,9 @@ def _run(rounds: Rounds) -> None:
 
 @main.command()
 @click.option(
-    "--out", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="File to write."
-)
+    "-o", "--output", "out", type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="File to write.",
+)  # fmt: skip
 @click.option("--mail", help="Channel of the file of watches to send it to.")
 @click.option(
     "--watches",
@@ -145,7 +146,7 @@ def report(out: Path | None, mail: str | None, file: str | None, back: int) -> N
     from ..workspace.watch.report import report as write
 
     if out is None and mail is None:
-        raise ConfigError("--out", "", "must name a file, or --mail a channel")
+        raise ConfigError("--output", "", "must name a file, or --mail a channel")
     config = Config.from_env()
     channel = _channel(mail, file or config.watches) if mail else None
     catalog, storage, now = (

@@ -124,6 +124,7 @@ def compile_registry(path: str, output: str | None, only_check: bool) -> None:
 @group.command()
 @click.argument("path", type=click.Path(exists=True, dir_okay=False))
 @click.option(
+    "-o",
     "--output",
     type=click.Path(dir_okay=False, writable=True),
     help="File to write; standard output by default.",

@@ -29,7 +29,7 @@ from ..analytics.verb import ESTIMATE
 from ..core.cells import LAST_VERSION
 from ..core.errors import QueryError
 from ..estimation.precision import ALPHA
-from .window import Against, day_of_text, days_of, epochs_of, usual_range
+from .window import Against, day_of_text, days_for, days_of, epochs_of, usual_range
 
 LEAST_ALPHA, MOST_ALPHA = 1e-6, 0.5  # 1 - level
 MOST_ROWS: Final = 10_000  # of one page
@@ -44,7 +44,7 @@ _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
 _PLACE: Final = re.compile(r"^(?P<rule>.*) - at `(?P<place>.*)`$", re.DOTALL)
 _STEP: Final = re.compile(r"\[(\d+|\.\.\.)\]|\.([^.\[]+)")
 _ANY: Final = "..."  # a step of msgspec into an object whose names are free
-PARAMETERS: Final = ("from", "to", "alpha", "version")
+PARAMETERS: Final = ("range", "from", "to", "alpha", "version")
 SEGMENT: Final = "segment."  # what the name of a dimension follows
 _NUMBER: Final = re.compile(r"[0-9]{0,20}(\.[0-9]{1,40})?(?<=[0-9])([eE][+-]?[0-9]{1,3})?")
 
@@ -161,13 +161,17 @@ def _choices(kind: Any, steps: Sequence[str]) -> list[str]:
 
 
 def question(metric: Metric, parameters: Mapping[str, str], now: float) -> Query:
-    """Read a question from text *parameters*: from, to, alpha, version, segment.<dimension>.
+    """Read a question from text *parameters*: range, or from and to, alpha, version, segment.<…>.
 
     Raises: QueryError: names the parameter at fault and what would work.
     """
     today = datetime.fromtimestamp(now, UTC).date()
     last = day_of_text(parameters["to"], "to") if "to" in parameters else today
     first, _ = days_of(usual_range([metric]), last, "from")
+    if "range" in parameters:
+        if not {"from", "to"}.isdisjoint(parameters):
+            raise QueryError("range: must stand without from and to")
+        first, last = days_for(parameters["range"], [metric], now, "range")
     if "from" in parameters:
         first = day_of_text(parameters["from"], "from")
     epochs_of(metric, first, last, "from")

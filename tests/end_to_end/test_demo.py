@@ -129,7 +129,7 @@ def stopped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         (export,) = [line for line in lines if line.startswith("for other commands: export ")]
         settings = dict(part.split("=", 1) for part in shlex.split(export)[4:])
         report = subprocess.run(
-            [sys.executable, "-m", "collector", "report", "--out", str(folder / "week.html")],
+            [sys.executable, "-m", "collector", "report", "--output", str(folder / "week.html")],
             env={**os.environ, **settings},
             check=False,
         )

@@ -30,6 +30,7 @@ MOST_BYTES: Final = 64 * 1024  # of a question
 _DATE: Final = {"type": "string", "format": "date"}
 _PARAMETERS: Final = (
     in_path("name", f"^{ADDRESS}$", "The name of a metric, or app/name."),
+    in_query("range", {"type": "string"}, "A range in words, such as 28d; or:"),
     in_query("from", _DATE, "The first day; thirty days up to `to` if left out."),
     in_query("to", _DATE, "The last day; today if left out."),
     in_query(
@@ -89,7 +90,7 @@ def list_metrics() -> ResponseReturnValue:
 @scope(ASK)
 @_operation(*_PARAMETERS, _FORMAT)
 def estimate(name: str) -> ResponseReturnValue:
-    """Answer a metric's question: from, to (dates), alpha, version, segment.<dimension>."""
+    """Answer a metric's question: range, or from and to, alpha, version, segment.<dimension>."""
     shared = services()
     metric = visible().metric(name)
     for parameter, values in request.args.lists():

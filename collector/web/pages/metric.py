@@ -245,7 +245,7 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
         alone = of_one if choices.item or len(items_of(metric)) > _LINES else {}
         query = choices.query(metric, "lift", {**options, **alone}, [dimension])
         hint = "Devices are taken to be in their arms by chance."
-        treated = [value for value in values if value != options["control"]]
+        treated = [value for value in metric.segments[dimension] if value != options["control"]]
         arms = treated[0] if len(treated) == 1 else "each arm"
         title = f"Experiment: {arms} vs {options['control']}"
         if alone and metric.domain.compared:

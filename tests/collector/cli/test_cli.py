@@ -47,6 +47,26 @@ def test_every_command_says_what_it_does_and_so_does_each_option(path: tuple[str
     assert [p.name for p in command.params if isinstance(p, click.Option) and not p.help] == []
 
 
+def test_one_thing_has_one_option_in_all_commands() -> None:
+    """A window is --range, or --from and --to; what is written goes to -o, or --output."""
+    windows, outputs = [], set()
+    for path in commands(main):
+        command: click.Command = main
+        for name in path:
+            command = command.commands[name] if isinstance(command, click.Group) else command
+        options = {opt: p for p in command.params for opt in p.opts}
+        windows += [(path, "--range" in options)] if "--from" in options else []
+        outputs |= {
+            tuple(p.opts)
+            for p in options.values()
+            if isinstance(p.type, click.Path) and not p.type.exists and isinstance(p, click.Option)
+        }
+
+    assert [path for path, has_words in windows if not has_words] == [("exclude",)]  # of days
+    assert ("-o", "--output") in outputs
+    assert {("--out",), ("--svg",), ("--output",)}.isdisjoint(outputs)
+
+
 def test_the_version_is_that_of_the_distribution() -> None:
     assert hearsay("--version").output == f"hearsay, version {__version__}\n"
 

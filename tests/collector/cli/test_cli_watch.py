@@ -110,7 +110,7 @@ def test_a_report_of_a_store_without_reports_is_an_error_and_no_file(
     store.prepare()
     out = deployment.folder / "week.html"
     try:
-        result = deployment.hearsay("report", "--out", str(out))
+        result = deployment.hearsay("report", "--output", str(out))
     finally:
         store.destroy()
 
@@ -174,7 +174,7 @@ def test_a_report_is_written_to_a_file(deployment: Deployment) -> None:
         fold(store, deployment.catalog, day_of(time.time()) - back, 20_000, 0.9)
     out = deployment.folder / "week.html"
     try:
-        result = deployment.hearsay("report", "--out", str(out))
+        result = deployment.hearsay("report", "--output", str(out))
     finally:
         store.destroy()
 
@@ -185,7 +185,7 @@ def test_a_report_is_written_to_a_file(deployment: Deployment) -> None:
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        ([], "--out=: must name a file"),
+        ([], "--output=: must name a file"),
         (["--mail", "team"], "HEARSAY_WATCHES=: must name the file"),
         (["--mail", "team", "--watches", "examples/watches.toml"], "these are: none"),
     ],

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from client_sdk.core.errors import UnknownMetricError
 from collector.core.catalog import Catalog
 from collector.core.errors import QueryError
-from collector.query import Plan, plan, read
+from collector.query import Plan, plan, question, read
 from tests.support.crowds.uploads import NOON, registry
 
 CATALOG = Catalog([registry(min_reports=100)])
@@ -131,3 +131,14 @@ def test_an_unknown_range_beside_is_told_with_all_that_work() -> None:
     """Words, and days: msgspec knows the words alone."""
     with pytest.raises(QueryError, match=r"^against: known are previous, year, or two dates such"):
         read(b'{"metrics": ["theme"], "against": "last"}')
+
+
+@pytest.mark.parametrize("words", ["7d", "28d", "month"])
+def test_an_address_takes_a_range_in_words_as_a_body_does(words: str) -> None:
+    metric = CATALOG.metric("page")
+
+    asked = plan(question(metric, {"range": words}, NOON), CATALOG, NOON)
+
+    assert asked.readings[0].epochs == planned(date_range=words).readings[0].epochs
+    with pytest.raises(QueryError, match=r"^range: must stand without from and to"):
+        question(metric, {"range": words, "to": "2026-01-01"}, NOON)

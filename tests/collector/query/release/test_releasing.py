@@ -317,9 +317,9 @@ def test_the_command_releases_from_a_store(real_store: EmbeddedStore, tmp_path: 
         return CliRunner().invoke(main, ["release", *arguments], env=environment)
 
     out = str(tmp_path / "out")
-    made = hearsay("dark", "--synthetic", "400", "--seed", "1", "--out", out)
-    drawn = hearsay("dark", "--synthetic", "400", "--format", "parquet", "--out", out)
-    refused = hearsay("age", "--out", out)
+    made = hearsay("dark", "--synthetic", "400", "--seed", "1", "--output", out)
+    drawn = hearsay("dark", "--synthetic", "400", "--format", "parquet", "--output", out)
+    refused = hearsay("age", "--output", out)
 
     assert made.output.splitlines() == [
         str(tmp_path / "out" / f"dark.{name}")
