@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .analytics.rows import Row
 
 PATIENCE: Final = 60.0  # seconds for an answer
+_RARE: Final = ("raw", "shrunken", "fakes_to_flip", "certainty")  # columns of few answers
 PAGE: Final = 10_000  # rows asked for at once, the most that a collector gives
 _JSON: Final = {"Content-Type": "application/json", "Accept": "application/json"}
 
@@ -58,8 +59,9 @@ class Result:
 
     @property
     def title(self) -> str:
-        """The titles of the metrics."""
-        return ", ".join(metric["title"] for metric in self.meta["metrics"])
+        """The title of the metric; of several, what is asked of which."""
+        titles = " and ".join(metric["title"] for metric in self.meta["metrics"])
+        return titles if len(self.meta["metrics"]) == 1 else f"{self.verb.title()} of {titles}"
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -70,19 +72,22 @@ class Result:
     def records(self) -> list[dict[str, Any]]:
         """Return the rows flat: a key a dimension, then those of the number; the same in each.
 
-        Those of a map have the degrees of their cells: the middle, then the four ends.
+        What few answers have (``raw``, ``shrunken``, ``fakes_to_flip``, ``certainty``) is there
+        where some row has it.  Those of a map have the degrees of their cells: the middle, then
+        the four ends.
         """
         from .analytics.rows import column_of
         from .rendering.places import COLUMNS, numbers_of_place, places_of
 
         names = dict.fromkeys(name for row in self.rows for name in row["dimensions"])
         places = {k: numbers_of_place(box) for k, box in places_of(self.facts).items()}
+        absent = {"dimensions", *(k for k in _RARE if all(r.get(k) is None for r in self.rows))}
         dimensions = {name: column_of(name, COLUMNS if places else ()) for name in names}
         return [
             {
                 **{column: row["dimensions"].get(k) for k, column in dimensions.items()},
                 **places.get(row["dimensions"].get("item", ""), {}),
-                **{name: value for name, value in row.items() if name != "dimensions"},
+                **{name: value for name, value in row.items() if name not in absent},
             }
             for row in self.rows
         ]
@@ -294,4 +299,4 @@ def _imported(package: str) -> Any:
         return import_module(package)
     except ImportError as error:
         rule = "is not installed; pip install 'hearsay-telemetry[analysis]', or take records()"
-        raise MissingPackageError(f"{package}: {rule}") from error
+        raise MissingPackageError(f"{package.partition('.')[0]}: {rule}") from error

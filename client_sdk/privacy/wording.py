@@ -66,6 +66,7 @@ _ISSUED: Final = (
 )
 
 _OF_AUTOMATION: Final = "whether a machine runs it by itself"
+_COLUMNS: Final = 78  # of a terminal of 80
 _EVERY = {
     "1h": "every hour",
     "1d": "every day",
@@ -86,7 +87,7 @@ def notice(registry: Registry, caps: Caps) -> str:
     questions = "\n".join(
         f"- {metric.title} ({_EVERY[metric.every]}): {metric.question}" for metric in metrics
     )
-    return f"""\
+    return _wrapped(f"""\
 {registry.app} would like to learn how it is used, without learning what you do.
 
 It asks:
@@ -107,7 +108,15 @@ In any seven days it is at most ε {epsilon(cost.week)}, in any {YEAR} days at m
 
 You can say no, and change your mind at any time. A no deletes what waits to be sent.
 A no of your system or browser, such as DO_NOT_TRACK=1, is always obeyed.
-"""
+""")
+
+
+def _wrapped(text: str) -> str:
+    """Return *text* in lines that a terminal does not break, paragraph by paragraph."""
+    from textwrap import fill  # it costs a device that only reports nothing
+
+    parts = text.strip().split("\n\n")
+    return "\n\n".join(part if "\n- " in part else fill(part, _COLUMNS) for part in parts) + "\n"
 
 
 def who_sees_the_address(relay: str | None = None, issuer: str | None = None) -> list[str]:
@@ -228,7 +237,9 @@ def what_was_sent(metric: Metric, payload: bytes) -> str:
     if isinstance(mechanism, MeanMechanism) and (grid := domain.grid):
         number = grid.minimum + grid.step * mechanism.decode(payload)
         return f"{_rounded(number)} {grid.unit}, which is the value and noise together"
-    return f"the code {int.from_bytes(payload, 'big')}, which every value can give"
+    shifted = odds(mechanism.spent_nano, mechanism.delta)
+    code = int.from_bytes(payload, "big")
+    return f"the number {code}, drawn by chance: it shifts the odds of two values by {shifted}"
 
 
 def _items(items: Sequence[int], domain: Domain) -> str:

@@ -10,7 +10,8 @@ from pkgutil import iter_modules
 
 if find_spec("click") is None:  # the device part alone was installed, and brings the command, too
     raise SystemExit(
-        "hearsay: the collector is not installed: pip install 'hearsay-telemetry[collector]'"
+        "hearsay: the collector is not installed: pip install 'hearsay-telemetry[collector]';"
+        " of a device, python -m client_sdk shows what is sent"
     )
 
 from .root import main as main

@@ -25,10 +25,10 @@ _RANGE: Final = "range"
 def completed(query: Query, metric: Metric) -> Query:
     """Return *query*, whose first metric is *metric*, with what was left out."""
     dimensions, against = list(query.dimensions), query.against
-    asked = [name for name in dimensions if name in metric.segments]
-    if query.verb in NEEDS_SEGMENT and not asked and metric.segments:
-        asked = [str(query.options.get("dimension") or dimension_of(query.verb, metric))]
-        dimensions += asked
+    chosen = [name for name in dimensions if name in metric.segments]
+    if query.verb in NEEDS_SEGMENT and not chosen and metric.segments:
+        chosen = [str(query.options.get("dimension") or dimension_of(query.verb, metric))]
+        dimensions += chosen
     if query.verb == COMPARE and not dimensions and against is None:
         by = query.options.get("by")
         if by in metric.segments or (metric.every == ONCE and metric.segments):
@@ -36,8 +36,8 @@ def completed(query: Query, metric: Metric) -> Query:
         elif metric.every != ONCE:
             against = PREVIOUS
     options = dict(query.options)
-    if query.verb == LIFT and asked:
-        own = options.setdefault("dimension", _likely(arms_of(metric), asked))
+    if query.verb == LIFT and chosen:
+        own = options.setdefault("dimension", _likely(arms_of(metric), chosen))
         if own in metric.segments:
             options.setdefault("control", control_of(metric, own))
     if query.verb == _RANGE and not {"low", "high", "ranges"} & options.keys():

@@ -7,6 +7,7 @@ import io
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
@@ -167,7 +168,10 @@ def test_a_table_without_its_package_says_how_to_get_it(
     for package in ("pandas", "pyarrow"):
         monkeypatch.setitem(sys.modules, package, None)
 
-    for make, package in ((result.to_pandas, "pandas"), (result.to_arrow, "pyarrow")):
+    write = partial(result.to_parquet, "never")
+    for make, package in (
+        (result.to_pandas, "pandas"), (result.to_arrow, "pyarrow"), (write, "pyarrow"),
+    ):  # fmt: skip
         with pytest.raises(MissingPackageError, match=f"^{package}: .*analysis.*records()"):
             make()
 
@@ -178,7 +182,24 @@ def test_a_file_holds_the_numbers_exactly(client: Client) -> None:
     lines = list(csv.DictReader(io.StringIO(result.to_csv(), newline="")))
 
     assert [float(line["value"]) for line in lines] == [row["value"] for row in result]
-    assert lines[0].keys() == result.records()[0].keys()
+    rare = {"raw", "shrunken", "fakes_to_flip", "certainty"}
+    assert set(lines[0]) == set(result.records()[0]) | rare
+
+
+def test_what_few_answers_have_is_a_column_where_a_row_has_it(
+    client: Client, tmp_path: Path
+) -> None:
+    """Law: every record of an answer has the same keys, and a Parquet file has them as columns."""
+    from pyarrow.parquet import read_table
+
+    plain = client.query("page", **WEEKS)
+    moved = client.query("page", postprocess="norm_sub", verb="frequency", **WEEKS)
+    moved.to_parquet(tmp_path / "moved.parquet")
+
+    assert "raw" not in plain.records()[0]
+    assert {"raw"} <= set(moved.records()[0])
+    assert "fakes_to_flip" not in moved.records()[0]
+    assert read_table(tmp_path / "moved.parquet").to_pylist() == moved.records()
 
 
 def test_a_notebook_shows_the_chart_the_table_and_what_they_rest_on(client: Client) -> None:
@@ -334,3 +355,12 @@ def test_the_import_loads_no_server_and_no_numbers() -> None:
     assert not {"flask", "redis", "numpy", "pandas", "pyarrow", "msgspec"} & set(
         done.stdout.split()
     )
+
+
+def test_an_answer_about_two_metrics_is_headed_by_what_is_asked_of_which() -> None:
+    """Neither metric's own question is the one that was answered."""
+    metrics = [{"title": "Spent", "question": "How much?"}, {"title": "Deals", "question": "Who?"}]
+    of_both = Result((), {"verb": "ratio", "metrics": metrics})
+    of_one = Result((), {"verb": "mean", "metrics": metrics[:1]})
+
+    assert (of_both.title, of_one.title) == ("Ratio of Spent and Deals", "Spent")

@@ -164,7 +164,10 @@ def test_a_notice_says_what_pure_privacy_leaves_out() -> None:
     (metric,) = registry
 
     assert metric.mechanism.delta > Fraction(0)
-    assert "With a chance of at most" in notice(registry, Caps(delta="0.01"))
+    text = notice(registry, Caps(delta="0.01"))
+    assert "With a chance of at most" in " ".join(text.split())
+    assert max(map(len, text.splitlines())) < 80
+    assert all(len(line) > 60 for line in text.split("\n\n")[2].splitlines()[:-1])
     assert "With a chance" not in notice(registry_every("1d"), Caps())
 
 
@@ -391,3 +394,13 @@ def test_notice_and_explanation_say_who_sees_the_internet_address(
         assert all(part in text for part in said)
         assert unsaid not in text
     client.close()
+
+
+def test_a_payload_that_names_no_value_is_a_number_with_the_odds_that_it_shifts() -> None:
+    """What a person can picture: how much more one value explains it than another."""
+    registry = registry_of(metric_text("m", 'type = "string"\nlength = 6', epsilon="1"))
+    metric = registry.metric("m")
+
+    said = what_was_sent(metric, bytes(metric.mechanism.payload_size))
+
+    assert said == "the number 0, drawn by chance: it shifts the odds of two values by 2.8 to 1"
