@@ -77,8 +77,8 @@ class Problems:
 
     def add(self, place: str, rule: str) -> None:
         """Add one; a key may hold anything, so what cannot be printed is not."""
-        printable = "".join(letter if letter.isprintable() else "?" for letter in place)
-        self.lines.append(f"{printable}: {rule}")
+        line = f"{place}: {rule}"
+        self.lines.append("".join(letter if letter.isprintable() else "?" for letter in line))
 
 
 def labels(place: str, entry: object, problems: Problems) -> tuple[str, ...]:

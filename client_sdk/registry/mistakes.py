@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ..core.typing import Any, Final
 
 _LONGEST: Final = 40  # letters that are shown of a value
 _KEY: Final = re.compile(r""""([^"]*)"|'([^']*)'|([\w-]+)""")
 _RULES: Final = ("must ", "a name must ", "is not a known key", "is a table in a table")
-Keys = tuple[str, ...]
 
 
 def explained(lines: Sequence[str], table: Mapping[str, Any], text: str) -> list[str]:
@@ -23,7 +22,7 @@ def explained(lines: Sequence[str], table: Mapping[str, Any], text: str) -> list
     return [_explained(line, table, numbers) for line in lines]
 
 
-def _explained(line: str, table: Mapping[str, Any], numbers: Mapping[Keys, int | None]) -> str:
+def _explained(line: str, table: Mapping[str, Any], numbers: Mapping[Any, int]) -> str:
     place, _, rule = line.partition(": ")
     if not rule.startswith(_RULES):
         return line
@@ -31,17 +30,16 @@ def _explained(line: str, table: Mapping[str, Any], numbers: Mapping[Keys, int |
     if value is None:
         rule = f"is missing; {rule}"
     elif not isinstance(value, dict) and "must " in rule:
-        rule = f"{rule}; found {_shown(value)}"
+        rule += f"; found {_shown(value)}"
     while keys and keys not in numbers:
         keys = keys[:-1]
-    number = numbers.get(keys)
-    return f"{place}: {rule}" + ("" if number is None else f" (line {number})")
+    return f"{place}: {rule}" + (f" (line {numbers[keys]})" if numbers.get(keys) else "")
 
 
-def _at(place: str, table: Mapping[str, Any]) -> tuple[Keys, Any]:
+def _at(place: str, table: Mapping[str, Any]) -> tuple[tuple[str, ...], Any]:
     """Return the keys that *place* names, and what is there; None: nothing is."""
     entry: Any = table
-    keys: Keys = ()
+    keys: tuple[str, ...] = ()
     while place and isinstance(entry, dict):
         known = [key for key in entry if f"{place}.".startswith(f"{key}.")]
         if not known:
@@ -57,24 +55,21 @@ def _shown(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _numbers(text: str) -> dict[Keys, int | None]:
-    """Return the line of each key, by the keys that lead to it; None where two lines may be it."""
-    numbers: dict[Keys, int | None] = {}
-    for number, keys in enumerate(_lines(text), 1):
-        numbers[keys] = None if keys in numbers else number
-    return {**numbers, (): None}
-
-
-def _lines(text: str) -> Iterator[Keys]:
-    """Yield of each line the keys that lead to what begins there; none of one that begins none."""
-    table: Keys = ()
-    for line in map(str.strip, text.splitlines()):
+def _numbers(text: str) -> dict[tuple[str, ...], int]:
+    """Return the line of each key, by the keys that lead to it; 0 where two lines may be it."""
+    numbers: dict[tuple[str, ...], int] = {}
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(map(str.strip, text.splitlines()), 1):
         head, sign, _ = line.partition("=")
         if line.startswith("["):
-            table = _split(line.strip("[").partition("]")[0])
-        is_entry = sign and not line.startswith(("[", "#"))
-        yield (*table, *_split(head)) if is_entry else table if line.startswith("[") else ()
+            table = own = _split(line.strip("[").partition("]")[0])
+        elif line.startswith("#") or not sign:
+            continue
+        else:
+            own = (*table, *_split(head))
+        numbers[own] = 0 if own in numbers else number
+    return numbers
 
 
-def _split(dotted: str) -> Keys:
+def _split(dotted: str) -> tuple[str, ...]:
     return tuple("".join(groups) for groups in _KEY.findall(dotted))

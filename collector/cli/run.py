@@ -28,7 +28,7 @@ from .root import explained, json_option, main, override
 def init() -> None:
     """Prepare the store: load the function library, create the groups, check that it is safe."""
     from ..core.catalog import Catalog
-    from ..operations.doctor.definitions import judge, orphans_of
+    from ..operations.doctor.definitions import look
     from ..operations.processes import record_definitions
     from ..storage.connect import connect
 
@@ -37,7 +37,7 @@ def init() -> None:
     storage.prepare(renew=True)
     record_definitions(config, catalog)
     click.echo(f"store ready: {counted(storage.shards, 'shard')}")
-    for finding in judge(orphans_of(config, catalog)):
+    for finding in look(config, catalog):
         if finding.next:
             click.echo("\n".join(finding.lines()), err=True)
 

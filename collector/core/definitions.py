@@ -1,86 +1,72 @@
 """What each digest in the store means, and which of these definitions no registry file has.
 
 A tally is kept under a digest, which does not name its metric.  So what a digest stands for is
-recorded before anything is folded under it: the metric, its mechanism with the parameters, and each
-other part of its meaning, long ones as their SHA-256.
+recorded before anything is folded under it: the metric, the lines of a registry that choose its
+mechanism, and a digest of each part of its meaning.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from hashlib import sha256
+from typing import NamedTuple
 
-from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.fields import parameters_text
 from client_sdk.registry.metric import Metric
 
 from .catalog import Catalog
 
-_OWN: Final = {"name", "mechanism"}  # parts of a meaning that are recorded apart
-
 
 class Orphan(NamedTuple):
-    """A definition that no registry file has, against the one that is in use."""
+    """A definition that no registry file has."""
 
     digest: bytes
     name: str
-    mechanism: str
-    pin: str  # the lines of a registry that choose this mechanism, parameters included
-    in_use: str | None  # the mechanism; None: no registry file has the metric
-    changed: tuple[str, ...]  # keys that differ, besides the mechanism
-    reports: int | None = None  # that are stored; None: that may not be asked
+    pin: str  # the lines of a registry that choose its mechanism, and where
+    in_use: str | None  # the mechanism of the metric now; None: no registry file has it
+    changed: tuple[str, ...]  # parts of the meaning that are others now
+    reports: int = 0  # that are stored
 
 
 def records_of(catalog: Catalog) -> dict[bytes, str]:
     """Return the record of each definition, by its digest."""
-    return {digest: _record(metric) for digest, metric in catalog.by_digest.items()}
+    return {
+        digest: json.dumps([f"{metric.app}/{metric.name}", _pin(metric), _parts(metric)])
+        for digest, metric in catalog.by_digest.items()
+    }
 
 
 def orphans_among(records: Mapping[bytes, bytes], catalog: Catalog) -> Iterator[Orphan]:
     """Yield the definitions of *records* that *catalog* has in no registry file.
 
-    What is no record of ours is passed over.
+    What is no record of ours is passed over, and so is what a terminal could act on.
     """
+    metrics = {f"{metric.app}/{metric.name}": metric for metric in catalog}
     for digest in sorted(records.keys() - catalog.by_digest.keys()):
         try:
-            yield _orphan(digest, json.loads(records[digest]), catalog)
-        except (ValueError, TypeError, KeyError, AttributeError):
+            name, pin, then = json.loads(records[digest])
+            metric = metrics.get(name)
+            now = {} if metric is None else _parts(metric)
+            changed = tuple(key for key in {**then, **now} if then.get(key) != now.get(key))
+            is_ours = "".join((name, pin, *then)).isprintable()
+        except (ValueError, TypeError, AttributeError):
             continue
+        in_use = None if metric is None else metric.mechanism_name
+        if is_ours:
+            address = name if metric is None else metric.address
+            yield Orphan(digest, address, pin, in_use, changed)
 
 
-def _record(metric: Metric) -> str:
-    own = {
-        "app": metric.app,
-        "name": metric.name,
-        "mechanism": metric.mechanism_name,
-        "parameters": parameters_text(metric),
-        "parts": _parts(metric),
-    }
-    return json.dumps(own)
+def _pin(metric: Metric) -> str:
+    heading = f'metrics."{metric.name}"' if "." in metric.name else f"metrics.{metric.name}"
+    own = parameters_text(metric)
+    parameters = "" if own == "{}" else f", parameters = {own}"
+    return f'mechanism = "{metric.mechanism_name}"{parameters} under [{heading}]'
 
 
 def _parts(metric: Metric) -> dict[str, str]:
-    meaning = json.loads(metric.meaning)
-    return {key: _short(part) for key, part in meaning.items() if key not in _OWN}
-
-
-def _short(part: object) -> str:
-    if isinstance(part, str):
-        return part
-    return hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()
-
-
-def _orphan(digest: bytes, record: Mapping[str, Any], catalog: Catalog) -> Orphan:
-    name, mechanism, parameters = record["name"], record["mechanism"], record["parameters"]
-    pin = f'mechanism = "{mechanism}"' + (
-        "" if parameters == "{}" else f", parameters = {parameters}"
-    )
-    try:
-        metric = catalog.metric(f"{record['app']}/{name}")
-    except UnknownMetricError:
-        return Orphan(digest, name, mechanism, pin, None, ())
-    then, now = record["parts"], _parts(metric)
-    changed = [key for key in {**now, **then} if then.get(key) != now.get(key)]
-    return Orphan(digest, metric.address, mechanism, pin, metric.mechanism_name, tuple(changed))
+    return {
+        key: sha256(json.dumps(part).encode()).hexdigest()[:12]
+        for key, part in json.loads(metric.meaning).items()
+    }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from client_sdk.privacy.wording import counted
 
@@ -20,6 +21,7 @@ from ...storage.connection import allowed
 from .findings import GOOD, NOTE, WARNING, Finding, State
 
 _CHECK = "definitions"
+_BEHIND = "behind the current one in HEARSAY_REGISTRY"
 
 
 def orphans_of(config: Config, catalog: Catalog) -> list[Orphan] | None:
@@ -28,22 +30,16 @@ def orphans_of(config: Config, catalog: Catalog) -> list[Orphan] | None:
     None: the store's user may not ask.
     Raises: StorageUnavailableError.
     """
-    records = allowed(definitions_in(config).records, None)
-    if records is None:
-        return None
+    return allowed(partial(_orphans_of, config, catalog), None)
+
+
+def _orphans_of(config: Config, catalog: Catalog) -> list[Orphan]:
+    records = definitions_in(config).records()
     orphans = {orphan.digest: orphan for orphan in orphans_among(records, catalog)}
     held = Counter[bytes]()
-
-    def count() -> Counter[bytes]:
-        for size in inspect(config).sizes(orphans):
-            held[size.cell.metric] += size.reports
-        return held
-
-    if not orphans or allowed(count, None) is None:
-        return list(orphans.values())
-    return [
-        orphan._replace(reports=held[digest]) for digest, orphan in orphans.items() if held[digest]
-    ]
+    for size in inspect(config).sizes(orphans) if orphans else ():  # it looks at every key
+        held[size.cell.metric] += size.reports
+    return [orphans[digest]._replace(reports=held[digest]) for digest in sorted(+held)]
 
 
 def look(config: Config, catalog: Catalog) -> list[Finding]:
@@ -65,34 +61,25 @@ def judge(orphans: Sequence[Orphan] | None) -> Iterator[Finding]:
     if orphans is None:
         what = "this user of the store may not read under which definitions it holds reports"
         yield Finding(NOTE, _CHECK, what, next="run this as the store's init user")
-        return
-    if not orphans:
+    elif not orphans:
         yield Finding(GOOD, _CHECK, "all stored reports are of definitions in the registry files")
-    for orphan in orphans:
+    for orphan in orphans or ():
         yield _finding(orphan)
 
 
 def _finding(orphan: Orphan) -> Finding:
-    reports = "what was reported" if orphan.reports is None else counted(orphan.reports, "report")
-    what = f"{orphan.name}: {reports} under definition {orphan.digest.hex()} in no registry file"
-    lines = f"{orphan.pin} under {_heading(orphan.name)}"
-    behind = "behind the current one in HEARSAY_REGISTRY"
-    file = f"name the registry file of that time, with {lines}, {behind}"
+    reports, digest = counted(orphan.reports, "report"), orphan.digest.hex()
+    what = f"{orphan.name}: {reports} under definition {digest} in no registry file"
+    why = "no answer shows them"
+    step = f"name the registry file of that time, with {orphan.pin}, {_BEHIND}"
     if orphan.in_use is None:
-        why = "no registry file has the metric, so no answer shows them"
-        step = f"{file}; or delete them: hearsay prune --metric {orphan.digest.hex()}"
+        step += f"; or delete them: hearsay prune --metric {digest}"
+        return Finding(NOTE, _CHECK, what, f"{why}: no registry file has the metric", step)
+    if orphan.changed != ("mechanism",):
+        why += f"; changed since then: {', '.join(orphan.changed)}"
         return Finding(NOTE, _CHECK, what, why, step)
-    if orphan.changed:
-        why = f"no answer shows them; changed since then: {', '.join(orphan.changed)}"
-        return Finding(NOTE, _CHECK, what, why, file)
-    why = f"no answer shows them: the mechanism was {orphan.mechanism} and is {orphan.in_use}"
     step = (
-        f"to keep the metric as it was, write {lines} and run hearsay registry lock; to take the"
-        f" new choice, write them in a copy of the file, and name it {behind}"
+        f"to keep the metric as it was, write {orphan.pin} and run hearsay registry lock; to take"
+        f" the new choice, write them in a copy of the file, and name it {_BEHIND}"
     )
-    return Finding(WARNING, _CHECK, what, why, step)
-
-
-def _heading(name: str) -> str:
-    own = name.rpartition("/")[2]
-    return f'[metrics."{own}"]' if "." in own else f"[metrics.{own}]"
+    return Finding(WARNING, _CHECK, what, f"{why}: the mechanism is {orphan.in_use} now", step)

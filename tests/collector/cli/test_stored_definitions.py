@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
@@ -14,7 +15,9 @@ from click.testing import CliRunner, Result
 from client_sdk.registry import Registry
 from collector.cli import main
 from collector.core.cells import Cell
+from collector.core.config import Config
 from collector.demo.embedded import EmbeddedStore
+from collector.operations.processes import run_worker
 from collector.storage.connect import open_storage
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
@@ -103,7 +106,7 @@ def test_reports_that_another_choice_of_auto_hides_are_named_with_the_lines_that
     assert finding.startswith(
         f"warning  definitions: m: 5,000 reports under definition {digest_of(BEFORE)}"
     )
-    assert "the mechanism was hybrid and is minimax" in finding
+    assert "the mechanism is minimax now" in finding
     (lines,) = PIN.findall(finding)
     pinned = AUTO.replace('mechanism = "auto"', lines.replace(", param", "\nparam"))
     assert digest_of(pinned) == digest_of(BEFORE)
@@ -149,9 +152,22 @@ def test_a_change_by_hand_names_the_keys_and_a_metric_that_is_gone_names_both_wa
     assert "changed since then: epsilon" in changed
     assert 'mechanism = "hybrid", parameters = {' in changed
     assert "name the registry file of that time" in changed
-    assert gone.startswith("note     definitions: ui.theme: 5,000 reports")
+    assert gone.startswith("note     definitions: notes/ui.theme: 5,000 reports")
     assert 'under [metrics."ui.theme"]' in gone
     assert f"hearsay prune --metric {digest_of(BEFORE + OTHER, 'ui.theme')}" in gone
+
+
+def test_a_worker_records_what_it_folds_where_init_never_ran(
+    run: Run, store: RedisStorage, keys: Keys, real_store: EmbeddedStore, path: Path
+) -> None:
+    path.write_text(BEFORE, encoding="utf-8")
+    settings = {"HEARSAY_REGISTRY": str(path), "REDIS_URL": real_store.url}
+    stop = threading.Event()
+    stop.set()
+    run_worker(Config.from_env({**settings, "HEARSAY_PREFIX": keys.prefix}), stop)
+    fold(store, digest_of(BEFORE))
+
+    assert "5,000 reports" in "".join(findings(run("check-config", AUTO)))
 
 
 def test_a_record_that_is_not_ours_hides_no_other_and_ends_no_command(
@@ -160,8 +176,18 @@ def test_a_record_that_is_not_ours_hides_no_other_and_ends_no_command(
     run("init", BEFORE)
     fold(store, digest_of(BEFORE))
     connection, key = Connection.open(real_store.url), f"{keys.prefix}:definitions"
-    for digest, record in (("0" * 12, "{"), ("1" * 12, "{}"), ("2" * 12, "[1]"), ("x", "{}")):
-        connection.call("HSET", key, digest, record)
+    planted = [
+        "{",
+        "{}",
+        "[1]",
+        "[1, 2, 3]",
+        '["a/m", "\\u001b[2J", {}]',
+        '["a/m", "p", {"\\n": ""}]',
+    ]
+    for place, record in enumerate(planted):
+        connection.call("HSET", key, f"{place:012x}", record)
+        fold(store, f"{place:012x}")
+    connection.call("HSET", key, "x", "{}")
 
     result = run("doctor", AUTO)
 

@@ -48,7 +48,7 @@ CREDENTIALS: Final = {
     b"\x01" * 32: Credential(WRITE),
     b"\x02" * 32: Credential(ADMIN, expires=TODAY + 60),
 }
-ORPHAN: Final = Orphan(bytes(6), "theme", "grr", 'mechanism = "grr"', "oue", ())
+ORPHAN: Final = Orphan(bytes(6), "theme", "mechanism", "oue", ("mechanism",))
 STATE: Final = State(
     servers=[SERVER],
     shards=[SHARD, SHARD],
