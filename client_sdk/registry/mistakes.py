@@ -28,7 +28,7 @@ def _explained(line: str, table: Mapping[str, Any], numbers: Mapping[Any, int]) 
         return line
     keys, value = _at(place.removeprefix("registry."), table)
     if value is None:
-        rule = f"is missing; {rule}"
+        rule += "; it is missing"
     elif not isinstance(value, dict) and "must " in rule:
         rule += f"; found {_shown(value)}"
     while keys and keys not in numbers:

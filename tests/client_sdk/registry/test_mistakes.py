@@ -53,16 +53,16 @@ MISTAKES: Final = [
     ]),
     ('question = "Which', 'quesiton = "Which', [
         "metrics.ui.theme.quesiton: is not a kno … (did you mean question?) (line 9)",
-        "metrics.ui.theme.question: is missing; … t of printable characters (line 7)",
+        "metrics.ui.theme.question: must be a no … characters; it is missing (line 7)",
     ]),
     ('title = "Theme"\n', "", [
-        "metrics.ui.theme.title: is missing; … t of printable characters (line 7)",
+        "metrics.ui.theme.title: must be a no … characters; it is missing (line 7)",
     ]),
     ("min = 0\nmax = 100", "min = 100\nmax = 0", [
         "metrics.spent.min: must be belo … x, which is 0; found 100 (line 24)",
     ]),
     ("schema = 1\n", "", [
-        "schema: is missing; must be 1",
+        "schema: must be 1; it is missing",
     ]),
     ("schema = 1\n", "schema = 2\n", [
         "schema: must be 1; found 2 (line 1)",
@@ -71,7 +71,7 @@ MISTAKES: Final = [
         'schema: must be 1; found "1" (line 1)',
     ]),
     ('app = "notes"\n', "", [
-        "app: is missing; a name must be 1 to 64 of a-z, 0-9, _ and .",
+        "app: a name must be 1 to … f a-z, 0-9, _ and .; it is missing",
     ]),
     ('app = "notes"', 'app = "My Notes"', [
         'app: a name must be 1 to … _ and .; found "My Notes" (line 2)',
@@ -86,7 +86,7 @@ MISTAKES: Final = [
         "metrics.ui.theme: epsilon=99: … must be a decimal from 1e-9 to 16",
     ]),
     ('epsilon = "1.0"\n', "", [
-        'metrics.ui.theme.epsilon: is missing; … "1.0", at most 9 decimals (line 7)',
+        "metrics.ui.theme.epsilon: must be a de … 9 decimals; it is missing (line 7)",
     ]),
     ('every = "7d"', 'every = "2d"', [
         'metrics.ui.theme.every: must be one … u mean 28d?); found "2d" (line 13)',
@@ -95,16 +95,16 @@ MISTAKES: Final = [
         "metrics.ui.theme.every: must be one … , 7d, 28d, once; found 7 (line 13)",
     ]),
     ('every = "7d"\n', "", [
-        "metrics.ui.theme.every: is missing; … of 1h, 1d, 7d, 28d, once (line 7)",
+        "metrics.ui.theme.every: must be one … 28d, once; it is missing (line 7)",
     ]),
     ('type = "category"', 'type = "categroy"', [
         'metrics.ui.theme.type: must be one … gory?); found "categroy" (line 10)',
     ]),
     ('type = "category"\n', "", [
-        "metrics.ui.theme.type: is missing; … et, string, taste, vector (line 7)",
+        "metrics.ui.theme.type: must be one … te, vector; it is missing (line 7)",
     ]),
     ('values = ["light", "dark"]\n', "", [
-        "metrics.ui.theme.values: is missing; … of at most 100 characters (line 7)",
+        "metrics.ui.theme.values: must be a li … characters; it is missing (line 7)",
     ]),
     ('values = ["light", "dark"]', 'values = ["light"]', [
         'metrics.ui.theme.values: must be a li … racters; found ["light"] (line 11)',
@@ -137,13 +137,13 @@ MISTAKES: Final = [
         'metrics.ui.theme.expires: must be a da … 2-31; found "2099-12-31" (line 18)',
     ]),
     ("expires = 2099-12-31\n", "", [
-        "metrics.ui.theme.expires: is missing; … a date such as 2027-12-31 (line 7)",
+        "metrics.ui.theme.expires: must be a da … 2027-12-31; it is missing (line 7)",
     ]),
     ("expires = 2099-12-31", "expires = 2099-13-31", [
         "registry: is not TOML: E … statement (at line 18, column 15)",
     ]),
     ("max = 100\n", "", [
-        "metrics.spent.max: is missing; … must be a finite number (line 20)",
+        "metrics.spent.max: must be a fi … te number; it is missing (line 20)",
     ]),
     ("step = 1\n", "step = 0\n", [
         "metrics.spent.step: must be posi … n, which is 100; found 0 (line 26)",
@@ -152,7 +152,7 @@ MISTAKES: Final = [
         "metrics.spent.step: must be posi … n, which is 100; found 7 (line 26)",
     ]),
     ('unit = "EUR"\n', "", [
-        "metrics.spent.unit: is missing; … of printable characters (line 20)",
+        "metrics.spent.unit: must be a no … haracters; it is missing (line 20)",
     ]),
     ('unit = "EUR"', 'mechanism = "minmax"\nunit = "EUR"', [
         "metrics.spent: mechanism=mi … e_bit_mean, piecewise, square_wave",
@@ -204,7 +204,7 @@ MISTAKES: Final = [
         'metrics.a.b.spent: is a table i … ."a.b.spent"], in quotes (line 20)',
     ]),
     ('longitudinal = "fresh"\nsegments', 'longitudinal = "two_layer"\nsegments', [
-        'metrics.ui.theme.epsilon_permanent: is missing; … "1.0", at most 9 decimals (line 7)',
+        "metrics.ui.theme.epsilon_permanent: must be a de … 9 decimals; it is missing (line 7)",
     ]),
     ('unit = "EUR"', 'epsilon_permanent = "4"\nunit = "EUR"', [
         "metrics.spent.epsilon_permanent: is for longi … is for longitudinal=two_layer only",
@@ -217,7 +217,7 @@ MISTAKES: Final = [
     ]),
     ('app = "notes"', 'app = { nam = "notes" }', [
         "app.nam: is not a known key (did you mean name?) (line 2)",
-        "app.name: is missing; a … o 64 of a-z, 0-9, _ and . (line 2)",
+        "app.name: a name must be … 9, _ and .; it is missing (line 2)",
     ]),
     ("schema = 1", "schema = 1\npanel = { week = 8 }", [
         "panel.week: must be a po … most 9 decimals; found 8 (line 2)",
@@ -232,7 +232,7 @@ MISTAKES: Final = [
         "metrics.spent.max: must be a fi … e number; found Infinity (line 25)",
     ]),
     ("min = 0\n", "# min = 0\n", [
-        "metrics.spent.min: is missing; … must be a finite number (line 20)",
+        "metrics.spent.min: must be a fi … te number; it is missing (line 20)",
     ]),
 ]  # fmt: skip
 

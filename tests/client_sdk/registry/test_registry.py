@@ -118,7 +118,12 @@ def test_an_unknown_metric_is_refused_and_the_known_ones_are_shown() -> None:
         (BOOLEAN, "expires", "2099-12-31T00:00:00", "metrics.m.expires: must be a date such as"),
         (BOOLEAN, "expires", None, "metrics.m.expires: must be a date such as"),
         (BOOLEAN, "values", '["a", "b"]', "metrics.m.values: is not a known key; known: "),
-        (BOOLEAN, "epsilom", '"1"', "metrics.m.epsilom: is not a known key; known: "),
+        (
+            BOOLEAN,
+            "epsilom",
+            '"1"',
+            "metrics.m.epsilom: is not a known key (did you mean epsilon?)",
+        ),
         (CATEGORY, "values", '["a"]', "metrics.m.values: must be a list of at least 2"),
         (CATEGORY, "values", '["a", "a"]', "metrics.m.values: must be a list of at least 2"),
         (CATEGORY, "values", '["a", 1]', "metrics.m.values: must be a list of at least 2"),
@@ -128,7 +133,7 @@ def test_an_unknown_metric_is_refused_and_the_known_ones_are_shown() -> None:
         (NUMBER, "step", "0.4", "metrics.m.step: must be positive and divide max - min"),
         (NUMBER, "step", "0", "metrics.m.step: must be positive and divide max - min"),
         (NUMBER, "step", "-0.5", "metrics.m.step: must be positive and divide max - min"),
-        (NUMBER, "max", "0", "metrics.m.step: must be positive and divide max - min"),
+        (NUMBER, "max", "0", "metrics.m.min: must be below max, which is 0"),
         (NUMBER, "max", "nan", "metrics.m.max: must be a finite number"),
         (NUMBER, "min", "-inf", "metrics.m.min: must be a finite number"),
         (NUMBER, "max", "1e999999999", "metrics.m.max: must be a finite number"),
@@ -220,7 +225,7 @@ def test_a_problem_does_not_write_to_the_terminal_what_the_file_has() -> None:
 def test_a_metric_that_is_no_table_is_refused() -> None:
     text = 'schema = 1\napp = "notes"\n[metrics]\nplan = 3\n'
 
-    assert problems_of(text) == ("metrics.plan: must be a table",)
+    assert problems_of(text) == ("metrics.plan: must be a table; found 3 (line 4)",)
 
 
 def test_all_problems_of_a_file_are_reported_at_once() -> None:
