@@ -18,7 +18,7 @@ EPSILONS: Final = (1.0, 2.0, 4.0)
 ITEMS: Final = 16
 HEADS: Final = (
     "reports", "δ", "ε of a report", "by hand", "any mechanism", f"`grr` of {ITEMS}",
-    f"attack on `grr` of {ITEMS}",
+    f"attack on `grr` of {ITEMS}", "two reports", "attack on two reports",
 )  # fmt: skip
 
 
@@ -35,15 +35,18 @@ def shuffled_table() -> str:
                 shuffled(epsilon, devices, delta, math.expm1(epsilon) / rest).epsilon,
             )
             attack = reached(grr, devices, delta)
-            cells = (*map(above, bounds), f"{_below(attack):.3g}")
+            truth = 1 / (1 + math.exp(-epsilon))
+            two = shuffled(epsilon, devices, delta, two=True).epsilon
+            ends = above(two), _below(reached(Crossing(truth, 1 - truth, 0.5), devices, delta))
+            cells = (*map(above, bounds), _below(attack), *ends)
             rows.append((f"{devices:,}", f"{delta:g}", f"{epsilon:g}", *cells))
     return table(HEADS, rows)
 
 
-def _below(number: float) -> float:
+def _below(number: float) -> str:
     """Return *number* with three digits, rounded down: an attack reaches no more than it does."""
     unit = 10.0 ** (math.floor(math.log10(number)) - 2)
-    return math.floor(number / unit) * unit
+    return f"{math.floor(number / unit) * unit:.3g}"
 
 
 def main() -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .families import MAX_LENGTH as MAX_LENGTH
     from .families import DistributionMechanism as DistributionMechanism
     from .families import MeanMechanism as MeanMechanism
+    from .families import NumberReports as NumberReports
     from .families import SetMechanism as SetMechanism
     from .families import TextMechanism as TextMechanism
     from .frequency import FrequencyOracle as FrequencyOracle
@@ -62,6 +63,7 @@ _HOMES: Final = {  # the public names, loaded when first used: most need a few o
         "MAX_LENGTH",
         "DistributionMechanism",
         "MeanMechanism",
+        "NumberReports",
         "SetMechanism",
         "TextMechanism",
     ),

@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -38,10 +38,12 @@ from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms import MAX_REPORTS
 
 from .composition import Profile
+from .two_reports import ROUGH, SPARE, TwoReports
 
 _ROUNDED: Final = 1 + 1e-12  # of a variation that was computed in floats
 _NEAR: Final = 1e-5  # of itself: how near a stated end is to the other side
 _MOST_STEPS: Final = 64
+_RAISED: Final = 1.002  # an ε of two reports, until it holds for all crowds
 _TABLE: Final = 1 << 18  # numbers whose factorials are kept: 4 MB
 _CROWD: Final = 1_000  # devices, up to which spreading can cost more than less variation gains
 _SLACK: Final = 1e-6  # of delta: kept back for rounding, and as much for what is not summed
@@ -83,13 +85,14 @@ class Crossing:
 
 @lru_cache(maxsize=4096)
 def shuffled(
-    epsilon: float, devices: int, delta: float, variation: float | None = None
+    epsilon: float, devices: int, delta: float, variation: float | None = None, two: bool = False
 ) -> Shuffled:
     """Return the least ε that holds for one report of each of *devices*, shuffled.
 
     Args:   epsilon: nats of the whole upload, whose columns are linked.
             variation: the largest total variation between the laws of two values; that of the worst
                 mechanism of this epsilon if left out.
+            two: whether there are two reports only, of which nearly the least is known.
     Raises: InvalidParameterError: names the number at fault.
     """
     worst = math.tanh(epsilon / 2)  # (e^ε - 1)/(e^ε + 1), of randomized response
@@ -98,29 +101,60 @@ def shuffled(
     _require(1 <= devices <= MAX_REPORTS, "devices", devices, f"must be from 1 to {MAX_REPORTS}")
     _require(_LEAST_DELTA <= delta < 1, "delta", delta, f"must be from {_LEAST_DELTA:g} to below 1")
     _require(beta > 0, "variation", variation, "must be above 0")
-    total = _bounded(epsilon, devices, beta, delta * _SLACK)
     guess = closed_form(epsilon, devices, delta) / 2
+    if two:
+        return Shuffled(_least_of_two(epsilon, devices, delta, guess), delta, devices)
+    total = _bounded(epsilon, devices, beta, delta * _SLACK)
     _, least = _bracket(total.divergence, delta * (1 - 2 * _SLACK), epsilon, guess)
     if beta < worst and devices <= _CROWD:
         least = min(least, shuffled(epsilon, devices, delta).epsilon)
     return Shuffled(least, delta, devices)
 
 
+def _least_of_two(epsilon: float, devices: int, delta: float, guess: float) -> float:
+    """Return the least ε of two reports: that of others who are alike, raised until all hold."""
+    enough = delta * (1 - 2 * _SLACK)
+    alike = partial(_alike, epsilon, devices)
+    least = max(_bracket(alike, enough / (1 + SPARE), epsilon, guess)[1], epsilon * _NEAR)
+    while least < epsilon and TwoReports(epsilon, devices, least).most() > enough:
+        least = min(least * _RAISED, epsilon)
+    return least
+
+
 def divergence(
-    epsilon_shuffled: float, epsilon: float, devices: int, variation: float | None = None
+    epsilon_shuffled: float,
+    epsilon: float,
+    devices: int,
+    variation: float | None = None,
+    two: bool = False,
 ) -> float:
     """Return the δ at which *epsilon_shuffled* holds: the other direction of ``shuffled``."""
+    if two:
+        return _of_two(epsilon_shuffled, epsilon, devices, SPARE)
     beta = math.tanh(epsilon / 2) if variation is None else variation
     return _bounded(epsilon, devices, beta, _LEAST_DELTA).divergence(epsilon_shuffled)
 
 
+def _alike(epsilon: float, devices: int, at: float) -> float:
+    return TwoReports(epsilon, devices, at).alike()
+
+
+def _of_two(at: float, epsilon: float, devices: int, spare: float) -> float:
+    return TwoReports(epsilon, devices, at).most(spare) if at < epsilon else 0.0
+
+
 @lru_cache(maxsize=1024)
-def profile_of(epsilon: float, devices: int, variation: float | None = None) -> Profile:
+def profile_of(
+    epsilon: float, devices: int, variation: float | None = None, two: bool = False
+) -> Profile:
     """Return the divergence at several ε, for what windows tell together; see ``shuffled``."""
-    end = shuffled(epsilon, devices, _END, variation).epsilon
+    end = shuffled(epsilon, devices, _END, variation, two).epsilon
     worst = math.tanh(epsilon / 2)
     betas = {worst, worst if variation is None else min(variation * _ROUNDED, worst)}
     epsilons = [end * i / _POINTS for i in range(_POINTS + 1)]
+    if two:
+        deltas = [_of_two(at, epsilon, devices, ROUGH) * (1 + _SLACK) for at in epsilons]
+        return Profile(tuple(epsilons), tuple(deltas))
     sums = [
         _bounded(epsilon, devices, beta, _END * _SLACK)
         for beta in (betas if devices <= _CROWD else {min(betas)})
@@ -134,6 +168,11 @@ def reached(crossing: Crossing, devices: int, delta: float) -> float:
 
     It knows what all others hold, and counts which of two values each report speaks for.
     """
+    if crossing.own + crossing.other > 1 - _NONE:  # there is no third report: others are alike
+        epsilon = math.log(crossing.own / crossing.other)
+        guess = closed_form(epsilon, devices, delta) / 2
+        alone = partial(_alike, epsilon, devices)
+        return _bracket(alone, delta * (1 + _SLACK), epsilon, guess)[0]
     attack = _attacked(crossing, devices, delta * _SLACK)
     highest = math.log(crossing.own / crossing.other)
     guess = closed_form(highest, devices, delta) / 2

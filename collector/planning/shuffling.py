@@ -12,7 +12,12 @@ import numpy as np
 
 from client_sdk.core.epoch import ONCE
 from client_sdk.core.errors import InvalidParameterError
-from client_sdk.mechanisms import DistributionMechanism, FrequencyOracle, TextMechanism
+from client_sdk.mechanisms import (
+    DistributionMechanism,
+    FrequencyOracle,
+    NumberReports,
+    TextMechanism,
+)
 from client_sdk.registry.metric import Metric
 
 from ..core.text_tables import above, table_lines
@@ -76,7 +81,7 @@ def shuffled_of(metric: Metric, devices: int, delta: float = DELTA) -> Shuffled:
     reason = refusal(metric)
     if reason is not None:
         raise InvalidParameterError("metric", metric.name, reason)
-    return shuffled(epsilon_of(metric), devices, delta, metric.mechanism.variation(np))
+    return shuffled(epsilon_of(metric), devices, delta, *_law(metric))
 
 
 def together(groups: Sequence[tuple[Metric, int]], delta: float = DELTA) -> Shuffled:
@@ -95,7 +100,14 @@ def together(groups: Sequence[tuple[Metric, int]], delta: float = DELTA) -> Shuf
 def _profile(metric: Metric, devices: int) -> Profile:
     if reason := refusal(metric):
         raise InvalidParameterError("metric", metric.name, reason)
-    return profile_of(epsilon_of(metric), devices, metric.mechanism.variation(np))
+    return profile_of(epsilon_of(metric), devices, *_law(metric))
+
+
+def _law(metric: Metric) -> tuple[float, bool]:
+    """Return how far laws of two values are apart, and whether there are two reports only."""
+    mechanism = metric.mechanism
+    two = isinstance(mechanism, NumberReports) and mechanism.payload_count == 2
+    return mechanism.variation(np), two
 
 
 def rounded_down(devices: int) -> int:

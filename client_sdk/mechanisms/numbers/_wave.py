@@ -26,7 +26,7 @@ from ...core.dataclass import dataclass
 from ...core.errors import InvalidParameterError
 from ...core.randomness import Randomness
 from ...core.typing import ClassVar, Final
-from ..base import EpsilonLike
+from ..base import EpsilonLike, Numpy
 from ..exact import THRESHOLD_BITS, exp_ceil, exp_floor, truth_chance
 from ._symbols import MomentReports, Moments, outer_excess
 
@@ -65,6 +65,15 @@ class Window:
     def slope(self) -> Fraction:
         """κ, the part of a position that is left in the mean report."""
         return self.inside - (1 - self.inside) * Fraction(self.width, self.steps)
+
+    @property
+    def variation(self) -> float:
+        """The total variation of the first and the last step, the largest of all.
+
+        Outputs of one window alone differ by p - q, those of both and of neither not at all.
+        """
+        own, other = self.inside / self.width, (1 - self.inside) / self.steps
+        return float(min(self.width, self.steps) * (own - other))
 
     def draw(self, step: int, randomness: Randomness) -> int:
         """Return the output for *step*."""
@@ -161,6 +170,10 @@ class WindowReports(MomentReports):
     def position(self, symbol: int) -> Fraction:
         """Return the position of an output."""
         return self.window.position(symbol)
+
+    def variation(self, np: Numpy) -> float:
+        """That of the channel: positions between steps are mixtures."""
+        return self.window.variation
 
 
 def best_window(epsilon: Fraction, most: int) -> tuple[int, int]:

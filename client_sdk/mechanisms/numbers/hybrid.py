@@ -23,7 +23,7 @@ from functools import cached_property
 
 from ...core.randomness import Randomness
 from ...core.typing import Final
-from ..base import Constant
+from ..base import Constant, Numpy
 from ..exact import floor_to_grid
 from ._symbols import Moments
 from ._wave import MOST_OUTPUTS, ChosenWindow, Window, best_mixed_window, inside_of
@@ -100,6 +100,12 @@ class Hybrid(ChosenWindow):
         window, bit = self.window.moments, self.bit.moments
         constant = self.coin * window.constant + (1 - self.coin) * bit.constant
         return Moments(constant, self.coin * window.square, self.steps)
+
+    def variation(self, np: Numpy) -> float:
+        """Those of both parts, mixed by the coin: their symbols are different."""
+        coin = float(self.coin)
+        inner = self.window.variation if self.window else 0.0
+        return coin * inner + (1 - coin) * self.bit.variation
 
     def position(self, symbol: int) -> Fraction:
         """Return the position of a symbol by the part it comes from."""

@@ -125,6 +125,10 @@ class Minimax(SymbolReports):
         """That of the channel."""
         return self.window.likelihood_ratio
 
+    def variation(self, np: Numpy) -> float:
+        """That of the channel: values between inputs are mixtures."""
+        return self.window.variation
+
     @cached_property
     def gain(self) -> Fraction:
         """p - q, what an output is likelier inside than outside."""

@@ -16,5 +16,6 @@ def test_the_table_of_the_page_is_what_its_command_prints_and_attacks_stay_below
     assert shown in PAGE
     assert len(rows) == len(CROWDS) * len(EPSILONS)
     for row in rows:
-        by_hand, any_mechanism, grr, attack = map(float, row[3:])
+        by_hand, any_mechanism, grr, attack, two, attack_on_two = map(float, row[3:])
         assert attack <= grr <= any_mechanism <= by_hand
+        assert attack_on_two <= two < any_mechanism
