@@ -5,15 +5,15 @@ label, and these tables are all that naive Bayes needs: no rounds, and no device
 
 *Weights.*  With the share P of the label among all, x of a value with the label and t of the value,
 d = x - P t is 0 if value and label are independent.  Its variance s^2 is that of the noise of both
-cells together and of the draw of devices.  The estimated chance of the label is
-
-    P + w (x/t - P),   w = T^2 t^2 / (T^2 t^2 + s^2),   T^2 = P(1-P)/2:
-
-the mean of the posterior if chances scatter around P with variance T^2 (Bayes; as James and Stein's
-shrinkage, of every value by its own error).  So a value whose cell is below its noise is shrunk
-towards no weight, by a ``kept`` that the model tells; one that seems to be held by nobody has none.
+cells together and of the draw of devices.  The chance c of the label is taken to scatter from value
+to value as Phi(a + SCATTER z), z normal and a so that its mean is P, and d normally around (c-P) t.
+The estimated chance is the mean of c given d.  So a value whose cell is below its noise is shrunk
+towards no weight, by a ``kept`` that the model tells: the variance of (c-P) t over all that d has.
+A value that seems to be held by nobody has no weight.
 The weight is the log-odds less those of P, at most LIMIT either way; ``limited`` counts where that
-held.  Intervals are of the log-odds *before* they are shrunk, by Fieller's interval of x/t, and
+held.  Chances lie between 0 and 1, so noise below 0 makes a rare label rarer, and never impossible:
+a normal law of c would, and the few values with such noise would outweigh all others.
+Intervals are of the log-odds *before* they are shrunk, by Fieller's interval of x/t, and
 hold for all values and P at once (Bonferroni).
 
 *Calibration.*  Attributes tell the same twice, so the sum of weights is too sure of itself.  What a
@@ -21,22 +21,25 @@ sum tells is D/v, D being how far its means with the label and without it are ap
 variance within either, as in Fisher's discriminant: log-odds are then P's plus D/v times the sum
 less the middle of both means.  For an attribute D is the sum over values of d times the weight,
 over P(1-P).  As the weight is of the same noise as d, the mean of this is too large by
-s^2 dw/dd (Stein's identity), which is taken off.  v does not follow from the tables, as no report
-tells two attributes: it is taken as if every two correlated by OVERLAP, fixed here for every
-metric.  The slope D/v is at most 1.  As D of few reports is itself unsure, LEFT of what was seen is
-kept at least.  A single attribute tells nothing twice: there the slope is only what is left of D,
-and the middle is 0.  How wrong that leaves chances is measured by ``python -m benchmarks
-learn_bayes``, and can be by anybody who has public rows with labels.
+s^2 dw/dd (Stein's identity), which is taken off; s^2 dc/dd is t times the variance of c given d.
+v does not follow from the tables, as no report tells two attributes: it is taken as if every two
+correlated by OVERLAP, fixed here for every metric.  The slope D/v is at most 1.  As D of few
+reports is itself unsure, LEFT of what was seen is kept at least.  A single attribute tells nothing
+twice: there the slope is only what is left of D, and the middle is 0.  How wrong that leaves
+chances is measured by ``python -m benchmarks learn_bayes``, and can be by anybody who has public
+rows with labels.
 
-Source: Fisher, Annals of Eugenics 1936; James, Stein, Berkeley Symposium 1961; Stein, Annals of
-    Statistics 1981; Fieller, JRSS B 1954.  What is made of them here is derived.
+Source: Fisher, Annals of Eugenics 1936; Stein, Annals of Statistics 1981; Fieller, JRSS B 1954.
+    What is made of them here is derived.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil, log, sqrt
+from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
@@ -57,7 +60,9 @@ from ..estimation.estimate import Estimate, normal_quantile
 from ..estimation.significance import chi_square_tail
 
 ERROR: Final = 0.05  # standard error of a cell, of all devices, beyond which nothing is learned
-LIMIT: Final = 3.0  # of a weight in log-odds: 20 times as likely
+LIMIT: Final = 4.0  # of a weight in log-odds: 55 times as likely
+SCATTER: Final = 0.7  # of chances of the label, in standard deviations of a normal law
+_PRIOR: Final = np.linspace(-5, 5, 801)  # z at which the law of chances is added up
 LEFT: Final = 0.25  # of how far means are apart, at least, when noise is taken off
 OVERLAP: Final = 0.07  # correlation of the weights of two attributes that is assumed
 NOISY: Final = 0.5  # part of a weight that is kept, below which it is mostly noise
@@ -86,6 +91,37 @@ class Table:
         """Return the standard deviation of the weight among those alike in the label."""
         spread = float(self.held @ self.weights**2) - float(self.held @ self.weights) ** 2
         return sqrt(max(spread - label * (1 - label) * self.apart**2, 0.0))
+
+
+@dataclass(frozen=True)
+class Chances:
+    """How likely the label is from value to value, before any report: *mean* P, and *variance*."""
+
+    mean: float
+    variance: float
+    chances: Any  # at equal steps of a normal law, shape (steps,)
+
+    def given(self, off: Any, held: Any, noise: Any) -> tuple[Any, Any]:
+        """Return mean and variance of the chances of values that are *off* by d, shape (values,).
+
+        Args: held: the share t of each value.  noise: the variance of d.
+        """
+        apart = off[:, None] - held[:, None] * (self.chances - self.mean)
+        powers = -(apart**2) / (2 * noise[:, None]) - _PRIOR**2 / 2
+        weights = np.exp(powers - powers.max(axis=1, keepdims=True))
+        weights /= weights.sum(axis=1, keepdims=True)
+        means = weights @ self.chances
+        return means, weights @ self.chances**2 - means**2
+
+
+@lru_cache(maxsize=16)  # of one share for all attributes of a model
+def _chances(mean: float) -> Chances:
+    normal = NormalDist()
+    middle = normal.inv_cdf(mean) * sqrt(1 + SCATTER**2)  # the mean of Phi(a + s z), closed
+    chances = np.array([normal.cdf(middle + SCATTER * float(z)) for z in _PRIOR])
+    law = np.exp(-(_PRIOR**2) / 2)
+    variance = law @ (chances - mean) ** 2 / law.sum()
+    return Chances(mean, float(variance), chances)
 
 
 def least_reports(metric: Metric) -> int:
@@ -173,21 +209,20 @@ def _table(part: Slice, place: int, prior: Estimate, alpha: float) -> Table:
     apart = inside - label * wholes
     held = np.maximum(values, 0)
     noise = shares.variances(apart) + shares.drawn * held * label * (1 - label)
-    around = label * (1 - label) / 2 * held**2
-    kept, off = around / (around + noise), both - label * values
-    some = np.where(held > 0, held, 1)
-    chances = np.where(held > 0, label + kept * off / some, label)
-    sure = 1 / (1 + np.exp(-(_logit(label) + np.array([-LIMIT, LIMIT]))))
-    limited = (chances < sure[0]) | (chances > sure[1])
-    chances = np.clip(chances, *sure)
-    weights = np.log(chances / (1 - chances)) - _logit(label)
-    bend = np.where((held > 0) & ~limited, kept / some / (chances * (1 - chances)), 0)
+    law, off = _chances(label), both - label * values
+    around = law.variance * held**2
+    kept = around / (around + noise)
+    chances, spread = law.given(off, held, noise)
+    weights = np.where(held > 0, np.log(chances / (1 - chances)) - _logit(label), 0)
+    limited = np.abs(weights) > LIMIT
+    weights = np.clip(weights, -LIMIT, LIMIT)
+    added = np.where(limited, 0, held * spread / (chances * (1 - chances)))
     return Table(
         name=part.dimensions[ATTRIBUTE],
         held=held / held.sum(),
         weights=weights,
         kept=kept,
-        apart=float((off * weights - noise * bend).sum() / (label * (1 - label))),
+        apart=float((off * weights - added).sum() / (label * (1 - label))),
         seen=float((off * weights).sum() / (label * (1 - label))),
         limits=tuple(
             _limits(shares.ratio(both_of, whole, alpha), prior)
