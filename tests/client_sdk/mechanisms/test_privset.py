@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from fractions import Fraction
 from functools import cache
@@ -11,7 +10,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from benchmarks.accuracy.set_errors import SETTINGS, error
+from benchmarks.accuracy.set_errors import SETTINGS, error, fixed_size
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms.composite.privset import MAX_PAD, PrivSet, best_width
@@ -144,23 +143,9 @@ def test_the_errors_of_a_large_vocabulary_are_those_of_the_published_mechanism(
     epsilon: str,
 ) -> None:
     """Subsets of one size, as published, of 3,340 items and six slots: the best of all sizes."""
-    items, slots, _ = SETTINGS[0]
-    published = min(
-        _published(float(epsilon), items + slots, slots, size) for size in range(1, 400)
-    )
+    published, _ = fixed_size(epsilon, SETTINGS[0])
 
     assert error("privset", epsilon) == pytest.approx(published, rel=0.03)
-
-
-def _published(epsilon: float, points: int, slots: int, size: int) -> float:
-    """Return half of an interval of a rare item, 10^6 devices, in points, of subsets of *size*."""
-    miss = math.prod((points - size - i) / (points - i) for i in range(slots))
-    odds = math.exp(epsilon)
-    total = odds * (1 - miss) + miss
-    p = odds * size / points / total
-    meets_others = 1 - math.prod((points - size - i) / (points - 1 - i) for i in range(slots))
-    q = size / points * (odds * meets_others + 1 - meets_others) / total
-    return 196 * math.sqrt(q * (1 - q)) / (p - q) / 1_000
 
 
 def test_the_most_slots_keep_a_report_of_many_items_short() -> None:
