@@ -29,14 +29,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms import MAX_REPORTS
 
+from .binomials import Floats, binomial, halves
 from .composition import Profile
 from .two_reports import ROUGH, SPARE, TwoReports
 
@@ -44,7 +44,6 @@ _ROUNDED: Final = 1 + 1e-12  # of a variation that was computed in floats
 _NEAR: Final = 1e-5  # of itself: how near a stated end is to the other side
 _MOST_STEPS: Final = 64
 _RAISED: Final = 1.002  # an ε of two reports, until it holds for all crowds
-_TABLE: Final = 1 << 18  # numbers whose factorials are kept: 4 MB
 _CROWD: Final = 1_000  # devices, up to which spreading can cost more than less variation gains
 _SLACK: Final = 1e-6  # of delta: kept back for rounding, and as much for what is not summed
 _TAIL: Final = 20.0  # standard deviations of a binomial tail, from above its mean, that are summed
@@ -57,8 +56,6 @@ _LEAST_DELTA: Final = 1e-30
 
 _END: Final = 1e-12  # divergence at which a profile ends
 _POINTS: Final = 24  # steps of a profile
-
-_Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -276,8 +273,8 @@ class _Sum:
         self.first, last = _range(devices, pair, rare)
         self.first = max(self.first, 1)
         self.m = np.arange(self.first, last + 1, dtype=np.float64)
-        self.before = chance * scale * _binomial(devices - 1, self.m - 1, pair)
-        self.same = _binomial(devices, self.m, pair) / devices
+        self.before = chance * scale * binomial(devices - 1, self.m - 1, pair)
+        self.same = binomial(devices, self.m, pair) / devices
         offsets, self.weights = _spread(devices - self.first, third, rare, many=self.m.size > _MANY)
         # What those of the third kind add to each m, shape (offsets, m).
         self.third = weight * (third * (devices - self.m) + offsets[:, None])
@@ -293,20 +290,20 @@ class _Sum:
         rest = self.same * self.third * (1 - bound) * (tail + edge / 2)
         return self.omitted + float(self.weights @ (pair + rest).sum(axis=1))
 
-    def _tails(self, least: _Floats) -> tuple[_Floats, _Floats]:
+    def _tails(self, least: Floats) -> tuple[Floats, Floats]:
         """Return Pr[Bin(m - 1, 1/2) >= least] of every m, and the chance of least - 1."""
-        edge = _halves(self.m - 1, least - 1)
+        edge = halves(self.m - 1, least - 1)
         size = self.m[:1] - 1
         beyond = np.arange(_TAIL * math.sqrt(size[0] + 1) + 2)
-        begin = _halves(size, least[:, :1] + beyond).sum(axis=1, keepdims=True)
+        begin = halves(size, least[:, :1] + beyond).sum(axis=1, keepdims=True)
         rises = np.diff(least) > 0
-        lost = np.where(rises, _halves(self.m[1:] - 1, least[:, :-1]), 0.0)
+        lost = np.where(rises, halves(self.m[1:] - 1, least[:, :-1]), 0.0)
         steps = np.cumsum(edge[:, :-1] / 2 - lost, axis=1)
         tails = begin + np.concatenate((np.zeros_like(begin), steps), axis=1)
         return np.maximum(tails, 0.0), edge
 
 
-def _spread(size: int, chance: float, omitted: float, *, many: bool) -> tuple[_Floats, _Floats]:
+def _spread(size: int, chance: float, omitted: float, *, many: bool) -> tuple[Floats, Floats]:
     """Return values of Bin(size, chance) less its mean, and their chances: a spread of that law.
 
     Each count is shared out between the values next to it such that its mean is kept.  A smaller
@@ -323,7 +320,7 @@ def _spread(size: int, chance: float, omitted: float, *, many: bool) -> tuple[_F
     ends = [first - mean, last - mean]
     nodes = np.array([ends[0], *(x for x in inner if ends[0] < x < ends[1]), ends[1]])
     counts = np.arange(first, last + 1, dtype=np.float64)
-    law = _binomial(float(size), counts, chance)
+    law = binomial(float(size), counts, chance)
     weights = [float(np.interp(counts - mean, nodes, row) @ law) for row in np.eye(nodes.size)]
     return nodes, np.array(weights)
 
@@ -337,83 +334,6 @@ def _range(size: int, chance: float, omitted: float) -> tuple[int, int]:
     nats = math.log(2 / omitted)
     reach = nats / 3 + math.sqrt(nats * nats / 9 + 2 * variance * nats)
     return max(0, math.floor(mean - reach)), min(size, math.ceil(mean + reach))
-
-
-def _binomial(size: _Floats | float, count: _Floats, chance: float) -> _Floats:
-    """Return Pr[Bin(size, chance) = count], 0 where the count is none; to 13 digits.
-
-    Source: Loader, Fast and accurate computation of binomial probabilities, 2000.
-    """
-    n = np.broadcast_to(np.asarray(size, dtype=np.float64), count.shape)
-    within = (count >= 0) & (count <= n)
-    law = np.zeros(count.shape)
-    if chance in (0.0, 1.0):
-        law[count == (n if chance else 0)] = 1.0
-        return law
-    with np.errstate(divide="ignore"):
-        at_none, at_all = n * math.log1p(-chance), n * math.log(chance)
-    law[within & (count == 0)] = np.exp(at_none[within & (count == 0)])
-    ends = within & (count == n) & (count > 0)
-    law[ends] = np.exp(at_all[ends])
-    inner = within & (count > 0) & (count < n)
-    n, k = n[inner], count[inner]
-    rest = n - k
-    exponent = (
-        _correction(n) - _correction(k) - _correction(rest)
-        - _deviance(k, n * chance) - _deviance(rest, n * (1 - chance))
-    )  # fmt: skip
-    law[inner] = np.exp(exponent) * np.sqrt(n / (2 * math.pi * k * rest))
-    return law
-
-
-def _halves(size: _Floats, count: _Floats) -> _Floats:
-    """Return Pr[Bin(size, 1/2) = count], 0 where the count is none; the same by a table."""
-    if size.max(initial=0) >= _TABLE:
-        return _binomial(size, count, 0.5)
-    within = (count >= 0) & (count <= size)
-    n, logs = size.astype(np.int64), _log_factorials()
-    k = np.where(within, count, 0).astype(np.int64)
-    nats = (logs[n] - logs[k] - logs[n - k]).astype(np.float64) - n * math.log(2)
-    return np.where(within, np.exp(nats), 0.0)
-
-
-@lru_cache(maxsize=1)
-def _log_factorials() -> NDArray[Any]:
-    """Return ln(n!) of the first numbers, by Stirling's formula and its correction."""
-    n = np.arange(_TABLE, dtype=np.longdouble)
-    n[0] = 1
-    nats: NDArray[Any] = (
-        np.log(2 * np.pi * n) / 2 + n * np.log(n) - n + _correction(n.astype(np.float64))
-    )
-    nats[0] = 0
-    return nats
-
-
-def _deviance(count: _Floats, mean: _Floats) -> _Floats:
-    """Return count ln(count/mean) + mean - count, without cancellation where both are close."""
-    x = (count - mean) / (count + mean)
-    exact = count * np.log(count / mean) + mean - count
-    series, power = np.zeros_like(x), 2 * count * x
-    square = x * x
-    for j in range(1, 12):
-        power = power * square
-        series = series + power / (2 * j + 1)
-    return np.where(np.abs(x) < 0.1, (count - mean) * x + series, exact)
-
-
-def _correction(n: _Floats) -> _Floats:
-    """Return ln(n!) less Stirling's formula."""
-    inverse = 1 / np.maximum(n, 1.0)
-    s = inverse * inverse
-    series = inverse * (1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s / 1188))))
-    return np.where(n < 16, _FEW[np.minimum(n, 15).astype(np.int64)], series)
-
-
-def _stirling(n: int) -> float:
-    return 0.5 * math.log(2 * math.pi * n) + n * math.log(n) - n
-
-
-_FEW: Final = np.array([math.lgamma(i + 1) - _stirling(i) if i else 0.0 for i in range(16)])
 
 
 def _require(holds: bool, name: str, value: object, rule: str) -> None:

@@ -63,6 +63,8 @@ HOMES: Final = {
         "collector.learning",
         "collector.planning.composition",
         "collector.planning.amplification",
+        "collector.planning.binomials",
+        "collector.planning.two_reports",
         "collector.planning.shuffling",
         "collector.planning.buckets",
         "collector.query.release.release",
