@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.lib import page
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import MAX_DOMAIN_SIZE, Mechanism
-from client_sdk.registry.selection import AUTO, choose
+from client_sdk.registry.selection import AUTO, MAX_AUTO_PAYLOAD, candidates, choose
 
 EPSILONS: Final = ("0.5", "1", "2", "3", "4", "5")  # nats per report
 DOMAIN_SIZES: Final = (
@@ -33,6 +33,14 @@ LARGE_SIZES: Final = (500, 1_500, 4_034, 10_000, 23_847, 63_460, 155_672, 423_16
 # Domain sizes in units of e^ε + 1, in which the hardest settings of every epsilon are the same.
 MULTIPLES: Final = tuple(1.1**step for step in range(-8, 47))
 DENSE_STEP: Final = 1.05  # ratio of the domain sizes of the sweep beyond 128
+
+# Every ε that a metric may have, and sizes that step by some 8 %, besides the smallest.
+GRID_EPSILONS: Final = tuple(f"{0.1 * 160 ** (step / 199):.4f}" for step in range(200))
+GRID_SIZES: Final = tuple(sorted({round(2 * 50_000 ** (step / 149)) for step in range(150)}))
+FAIR_ERROR: Final = (
+    1.02  # standard error over that of ``auto``, within which another may be cheaper
+)
+FAIR_FOLD: Final = 4  # but not by more than this in the steps of a fold
 
 REPORTS: Final = 200  # a run; the formula holds for any number
 SAMPLES: Final = 20_000  # squared errors a setting; they leave a standard error of about 1 %
@@ -131,10 +139,35 @@ def worst_of_large() -> str:
     )
 
 
+def overpaid(epsilon: str, domain_size: int) -> float:
+    """Return the steps of a fold of what ``auto`` takes, over the least within FAIR_ERROR of it."""
+    _, taken = choose(AUTO, True, epsilon, domain_size)
+    others = candidates(True, epsilon, domain_size, automatic=True)
+    near = (
+        each.fold_steps
+        for each in others
+        if each.fits(MAX_AUTO_PAYLOAD) and each.error <= FAIR_ERROR * taken.predict(1)
+    )
+    return taken.fold_steps / min(near)
+
+
+def worst_of_grid() -> str:
+    """Return the worst predicted ratio and the worst price of a fold over the grid."""
+    settings = [(epsilon, size) for epsilon in GRID_EPSILONS for size in GRID_SIZES]
+    ratio, epsilon, size = max((predicted(*setting)[1], *setting) for setting in settings)
+    price = max(overpaid(*setting) for setting in settings)
+    verdict = page.verdict(ratio <= BAR and price <= FAIR_FOLD)
+    return (
+        f"worst of {len(settings):,} settings, ε from 0.1 to 16 and 2 to 100,000 items: {ratio:.3f}"
+        f" at ε = {epsilon}, {size:,} items; bar {BAR}; a fold of {price:.1f} times the steps of"
+        f" another within {FAIR_ERROR} of its error; bar {FAIR_FOLD}: {verdict}"
+    )
+
+
 def main() -> None:
     """Print the predicted ratios, their worst, and the measured ratios."""
     print(table(), worst(), table(LARGE_SIZES, LARGE_EPSILONS), worst_of_large(), sep="\n\n")
-    print()
+    print(f"\n{worst_of_grid()}\n")
     print(heading(), flush=True)
     deviations = []
     for size in DOMAIN_SIZES:
