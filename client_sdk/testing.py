@@ -37,12 +37,13 @@ def answer_of(status: int) -> Answer:
 
 
 class FrozenClock:
-    """Unix time in seconds that stands still until it is moved."""
+    """Unix time in seconds that stands still until it is moved, of a machine that runs."""
 
     def __init__(self, now: float = NOON) -> None:
         """Begin at *now*."""
         self.now = float(now)
-        self._ran = 0.0  # seconds
+        self._boots = 1
+        self._ran = 0.0  # seconds since the boot
 
     def __call__(self) -> float:
         """Return the time."""
@@ -50,13 +51,18 @@ class FrozenClock:
 
     def uptime(self) -> Uptime:
         """Return how long the machine has run: as long as the clock went forward."""
-        return Uptime("the only boot", self._ran)
+        return Uptime(f"boot {self._boots}", self._ran)
 
     def advance(self, *, seconds: float = 0, days: float = 0) -> None:
         """Move forward as time passes; backward, if negative, as a clock is set."""
         step = seconds + days * DAY
         self.now += step
         self._ran += max(0.0, step)
+
+    def turn_off(self, *, seconds: float = 0, days: float = 0) -> None:
+        """Move forward as time passes for a machine that is off, and boot it."""
+        self.now += seconds + days * DAY
+        self._boots, self._ran = self._boots + 1, 0.0
 
 
 class MemoryTransport:

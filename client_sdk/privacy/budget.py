@@ -19,6 +19,7 @@ from ..registry.contract import Registry
 from ..registry.metric import Metric
 from ..registry.seats import Price
 from .caps import NANO_DECIMALS, PICO_DECIMALS, Caps
+from .time_off import FORGED_WEEKS as FORGED_WEEKS
 
 NANO: Final = 10**NANO_DECIMALS  # nano-epsilon of one epsilon
 WEEK: Final = 7  # dates
@@ -120,6 +121,15 @@ def most(metrics: Iterable[Metric], caps: Caps) -> Cost:
     return Cost(
         day, week, min(year, _WEEKS * caps.week, caps.lifetime), min(caps.lifetime, sum(lives))
     )
+
+
+def forged_week(metrics: Iterable[Metric], caps: Caps) -> int:
+    """Return the most that seven days of *metrics* cost of a device whose clock is set.
+
+    And that is restarted over and over: else less.
+    """
+    life = most(metrics, caps).life
+    return min(FORGED_WEEKS * caps.week, caps.lifetime if life is None else life)
 
 
 def nano_of(amount: Fraction) -> int:

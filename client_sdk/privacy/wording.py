@@ -20,9 +20,11 @@ from ..registry.kinds import Domain
 from ..registry.metric import Metric
 from ..registry.number_domains import NumberDomain
 from .budget import (
+    FORGED_WEEKS,
     YEAR,
     chance,
     epsilon,
+    forged_week,
     guesses_in_words,
     most,
     nano_of,
@@ -146,7 +148,13 @@ def _about_segments(registry: Registry) -> str:
 
 def _exceptions(metrics: Sequence[Metric], caps: Caps) -> str:
     """Return when more than the numbers above is given away."""
-    return _about_a_new_yes(metrics, caps) + _about_delta(metrics)
+    return _about_clocks(metrics, caps) + _about_a_new_yes(metrics, caps) + _about_delta(metrics)
+
+
+def _about_clocks(metrics: Sequence[Metric], caps: Caps) -> str:
+    return f"""
+If somebody sets the clock of this device and restarts it over and over, any seven days can
+cost at most ε {epsilon(forged_week(metrics, caps))}. What is for life stays the same."""
 
 
 def _about_a_new_yes(metrics: Sequence[Metric], caps: Caps) -> str:
@@ -196,7 +204,8 @@ def _price(metric: Metric, caps: Caps) -> str:
         f" seven days, ε {epsilon(cost.year)} in any {YEAR} days and ε {epsilon(cost.life)}"
         f" for life. The caps of this application, over all its"
         f" questions together, are ε {epsilon(caps.week)} in seven days and"
-        f" ε {epsilon(caps.lifetime)} for life."
+        f" ε {epsilon(caps.lifetime)} for life. If somebody sets the clock of this device and"
+        f" restarts it over and over, any seven days can cost at most {FORGED_WEEKS} times the cap."
     )
 
 

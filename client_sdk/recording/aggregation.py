@@ -174,6 +174,7 @@ class Windows:
             for later, _ in states:
                 state = aggregate.merge(state, later)
             days = self._days(key, today) if content is None else _days_in(content)
+            days = Days(days.first, max(days.last, today.trusted))  # a clock was set back
             self._write(masker, key, state, days)
             counts[Reason.AGGREGATED] += values
         return counts
@@ -295,7 +296,7 @@ class Windows:
     def _days(self, key: Key, today: Today) -> Days:
         """Return the trusted days that a window opened *today* is about: to the end of its epoch.
 
-        Trusted time is never faster than the true one, so it comes no further by then.
+        Trusted time is never faster than a clock that is not set back: it comes no further by then.
         """
         last = today.trusted + self._last_day(key) - today.wall
         return Days(min(today.trusted, last), last)

@@ -226,6 +226,7 @@ class Engine:
             if not self.uploader.failing:
                 with self.store.within(self.patience):
                     self._flush(self.patience)
+            self._keep_time()
             self.leave()
             return
         if self._closed:
@@ -333,6 +334,7 @@ class Engine:
             return self.erasure.wait
         if not self.switch.granted:
             return HOUR  # a value that comes after a new consent wakes the thread
+        self._keep_time()
         with self._counting():
             now = self.clock()
             wait = self.uploader.wait(now)
@@ -351,6 +353,7 @@ class Engine:
         erased = self.erasure.run()
         if erased:
             self.tick()
+            self._keep_time()
         with self._counting():
             self.uploader.join(max(0.0, self._deadline - time.monotonic()))
             seconds = self._deadline - time.monotonic()
@@ -367,6 +370,10 @@ class Engine:
             uploader.run(seconds, last=short or why_no_thread() is not None)
         elif not uploader.failing:
             uploader.flush(seconds)
+
+    def _keep_time(self) -> None:
+        with self._counting():
+            self.recorder.keep_time(self.clock())
 
     def _close_store(self) -> None:
         self.uploader.hang_up()  # a collector could otherwise hold the thread of a request

@@ -158,11 +158,12 @@ class Recorder:
         end = self.slot(pending.metric.name, pending.now).end
         if reason is not Reason.BUDGET:
             return end
-        metric, trusted = pending.metric, trusted_clock.seconds(tx, pending.now, self.uptime())
+        metric, today = pending.metric, trusted_clock.day(tx, pending.now, self.uptime())
         delta = 0 if metric.policy is not None else metric.whole_delta
         charge = Charge(metric.digest, pending.epoch, metric.most_nano, delta, pending.device)
-        day = self.ledger.day_with_room(tx, charge, int(trusted // DAY))
-        return end if day is None else min(end, pending.now + day * DAY - trusted)
+        day = self.ledger.day_with_room(tx, charge, today)
+        # trusted days begin with those of the wall clock
+        return end if day is None else min(end, (day_of(pending.now) + day - today) * DAY)
 
     @cached_property
     def windows(self) -> Windows:
@@ -174,6 +175,15 @@ class Recorder:
     def wait(self, now: float) -> float:
         """Return the seconds from Unix time *now* until an epoch ends for which values add up."""
         return self.windows.wait(now) if self.registry.aggregated else float("inf")
+
+    def keep_time(self, now: float) -> None:
+        """Keep how far trusted time has come by Unix time *now*, if anything was reported here.
+
+        What this machine runs after the last time counts as time off.  Raises StoreError.
+        """
+        if self.store.is_open and self.consent.granted:
+            with self.store.transaction() as tx:
+                trusted_clock.advance(tx, now, self.uptime())
 
     def is_due(self, now: float) -> bool:
         """Whether ``tick`` would do anything at Unix time *now*."""

@@ -117,6 +117,11 @@ class Store:
         return self._folder is not None
 
     @property
+    def is_open(self) -> bool:
+        """Whether this process has opened it."""
+        return this_process() in self._open
+
+    @property
     def exists(self) -> bool:
         """Whether there is a database yet."""
         if self._folder is None:

@@ -1,10 +1,12 @@
-"""Trusted time: what caps are counted in.  It never runs faster than true time.
+"""Trusted time: what caps are counted in.
 
 The wall clock can be set.  So between two charges trusted time advances by the least of what the
-wall clock and the time since boot allow, and never backward; after a reboot, by no more than the
-time since it.  Over any history of jumps and reboots it is therefore at most the true time that
-has passed, and caps a week apart are a true week apart.  The price: while a machine is switched
-off, no trusted time passes.
+wall clock and the time since boot allow, and never backward.  After a reboot it advances by the
+time since it and by time off, within a credit that running earns: ``privacy.time_off`` says how
+much, and what that allows anyone who sets the clock and reboots over and over.
+
+Trusted dates begin where those of the wall clock do, so seven dates of an honest clock are never
+more than seven trusted ones, however much time off was lost.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from functools import cached_property
 from ..core.dataclass import dataclass, replace
 from ..core.epoch import DAY
 from ..core.typing import TYPE_CHECKING, Final, TypeAlias
+from ..privacy.time_off import MS, time_passed
 from .schema import property_of, set_property
 
 if TYPE_CHECKING:
@@ -23,11 +26,11 @@ if TYPE_CHECKING:
 
 MAX_WALL: Final = 1 << 40  # seconds from 1970 either way; some 35,000 years
 
-SAVE_EVERY: Final = 600  # seconds; what a machine that is switched off loses at most
+SAVE_EVERY: Final = 600  # seconds; what ran after it counts as time off
 
 _KEY: Final = "clock"
 _BOOT_FILE: Final = "/proc/sys/kernel/random/boot_id"
-_MS: Final = 1_000
+_DAY: Final = DAY * MS
 # Linux's monotonic clock stops in sleep, its boot time does not; elsewhere monotonic goes on too.
 _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 
@@ -64,16 +67,12 @@ class SystemUptime:
 class _Reading:
     """Trusted time, and the clocks by which it was read."""
 
+    day: int  # trusted epoch day
     trusted: int  # milliseconds since 1970
+    credit: int  # milliseconds of time off
     wall: int  # milliseconds since 1970
     up: int  # milliseconds since boot; negative: the clocks are not to be compared
     boot: str
-
-    @classmethod
-    def of(cls, wall: float, uptime: Uptime) -> _Reading:
-        """Return what the clocks show; trusted time is not known yet."""
-        boot = uptime.boot.replace(" ", "")
-        return cls(0, int(wall * _MS), int(uptime.seconds * _MS), boot)
 
     @classmethod
     def load(cls, tx: Transaction) -> _Reading | None:
@@ -82,67 +81,63 @@ class _Reading:
         body, _, checksum = text.rpartition(" ")
         if not body or checksum != _checksum(body):
             return None
-        trusted, wall, up, boot = body.split(" ", 3)
-        return cls(int(trusted), int(wall), int(up), boot)
+        day, trusted, credit, wall, up, boot = body.split(" ", 5)
+        return cls(int(day), int(trusted), int(credit), int(wall), int(up), boot)
+
+    @classmethod
+    def first(cls, tx: Transaction, wall: int, up: int, boot: str) -> _Reading:
+        """Return the reading to begin with: of the wall clock, or after damage of the ledger."""
+        (latest,) = tx.execute("SELECT max(last) FROM costs").fetchone()
+        day = wall // _DAY if latest is None else latest  # charges without a reading: damage
+        return cls(day, wall if latest is None else latest * _DAY, 0, wall, up, boot)
 
     def save(self, tx: Transaction) -> None:
         """Make this the last reading."""
-        body = f"{self.trusted} {self.wall} {self.up} {self.boot}"
+        body = f"{self.day} {self.trusted} {self.credit} {self.wall} {self.up} {self.boot}"
         set_property(tx, _KEY, f"{body} {_checksum(body)}")
 
 
 def day(tx: Transaction, wall: float, uptime: Uptime) -> int:
     """Return the trusted epoch day at Unix time *wall*, without writing anything."""
-    return int(seconds(tx, wall, uptime) // DAY)
-
-
-def seconds(tx: Transaction, wall: float, uptime: Uptime) -> float:
-    """Return trusted Unix time at Unix time *wall*, without writing anything."""
-    last, now = _Reading.load(tx), _Reading.of(wall, uptime)
-    passed = 0 if last is None else max(0, _passed(last, now))
-    return (_begin(tx, last, now) + passed) / _MS
+    return _read(tx, wall, uptime)[0].day
 
 
 def advance(tx: Transaction, wall: float, uptime: Uptime) -> int:
     """Return the trusted epoch day at Unix time *wall*, and keep how far it has come.
 
-    It is kept when a SAVE_EVERY has passed, when a day has begun, and when a clock went backward:
-    what is refused should cost no writing to the disk.  A day that was charged is never followed by
-    the day before: of weeks, only those to the present day are looked at.
+    It is kept when the wall clock has moved by a SAVE_EVERY or backward, when a day has begun, and
+    after a reboot: what is refused should cost no writing to the disk.  A day that was charged is
+    never followed by the day before: of weeks, only those to the present day are looked at.
     """
-    last, now = _Reading.load(tx), _Reading.of(wall, uptime)
-    passed = 0 if last is None else _passed(last, now)
-    before = _begin(tx, last, now)
-    trusted = before + max(0, passed)
-    today = trusted // (_MS * DAY)
-    is_new = today > before // (_MS * DAY)
-    if last is None or last.up < 0 or is_new or not 0 <= passed < _MS * SAVE_EVERY:
-        replace(now, trusted=trusted).save(tx)
-    return today
+    now, is_worth_keeping = _read(tx, wall, uptime)
+    if is_worth_keeping:
+        now.save(tx)
+    return now.day
 
 
 def stop(tx: Transaction) -> None:
     """Let the time until the next reading count for nothing: it was spent elsewhere."""
     last = _Reading.load(tx)
     if last is not None:
-        _Reading(last.trusted, last.wall, -1, "").save(tx)
+        replace(last, credit=0, up=-1, boot="").save(tx)
 
 
-def _begin(tx: Transaction, last: _Reading | None, now: _Reading) -> int:
-    """Return the trusted time from which to go on, in milliseconds."""
-    if last is not None:
-        return last.trusted
-    (latest,) = tx.execute("SELECT max(last) FROM costs").fetchone()
-    return now.wall if latest is None else latest * _MS * DAY  # charges without a reading: damage
-
-
-def _passed(last: _Reading, now: _Reading) -> int:
-    """Return the milliseconds that surely passed; negative if a clock went backward."""
-    if last.up < 0:
-        return 0
-    unnamed_reboot = not now.boot and now.up < last.up
-    ran = now.up - last.up if now.boot == last.boot and not unnamed_reboot else now.up
-    return min(now.wall - last.wall, ran)
+def _read(tx: Transaction, seconds: float, uptime: Uptime) -> tuple[_Reading, bool]:
+    """Return what the clocks show now, and whether it should be kept."""
+    wall, up, boot = int(seconds * MS), int(uptime.seconds * MS), uptime.boot.replace(" ", "")
+    last = _Reading.load(tx)
+    if last is None or last.up < 0:
+        last = last or _Reading.first(tx, wall, up, boot)
+        return replace(last, wall=wall, up=up, boot=boot), True
+    rebooted = boot != last.boot or (not boot and up < last.up)
+    ran = up if rebooted else up - last.up
+    shown = wall - last.wall
+    passed, credit = time_passed(shown, ran, last.credit, rebooted=rebooted)
+    trusted = last.trusted + max(0, passed)
+    # A date of the wall clock, as many before it as trusted time is days behind, a part for a whole
+    today = max(last.day, wall // _DAY + (trusted - wall) // _DAY)
+    is_worth_keeping = rebooted or today > last.day or not 0 <= shown < MS * SAVE_EVERY
+    return _Reading(today, trusted, credit, wall, up, boot), is_worth_keeping
 
 
 def _checksum(body: str) -> str:

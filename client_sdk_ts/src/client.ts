@@ -26,7 +26,7 @@ import { noUptime, type Uptimes } from "./storage/trusted_clock.js";
 import { type Answer, directTransport, type Exchange, fetchExchange, type Transport } from "./upload/transport.js";
 import type { Issuer, Purse, PurseParts } from "./upload/tokens.js";
 import type { Delivery } from "./upload/uploader.js";
-import { addressSeen, shown, underCaps } from "./wording.js";
+import { addressSeen, type Device, shown, underCaps } from "./wording.js";
 
 /** Uploads; a developer reads the last few. */
 const MAX_WITHHELD = 100;
@@ -109,7 +109,7 @@ export class Client<Values extends object = Record<string, unknown>> {
   readonly #engine: Engine;
   readonly #withheld: string[] = [];
   readonly #dryRun: boolean;
-  readonly #keeps: boolean;
+  readonly #device: Device;
   readonly #addressSeen: string[];
 
   /** Prepares to record; nothing is sent yet.  Throws InvalidParameterError, RegistryError, UnknownMechanismError. */
@@ -128,7 +128,8 @@ export class Client<Values extends object = Record<string, unknown>> {
     const transport = dryRun ? this.#withholding() : transportOf(exchange, options, parts);
     this.#store = dryRun ? memoryStore() : storeOf(store, registry);
     this.#dryRun = dryRun;
-    this.#keeps = store !== "session";
+    const uptime = options.uptime ?? noUptime;
+    this.#device = { keeps: store !== "session", checks: uptime().up >= 0 };
     this.#addressSeen = addressSeen(options.relay, options.tokens?.url, exchange === fetchExchange);
     this.#consent = new ConsentSwitch(answer, optOuts, ignored);
     this.#stats = new Stats(options.log);
@@ -147,7 +148,7 @@ export class Client<Values extends object = Record<string, unknown>> {
         caps,
         segment,
         randomness,
-        uptime: options.uptime ?? noUptime,
+        uptime,
         consent: this.#consent,
         onReport: options.onReport,
       },
@@ -236,13 +237,13 @@ export class Client<Values extends object = Record<string, unknown>> {
   explain(name: keyof Values & string): string {
     const metric = this.registry.metrics.get(name);
     if (!metric) throw new UnknownMetricError(name);
-    const text = underCaps(metric.explanation, this.registry, this.#caps, this.#keeps);
+    const text = underCaps(metric.explanation, this.registry, this.#caps, this.#device);
     return `${text.trimEnd()}\nWho sees your internet address: ${this.#addressSeen.join(" ")}`;
   }
 
   /** Returns a text to ask the user for consent with, who sees the user's address included. */
   notice(): string {
-    const text = underCaps(this.registry.notice, this.registry, this.#caps, this.#keeps);
+    const text = underCaps(this.registry.notice, this.registry, this.#caps, this.#device);
     return [text.trimEnd(), "", ...this.#addressSeen, ""].join("\n");
   }
 

@@ -13,27 +13,32 @@ import type { Metric, Registry } from "./registry/compiled.js";
 import type { State } from "./storage/state.js";
 import { type Report, reportsOf } from "./upload/wire.js";
 
-/**
- * Returns `text` of `registry`, with what holds under the application's own `caps`.
- *
- * A device that `keeps` nothing does not know what earlier visits spent: the numbers are those of one.
- */
-export function underCaps(text: string, registry: Registry, caps: Caps, keeps: boolean): string {
-  if (!keeps) {
-    return `${underCaps(text, registry, caps, true).trimEnd()}\n
+/** What the numbers of a notice depend on: that the device keeps its ledger, and can check its clock. */
+export interface Device {
+  readonly keeps: boolean;
+  readonly checks: boolean;
+}
+
+/** Returns `text` of `registry`, with what holds under the application's own `caps` on such a device. */
+export function underCaps(text: string, registry: Registry, caps: Caps, { keeps, checks }: Device): string {
+  const own = capTexts(caps);
+  const same = Object.entries(capTexts(capsOf(registry.caps))).every(([name, cap]) => own[name as keyof Caps] === cap);
+  const others = `
+The numbers above are for other caps than those of this application. In their place: one report gives
+away at most ε ${own.report}, any seven days, and so any day, at most ε ${own.week}, and all reports for
+as long as you use ${registry.app} at most ε ${own.lifetime}. If somebody sets the clock of this device and
+restarts it over and over, any seven days can cost at most 5 times that.
+`;
+  return `${text.trimEnd()}\n${same ? "" : others}${checks ? "" : UNCHECKED}${keeps ? "" : FORGOTTEN}`;
+}
+
+const UNCHECKED = `
+A browser cannot check its clock. If somebody sets it ahead again and again, only the number for life holds.
+`;
+const FORGOTTEN = `
 Nothing is kept between visits. So all these numbers are of one visit: each further one, as when the page is
 opened again, can give away as much again.
 `;
-  }
-  const own = capTexts(caps);
-  const same = Object.entries(capTexts(capsOf(registry.caps))).every(([name, cap]) => own[name as keyof Caps] === cap);
-  if (same) return text;
-  return `${text.trimEnd()}\n
-The numbers above are for other caps than those of this application. In their place: one report gives
-away at most ε ${own.report}, any seven days, and so any day, at most ε ${own.week}, and all reports for
-as long as you use ${registry.app} at most ε ${own.lifetime}.
-`;
-}
 
 /**
  * Returns who sees the address of a device that sends by these URLs, in sentences.

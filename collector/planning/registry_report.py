@@ -23,6 +23,7 @@ from client_sdk.core.limits import (
 )
 from client_sdk.mechanisms import DistributionMechanism, KeyValueMechanism
 from client_sdk.privacy.budget import (
+    FORGED_WEEKS,
     WEEK,
     YEAR,
     Cost,
@@ -331,6 +332,13 @@ def budget_lines(registry: Registry) -> Iterator[str]:
     yield (
         f"the SDK's default caps are {DEFAULT_CAP_WEEK} in any seven days and"
         f" {DEFAULT_CAP_LIFETIME} for life, of all metrics together"
+    )
+    panel = registry.panel_week
+    week = nano_of(Fraction(DEFAULT_CAP_WEEK)) if panel is None else panel
+    what = "that cap" if panel is None else "the panel's week"
+    yield (
+        "if somebody sets the clock of a device and restarts it over and over, any seven days can"
+        f" cost at most ε {epsilon(FORGED_WEEKS * week)}: {FORGED_WEEKS} times {what}"
     )
 
 

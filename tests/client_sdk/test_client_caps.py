@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.core.epoch import DAY
+from client_sdk.core.epoch import DAY, HOUR
 from client_sdk.privacy.caps import Caps
 from client_sdk.registry import Registry
 from tests.support.device.clock import FakeClock
@@ -69,6 +69,27 @@ def test_a_clock_set_forward_refills_nothing_and_a_true_week_does(tmp_path: Path
 
     assert (forward["recorded"], forward["budget"]) == (1, 1)
     assert client.stats()["recorded"] == 2
+
+
+@pytest.mark.parametrize("mode", ["manual", "background"])
+def test_a_computer_that_is_off_at_night_reports_each_week_what_its_cap_allows(
+    tmp_path: Path, mode: str
+) -> None:
+    """Of weekdays of eight hours, where something is recorded in the first of these alone."""
+    registry, clock, caps = many_metrics(1, epsilon="1.0"), FakeClock(), Caps(week="1")
+    recorded = []
+    for _ in range(5):
+        for _ in range(5):
+            clock.advance(seconds=HOUR)
+            with make_client(tmp_path, registry=registry, clock=clock, caps=caps, mode=mode) as c:
+                c.record("m0", True)
+                c.flush()
+                clock.advance(seconds=7 * HOUR)
+            clock.turn_off(seconds=16 * HOUR)
+            recorded.append(c.stats()["recorded"])
+        clock.turn_off(days=2)
+
+    assert sum(recorded) == 5
 
 
 def _record_all(folder: Path, registry: Registry, caps: Caps, first: int) -> None:

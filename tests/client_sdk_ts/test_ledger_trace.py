@@ -63,8 +63,15 @@ BUGS: Final = {
     "costs that are not carried": (LEDGER, "nano: account.nano }]", "nano: 0 }]"),
     "a doubt that costs nothing": (LEDGER, "DOUBT, epoch, nano }", "DOUBT, epoch, nano: 0 }"),
     "epochs that grow together": (LEDGER, "[1] + 1 === epoch", "[1] + 2 >= epoch"),
-    "a clock that follows the wall": (CLOCK, "goesOn ? ran : whole(up)", "Infinity"),
-    "a clock that heeds no wall": (CLOCK, "wall - clock.wall, goesOn", "Infinity, goesOn"),
+    "a clock that follows the wall": (CLOCK, "Math.min(shown, ran + off)", "shown"),
+    "a clock that heeds no wall": (CLOCK, "Math.min(shown, ran + off)", "ran + off"),
+    "time off without a reboot": (CLOCK, "off = rebooted ?", "off = true ?"),
+    "credit without an end": (CLOCK, "Math.min(MOST_CREDIT,", "Math.max(0,"),
+    "dates of another clock": (
+        CLOCK,
+        "whole(wall / MS_OF_DAY) + whole((trusted - wall) / MS_OF_DAY)",
+        "whole(trusted / MS_OF_DAY)",
+    ),
 }
 
 

@@ -64,7 +64,9 @@ export function addTo(
     if (window) count(counts, "window_dropped"); // masked by another secret
   }
   const merged = aggregatorOf(metric).merge(content?.state ?? null, later);
-  write(state, metric, epoch, { ...(content ?? opened(metric, epoch, today)), state: merged }, randomness);
+  const { lastDay, days: [first, last] } = content ?? opened(metric, epoch, today);
+  const days = [first, Math.max(last, today.trusted)] as const; // a clock was set back
+  write(state, metric, epoch, { lastDay, days, state: merged }, randomness);
   count(counts, "aggregated", values);
 }
 
@@ -118,7 +120,7 @@ const find = (state: State, { digest }: Metric, epoch: number): MaskedWindow | u
 /**
  * Returns an empty window opened `today`, which is about the trusted days to the end of its epoch.
  *
- * Trusted time is never faster than the true one, so it comes no further by then.
+ * Trusted time is never faster than a clock that is not set back, so it comes no further by then.
  */
 function opened(metric: Metric, epoch: number, { trusted, wall }: Today): Content {
   const lastDay = dayOf(epochStart(metric.every, epoch + 1) - 1);

@@ -51,7 +51,7 @@ function restOf(value: Partial<State> | null): State {
 /** Returns `state` as one that another device may have too: without what two must not say or know. */
 export function doubted(state: State): State {
   state.doubt = true;
-  if (state.clock) state.clock.up = -1; // the time since the last reading was spent elsewhere
+  if (state.clock) Object.assign(state.clock, { up: -1, credit: 0 }); // the time since the last reading was spent elsewhere
   erase(state);
   return state;
 }
@@ -109,7 +109,9 @@ const STATE: { readonly [K in keyof State]: Check } = {
   secret: /* @__PURE__ */ orNull(text),
   ledger: /* @__PURE__ */ map(account),
   clock: /* @__PURE__ */ orNull(
-    /* @__PURE__ */ record<NonNullable<State["clock"]>>({ trusted: whole, wall: whole, up: whole, boot: text }),
+    /* @__PURE__ */ record<NonNullable<State["clock"]>>(
+      { day: whole, trusted: whole, credit: count, wall: whole, up: whole, boot: text },
+    ),
   ),
   windows: /* @__PURE__ */ list(
     /* @__PURE__ */ record<State["windows"][0]>({ digest: text, epoch: whole, sealed: text }),

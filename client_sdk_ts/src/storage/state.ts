@@ -83,7 +83,7 @@ export interface State {
   secret: string | null;
   ledger: Record<string, Account>;
   /** The trusted clock: milliseconds. */
-  clock: { trusted: number; wall: number; up: number; boot: string } | null;
+  clock: { day: number; trusted: number; credit: number; wall: number; up: number; boot: string } | null;
   windows: MaskedWindow[];
   reports: WaitingReport[];
   uploads: SealedUpload[];

@@ -155,16 +155,25 @@ test("a denial that cannot be carried out stops all until it is", async () => {
 test("texts are those of the registry, and name caps that differ", () => {
   const names = [DAILY, WEEKLY];
   const registry = registryOf(...names);
-  const usual = new Client(options({ registry }));
-  const same = new Client(options({ registry, caps: { week: "8.0" } }));
-  const higher = new Client(options({ registry, caps: { week: "20", report: "5" } }));
+  const uptime = () => ({ boot: "a", up: 1 });
+  const usual = new Client(options({ registry, uptime }));
+  const same = new Client(options({ registry, uptime, caps: { week: "8.0" } }));
+  const higher = new Client(options({ registry, uptime, caps: { week: "20", report: "5" } }));
 
   assert.ok(usual.notice().startsWith(registry["notice"]));
   assert.equal(same.explain(DAILY), usual.explain(DAILY));
   for (const text of [higher.notice(), higher.explain(DAILY)]) {
     assert.match(text, /one report gives\naway at most ε 5, any seven days, and so any day, at most ε 20, and all reports for\nas long as you use notes at most ε 1000/);
   }
+  const times = (text: string): string[] => [...text.matchAll(/(\d+) times th/g)].map(([, number]) => number!);
+  assert.deepEqual(new Set(times(higher.explain(DAILY))).size, 1); // of Python, and here
   assert.throws(() => usual.explain("none"), /metric=none/);
+});
+
+test("texts of a browser say that only the cap for life holds there when a clock is set", () => {
+  const client = new Client(options({ registry: registryOf(DAILY) }));
+
+  for (const text of [client.notice(), client.explain(DAILY)]) assert.match(text, /\nA browser cannot check its clock\./);
 });
 
 test("texts of a session say that their numbers are of one visit", () => {

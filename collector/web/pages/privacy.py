@@ -12,9 +12,10 @@ from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
 from client_sdk import __version__
-from client_sdk.core.limits import DEFAULT_CAP_WEEK
+from client_sdk.core.limits import DEFAULT_CAP_LIFETIME, DEFAULT_CAP_WEEK
 from client_sdk.mechanisms import DistributionMechanism, FrequencyOracle
 from client_sdk.privacy.budget import (
+    FORGED_WEEKS,
     YEAR,
     added,
     chance,
@@ -120,7 +121,15 @@ def _together(catalog: Catalog) -> dict[str, Any]:
         )
         for registry in catalog.registries
     )
+    cap = nano_of(Fraction(DEFAULT_CAP_WEEK))
+    weeks = [
+        cap if registry.panel_week is None else registry.panel_week
+        for registry in catalog.registries
+        if any(registry.metrics.get(metric.name) is metric for metric in metrics)
+    ]
     return {
+        "forged": epsilon(FORGED_WEEKS * sum(weeks)),
+        "life": DEFAULT_CAP_LIFETIME,
         "told": [told_of(metric) for metric in metrics],
         "week": epsilon(costs.week),
         "year": epsilon(costs.year),

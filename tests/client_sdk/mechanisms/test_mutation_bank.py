@@ -201,9 +201,9 @@ SOURCE_BANK: Final = (
         "weeks counted by the wall clock",
         "tests/client_sdk/storage/test_trusted_clock.py"
         "::test_trusted_time_advances_by_the_least_that_the_clocks_allow",
-        "client_sdk/storage/trusted_clock.py",
-        "return min(now.wall - last.wall, ran)",
-        "return now.wall - last.wall",
+        "client_sdk/privacy/time_off.py",
+        "return min(wall, ran + spent)",
+        "return wall",
     ),
     SourceBug(
         "a copied database believed",

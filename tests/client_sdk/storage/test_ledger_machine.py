@@ -25,7 +25,7 @@ from client_sdk.privacy.caps import Caps
 from client_sdk.recording.recorder import ReportView
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
-from client_sdk.storage.trusted_clock import SAVE_EVERY
+from client_sdk.storage.trusted_clock import SAVE_EVERY, Uptime
 from client_sdk.testing import answer_of
 from client_sdk.upload.sealing import MAX_SEALED
 from client_sdk.upload.transport import Answer
@@ -54,11 +54,13 @@ class LedgerModel:
     sealed: list[Sealed] = field(default_factory=list)  # the one tried longest ago first
     failing: bool = False  # whether the last try got no answer
     trusted: float | None = None
-    anchor: tuple[float, float] = (0.0, 0.0)  # wall clock and uptime of the last kept reading
+    today: float = 0  # trusted day
+    credit: float = 0.0  # seconds of time off
+    anchor: tuple[float, Uptime] = (0.0, Uptime("", 0))  # clocks of the last kept reading
 
-    def record(self, metric: Metric, value: str, epoch: int, wall: float, ran: float) -> str:
+    def record(self, metric: Metric, value: str, epoch: int, wall: float, up: Uptime) -> str:
         """Return under what a value is counted, and do what that means."""
-        day = self._day(wall, ran)
+        day = self._day(wall, up)
         if any((name, past) == (metric.name, epoch) for name, past, _, _ in self.charges):
             return "already_reported"
         dearest = max(self._cost(metric, seen) for seen in range(3))
@@ -124,15 +126,22 @@ class LedgerModel:
         before, after = spent[min(seen, 2)], spent[min(seen + 1, 2)]
         return math.ceil(after * 10**9) - math.ceil(before * 10**9)
 
-    def _day(self, wall: float, ran: float) -> int:
+    def _day(self, wall: float, up: Uptime) -> int:
         """Return the trusted day: the least of what both clocks allow, kept every so often."""
         if self.trusted is None:
-            self.trusted, self.anchor = wall, (wall, ran)
-        passed = min(wall - self.anchor[0], ran - self.anchor[1])
-        now = self.trusted + max(0.0, passed)
-        if passed < 0 or passed >= SAVE_EVERY:
-            self.trusted, self.anchor = now, (wall, ran)
-        return int(now // DAY)
+            self.trusted, self.today, self.anchor = wall, wall // DAY, (wall, up)
+        shown, before = wall - self.anchor[0], self.anchor[1]
+        ran, off = up.seconds, 0.0
+        if up.boot == before.boot:
+            ran -= before.seconds
+        else:
+            off = min(self.credit, max(0.0, shown - ran))
+        now = self.trusted + max(0.0, min(shown, ran + off))
+        today = max(self.today, wall // DAY - math.ceil((wall - now) / DAY))
+        if up.boot != before.boot or today > self.today or shown < 0 or shown >= SAVE_EVERY:
+            self.trusted, self.today, self.anchor = now, today, (wall, up)
+            self.credit = min(3.0 * DAY, self.credit - off + 3.25 * ran)
+        return int(today)
 
 
 VALUES = '["a", "b", "c"]'
@@ -207,7 +216,7 @@ class Device(RuleBasedStateMachine):
     def _record(self, name: str, value: str) -> None:
         metric = REGISTRY.metric(name)
         epoch = epoch_of(metric.every, self.clock.now)
-        expected = self.model.record(metric, value, epoch, self.clock.now, self.clock.ran)
+        expected = self.model.record(metric, value, epoch, self.clock.now, self.clock.uptime())
         self.outcomes[expected] += 1
         before = dict(self.client.stats())
 
@@ -228,6 +237,12 @@ class Device(RuleBasedStateMachine):
     @rule(days=st.sampled_from([-400, -30, -5, 5, 30, 400]))
     def set_clock(self, days: int) -> None:
         self.clock.now += days * DAY
+
+    @rule(hours=st.sampled_from([0, 1, 16, 64, 400]), days=st.sampled_from([0, 0, 30]))
+    def reboot(self, hours: int, days: int) -> None:
+        self.clock.now += days * DAY
+        self.clock.turn_off(days=hours / 24)
+        self.restart()
 
     @rule()
     def restart(self) -> None:
@@ -261,7 +276,7 @@ class Device(RuleBasedStateMachine):
         """Without entropy what would be recorded is not, and nothing of it stays."""
         metric, after = REGISTRY.metric(name), deepcopy(self.model)
         epoch = epoch_of(metric.every, self.clock.now)
-        refusal = after.record(metric, "a", epoch, self.clock.now, self.clock.ran)
+        refusal = after.record(metric, "a", epoch, self.clock.now, self.clock.uptime())
         if refusal == "recorded":
             refusal, after = "entropy", self.model
         self.model, self.randomness.dry = after, True

@@ -55,8 +55,8 @@ class LoggingTransport:
 
 def work(folder: Path, log: str, child: int, told: int) -> None:
     """Record and upload until killed, an hour of simulated time a round; tell *told* of each."""
-    clock = FakeClock(NOON + child * _STEP)
-    clock.ran = child * _STEP
+    clock = FakeClock(NOON)
+    clock.advance(seconds=child * _STEP)
     transport = LoggingTransport(log, random.Random(child))
     client = make_client(folder, registry=REGISTRY, clock=clock, transport=transport, caps=CAPS)
     while True:
