@@ -13,22 +13,28 @@ from contextlib import suppress
 from fractions import Fraction
 from functools import partial
 
+from ..core.epoch import DAY, day_of
 from ..core.errors import HearsayError, InvalidParameterError, RegistryError
 from ..core.paths import create_or_open
 from ..core.randomness import Randomness
+from ..core.stats import Reason
 from ..core.typing import TYPE_CHECKING, Any, Final
 from ..core.wire import DEVICE, RELAYED
 from ..privacy.caps import Caps
 from ..privacy.consent import Consent, OptOuts
 from ..privacy.opt_outs import answer_in
+from ..storage import trusted_clock
+from ..storage.ledger import Charge
 from ..storage.trusted_clock import Uptimes
 from ..upload.transport import Transport, transport_to
 from .engine import Engine
 from .handover import NOTES, RATIO, Notes, erased_state, mark_of, permit_in, place_of, portable
-from .inbox import Inbox, Settled
+from .inbox import Inbox, Pending, Settled
 
 if TYPE_CHECKING:
+    from ..storage.schema import Transaction
     from ..upload.tokens import Issuer
+    from .recorder import Recorder
 
 _CAPS: Final = tuple(Caps().decimals())
 MOST_REFUSAL: Final = 500  # characters that are kept of an error
@@ -162,10 +168,26 @@ def _note(engine: Engine, registry: str, folder: str, place: str, pendings: list
         notes = Notes.read(folder, registry, now)
         settled = notes.settled if notes.place == place else {}
         for pending, reason in pendings:
-            until = engine.recorder.settled_until(tx, pending, reason)
+            until = _settled_until(engine.recorder, tx, pending, reason)
             settled[pending.metric.name] = until, str(reason)
         kept = {name: row for name, row in settled.items() if row[0] > now}
         _write(folder, Notes(due, kept, place=place).text(registry, now))
+
+
+def _settled_until(recorder: Recorder, tx: Transaction, pending: Pending, reason: Reason) -> float:
+    """Return until which Unix time nothing more is reported of the slot of *pending*.
+
+    Of a spent budget that is the moment at which the ledger, as it is now, has room again.
+    """
+    end = recorder.slot(pending.metric.name, pending.now).end
+    if reason is not Reason.BUDGET:
+        return end
+    metric, today = pending.metric, trusted_clock.day(tx, pending.now, recorder.uptime())
+    delta = 0 if metric.policy is not None else metric.whole_delta
+    charge = Charge(metric.digest, pending.epoch, metric.most_nano, delta, pending.device)
+    day = recorder.ledger.day_with_room(tx, charge, today)
+    # trusted days begin with those of the wall clock
+    return end if day is None else min(end, (day_of(pending.now) + day - today) * DAY)
 
 
 def serve_noting(

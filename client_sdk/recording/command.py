@@ -40,7 +40,7 @@ class CommandEngine(Engine):
             if self._strict and reason_of(error) in MISTAKES:
                 raise
 
-    def tick(self) -> None:
+    def tick(self, *, rests: bool = False) -> None:
         """Leave the windows to the child: this process opens no database."""
 
     def flush(self, timeout: float) -> Delivery:

@@ -189,7 +189,7 @@ class Engine:
                 return
             if self._own is not None:
                 self._own().background.drain(max(seconds, self.patience))
-            self.tick()
+            self.tick(rests=True)
             if self.store.exists:
                 self.uploader.flush(max(0.0, end - time.monotonic()))
 
@@ -203,8 +203,8 @@ class Engine:
             if not self._closed and self.store.exists:
                 self.uploader.run(seconds_of(timeout))
 
-    def tick(self) -> None:
-        """Report the windows whose epochs have ended, and open those that are scheduled."""
+    def tick(self, *, rests: bool = False) -> None:
+        """Report windows that ended, open those that are scheduled; keep the time if it *rests*."""
         with self._counting():
             now, recorder, taken = self.clock(), self.recorder, 0
             while not self.erasure.store_closed and recorder.is_due(now):
@@ -212,6 +212,8 @@ class Engine:
                 counts = recorder.tick(now, closed)
                 self._count(counts, closed)
                 taken += counts[Reason.WINDOW_CLOSED] + counts[Reason.WINDOW_DROPPED]
+            if rests:
+                recorder.keep_time(now)
             if taken:
                 self.store.scrub()  # it overwrites what was true of them
 
@@ -226,7 +228,6 @@ class Engine:
             if not self.uploader.failing:
                 with self.store.within(self.patience):
                     self._flush(self.patience)
-            self._keep_time()
             self.leave()
             return
         if self._closed:
@@ -313,28 +314,23 @@ class Engine:
     def _count(self, counts: Counter[Reason], pendings: list[Pending]) -> None:
         for reason, count in counts.items():
             self.stats.add(reason, count)
-        if counts[Reason.BUDGET]:
-            self._warn_of_never(pendings)
+        if counts[Reason.BUDGET]:  # a developer hears of metrics that can never be reported
+            from ..privacy.budget import why_refused  # most registries fit
 
-    def _warn_of_never(self, refused: list[Pending]) -> None:
-        """Tell a developer of metrics that are never reported, or only if others are not."""
-        from ..privacy.budget import why_refused  # most registries fit
-
-        for metric in {pending.metric.digest: pending.metric for pending in refused}.values():
-            if (why := why_refused(metric, self.registry, self.caps)) is not None:
-                self.stats.warn(*why)
+            for metric in {pending.metric.digest: pending.metric for pending in pendings}.values():
+                if (why := why_refused(metric, self.registry, self.caps)) is not None:
+                    self.stats.warn(*why)
 
     def _idle(self) -> float:
         """See to what is due; return the seconds until something is."""
         self.erasure.refresh()
         if not self.erasure.run():
             return self.erasure.wait
-        self.tick()
+        self.tick(rests=True)
         if not self.erasure.done:
             return self.erasure.wait
         if not self.switch.granted:
             return HOUR  # a value that comes after a new consent wakes the thread
-        self._keep_time()
         with self._counting():
             now = self.clock()
             wait = self.uploader.wait(now)
@@ -352,8 +348,7 @@ class Engine:
         """Send what may be sent in the time that is left, and close the store."""
         erased = self.erasure.run()
         if erased:
-            self.tick()
-            self._keep_time()
+            self.tick(rests=True)
         with self._counting():
             self.uploader.join(max(0.0, self._deadline - time.monotonic()))
             seconds = self._deadline - time.monotonic()
@@ -370,10 +365,6 @@ class Engine:
             uploader.run(seconds, last=short or why_no_thread() is not None)
         elif not uploader.failing:
             uploader.flush(seconds)
-
-    def _keep_time(self) -> None:
-        with self._counting():
-            self.recorder.keep_time(self.clock())
 
     def _close_store(self) -> None:
         self.uploader.hang_up()  # a collector could otherwise hold the thread of a request

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from threading import current_thread, main_thread
 
 from ..core.dataclass import dataclass, field
-from ..core.epoch import DAY, day_of, day_of_date, epoch_start
+from ..core.epoch import day_of, day_of_date, epoch_start
 from ..core.errors import (
     AlreadyReportedError,
     BudgetExhaustedError,
@@ -149,21 +149,6 @@ class Recorder:
             settled += done
         counts[Reason.STORE] += self.store.take_doubts()
         return +counts
-
-    def settled_until(self, tx: Transaction, pending: Pending, reason: Reason) -> float:
-        """Return until which Unix time nothing more is reported of the slot of *pending*.
-
-        Of a spent budget that is the moment at which the ledger, as it is now, has room again.
-        """
-        end = self.slot(pending.metric.name, pending.now).end
-        if reason is not Reason.BUDGET:
-            return end
-        metric, today = pending.metric, trusted_clock.day(tx, pending.now, self.uptime())
-        delta = 0 if metric.policy is not None else metric.whole_delta
-        charge = Charge(metric.digest, pending.epoch, metric.most_nano, delta, pending.device)
-        day = self.ledger.day_with_room(tx, charge, today)
-        # trusted days begin with those of the wall clock
-        return end if day is None else min(end, (day_of(pending.now) + day - today) * DAY)
 
     @cached_property
     def windows(self) -> Windows:

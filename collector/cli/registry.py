@@ -29,12 +29,32 @@ from ..estimation.precision import ALPHA
 from .root import explained, json_option, main
 
 if TYPE_CHECKING:
+    from ..planning.machines import Hours
     from ..planning.planner import PlanRequest
 
 
 @main.group()
 def registry() -> None:
     """Work with metrics.toml."""
+
+
+_hours_on = click.option(
+    "--hours-on", type=click.IntRange(1, 24), metavar="HOURS",
+    help="Plan for machines that run so many hours a day.",
+)  # fmt: skip
+_days_on = click.option(
+    "--days-on", type=click.IntRange(1, 7), metavar="DAYS",
+    help="With --hours-on: on so many days of a week, 5 by default.",
+)  # fmt: skip
+
+
+def _hours(hours_on: int | None, days_on: int | None) -> Hours | None:
+    """Return when machines run, if that was said."""
+    from ..planning.machines import Hours
+
+    if hours_on is None and days_on is not None:
+        raise click.UsageError("--days-on goes with --hours-on")
+    return None if hours_on is None else Hours(hours_on, days_on or 5)
 
 
 @registry.command()
@@ -44,13 +64,19 @@ def registry() -> None:
     help="Fail if a metric has expired, or will within so many days.",
 )  # fmt: skip
 @click.option("--strict", is_flag=True, help="Fail on warnings, too.")
-def check(path: str, expires_within: int | None, strict: bool) -> None:
+@_hours_on
+@_days_on
+def check(
+    path: str, expires_within: int | None, strict: bool, hours_on: int | None, days_on: int | None
+) -> None:
     """Check a registry file and say what each metric will cost and tell."""
+    from ..planning.machines import hours_lines, with_hours
     from ..planning.panels import starvation_lines
     from ..planning.registry_report import describe_metrics, expiring, problems, warnings
 
-    loaded, today = load_registry(path), datetime.now(UTC).date()
-    doubts = [*warnings(loaded, today), *starvation_lines(loaded)]
+    read, hours = load_registry(path), _hours(hours_on, days_on)
+    loaded, today = with_hours(read, hours), datetime.now(UTC).date()
+    doubts = [*warnings(loaded, today), *starvation_lines(read), *hours_lines(read, hours)]
     wrong = list(problems(loaded))
     if expires_within is not None:
         wrong += expiring(loaded, today, expires_within)
@@ -92,21 +118,25 @@ def _advice(path: str, loaded: Registry) -> Iterator[str]:
     "-o", "--output", type=click.Path(dir_okay=False, writable=True),
     help="With --cap: write the registry with its panel and weights.",
 )  # fmt: skip
+@_hours_on
+@_days_on
 @explained
 def plan(
-    path: str, max_payload: int | None, cap: str | None, devices: int | None, output: str | None
-) -> None:
+    path: str, max_payload: int | None, cap: str | None, devices: int | None, output: str | None,
+    hours_on: int | None, days_on: int | None,
+) -> None:  # fmt: skip
     """Compare the mechanisms that could serve each metric, the most accurate first.
 
     With --cap, choose the weights of a panel that fits all metrics instead.
     """
     from ..planning.registry_report import compare_mechanisms
 
+    hours = _hours(hours_on, days_on)
     if cap is not None:
-        _fit(path, Caps(week=cap).week, devices, output)
+        _fit(path, Caps(week=cap).week, devices, output, hours)
         return
-    if devices is not None or output is not None:
-        raise click.UsageError("--devices and --output go with --cap")
+    if devices is not None or output is not None or hours is not None:
+        raise click.UsageError("--devices, --output and --hours-on go with --cap")
     for metric in load_registry(path):
         for line in compare_mechanisms(metric, max_payload):
             click.echo(line)
@@ -122,8 +152,11 @@ def budget(path: str) -> None:
         click.echo(line)
 
 
-def _fit(path: str, week: int, devices: int | None, output: str | None) -> None:
+def _fit(
+    path: str, week: int, devices: int | None, output: str | None, hours: Hours | None
+) -> None:
     """Show, and write, the panel that fits the registry at *path* into *week* nano-epsilon."""
+    from ..planning.machines import hours_lines, with_hours
     from ..planning.panels import fit_lines, fitted, remedies, rewritten
     from .writing import write_lock
 
@@ -135,7 +168,7 @@ def _fit(path: str, week: int, devices: int | None, output: str | None) -> None:
         for line in remedies(unfitted, week):
             click.echo(f"  {line}", err=True)
         raise SystemExit(1) from None
-    for line in fit_lines(panel):
+    for line in (*fit_lines(with_hours(panel, hours)), *hours_lines(panel, hours)):
         click.echo(line)
     if output is not None:
         lock = lock_of(path)

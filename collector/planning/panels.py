@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from client_sdk.core.dataclass import replace
-from client_sdk.core.epoch import DAY, EVERY, HOUR, day_of, epoch_of, epoch_start
+from client_sdk.core.epoch import EVERY
 from client_sdk.core.errors import InvalidParameterError, RegistryError
 from client_sdk.privacy.budget import WEEK, cost_of_dates, epochs_in, epsilon
-from client_sdk.privacy.caps import Caps, dearest_week
+from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.panel import with_samples
 from client_sdk.privacy.wording import counted
 from client_sdk.registry.fields import Lock
@@ -27,43 +26,10 @@ from client_sdk.registry.registry import MAX_WEIGHT, Registry
 
 from ..core.text_tables import table_lines
 from ..estimation.precision import ALPHA, drawn, half_width, in_words, wished
+from .machines import SHORT, shares_of
 
-_BEGIN: Final = 2_900 * WEEK - 3  # epoch day: a Monday, on which four weeks begin too
-_WEEKS: Final = 12  # of which the last eight are counted, when the ledger has seen a month
-_SEEN: Final = 4
 _LEAST_EPSILON: Final = 10**6  # nano-epsilon, 0.001; less tells nothing
 _FINE: Final = 10  # weight of the metric that needs the fewest devices, if no other is 100 times
-_SHORT: Final = 0.995  # share of its epochs from which on a metric does not starve
-
-
-@dataclass
-class _Device:
-    """A device that records every metric at every chance, in the order of the file."""
-
-    caps: Caps
-    spent: int = 0
-    costs: dict[tuple[bytes, int, int], int] = field(default_factory=dict)  # as in the ledger
-    reported: set[tuple[bytes, int]] = field(default_factory=set)
-
-    def record(self, metric: Metric, epoch: int, days: tuple[int, int], today: int) -> None:
-        """Charge a report of the *days* that it is about, if the caps allow it, as ledgers do."""
-        if (metric.digest, epoch) in self.reported:
-            return
-        count = sum(digest == metric.digest for digest, _ in self.reported)
-        nano = metric.most_nano if metric.policy is None else metric.policy.nano_after(count)
-        near = [(*row, cost) for row, cost in self.costs.items() if row[2] > days[0] - WEEK]
-        own = [row for row in near if row[0] == metric.digest]
-        most, caps = metric.most_nano, self.caps
-        if (
-            most <= caps.report
-            and dearest_week(own, days, today) + most <= caps.metric_week
-            and dearest_week(near, days, today) + most <= caps.week
-            and self.spent + most <= caps.lifetime
-        ):
-            self.reported.add((metric.digest, epoch))
-            self.spent += nano
-            key = metric.digest, *days
-            self.costs[key] = self.costs.get(key, 0) + nano
 
 
 def starvation(registry: Registry, caps: Caps) -> dict[str, float]:
@@ -71,29 +37,8 @@ def starvation(registry: Registry, caps: Caps) -> dict[str, float]:
 
     The device has no panel, records all metrics in the order of the file, and never changes.
     """
-    device = _Device(caps)
-    for hour in range(0, _WEEKS * WEEK * 24, 1 if any(m.every == "1h" for m in registry) else 24):
-        now = _BEGIN * DAY + hour * HOUR
-        today = day_of(now)
-        for metric in registry.aggregated:  # what is over is reported before what is new
-            epoch = epoch_of(metric.every, now)
-            if epoch_start(metric.every, epoch) == now and now > _BEGIN * DAY:
-                begin = day_of(epoch_start(metric.every, epoch - 1))
-                device.record(metric, epoch - 1, (begin, day_of(now - 1)), today)
-        for metric in registry:
-            if metric.aggregate is None:
-                device.record(metric, epoch_of(metric.every, now), (today, today), today)
-    shares = {metric.name: _share(metric, device.reported) for metric in registry}
-    return {name: share for name, share in shares.items() if share < _SHORT}
-
-
-def _share(metric: Metric, reported: set[tuple[bytes, int]]) -> float:
-    """Return the share of the counted epochs that have their report."""
-    since, until = ((_BEGIN + weeks * WEEK) * DAY for weeks in (_SEEN, _WEEKS))
-    epochs = range(epoch_of(metric.every, since), epoch_of(metric.every, until - 1) + 1)
-    if metric.aggregate is not None:  # the last window is still open
-        epochs = range(epochs.start - 1, epochs.stop - 1)
-    return sum((metric.digest, epoch) in reported for epoch in epochs) / len(epochs)
+    shares = shares_of(replace(registry, panel_week=None), caps)
+    return {name: share for name, share in shares.items() if share < SHORT}
 
 
 def starvation_lines(registry: Registry) -> Iterator[str]:

@@ -80,11 +80,11 @@ def _never(metric: Metric) -> str:
 
 
 def _of_sample(metric: Metric) -> str:
-    """Return which part of the devices the panel draws, and how many reports that is."""
+    """Return which part of the devices reports, and how many reports that is."""
     if metric.sample.share >= 1:
         return ""
     share = f"{100 * metric.sample.share:.3g} %"
-    return f" from {counted(metric.expected_reports, 'report')}, as the panel draws {share}"
+    return f" from {counted(metric.expected_reports, 'report')}, as {share} of the devices report"
 
 
 def privacy(metric: Metric) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
+from client_sdk.privacy.time_off import WHOLE_WEEK
 from client_sdk.registry.metric import Metric
 
 from ..analytics.answer import combined
@@ -35,11 +36,12 @@ OF_RECORDS: Final = (
     "n counts all reports, and each is about one attribute, drawn by chance; crosstab tells how"
     " many are about which"
 )
+_ALL_DEVICES: Final = f"all devices that run {WHOLE_WEEK} hours a week or more"
 OF_SAMPLE: Final = (
-    "intervals of shares and means are of all devices; those of distributions, strings, variances"
-    " and the means of keys are of the devices that answered"
+    f"intervals of shares and means are of {_ALL_DEVICES}; those of distributions, strings,"
+    " variances and the means of keys are of the devices that answered"
 )
-OF_ALL: Final = "the intervals hold for all devices"
+OF_ALL: Final = f"the intervals hold for {_ALL_DEVICES}"
 OF_ANSWERED: Final = "the intervals hold for the devices that answered"
 _SHARES: Final = frozenset({"frequency", "funnel", "map", "mean", "retention", "sum", "top_k"})
 _DISTRIBUTIONS: Final = frozenset({"cdf", "heavy_hitters", "histogram", "quantile", "variance"})

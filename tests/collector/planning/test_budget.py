@@ -33,7 +33,7 @@ def test_the_table_adds_up_and_names_the_caps() -> None:
     assert lines[3].split() == ["all", "together", "0.667", "17.667", "no", "bound"]
     assert lines[-2].startswith("the SDK's default caps are 8 in any seven days and 1000 for life")
     assert "clock of a device and restarts it over and over" in lines[-1]
-    assert "any seven days can cost at most ε 40, 5 times that cap" in lines[-1]
+    assert "any seven days can cost at most ε 40: 5 times that cap" in lines[-1]
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)

@@ -90,7 +90,7 @@ def test_a_check_names_who_starves_and_the_panel_that_mends_it(tmp_path: Path) -
     assert "never reports m8, m9, m10 and m11\n" in without
     assert '[panel] with week = "8" lets' in without
     assert "with a chance of 33.3 %" in without
-    assert "from 3,333 reports, as the panel draws 33.3 %" in within
+    assert "from 3,333 reports, as 33.3 % of the devices report" in within
     assert "never reports" not in within
     assert "devices refuse the rest" not in within
 
