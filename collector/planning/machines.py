@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from client_sdk.core.dataclass import replace
 from client_sdk.core.epoch import DAY, HOUR, day_of, epoch_of, epoch_start
-from client_sdk.privacy.budget import WEEK
-from client_sdk.privacy.caps import Caps, dearest_week
+from client_sdk.core.errors import InvalidParameterError
+from client_sdk.privacy.caps import WEEK, Caps, dearest_week
 from client_sdk.privacy.panel import panel_of
 from client_sdk.privacy.time_off import MS, time_passed
 from client_sdk.privacy.wording import counted
@@ -32,23 +32,29 @@ _LEAST: Final = 0.001  # share of the devices; of none there would be nothing to
 SHORT: Final = 0.995  # share of its epochs from which on a metric does not starve
 
 
-class Hours(NamedTuple):
+@dataclass(frozen=True)
+class Hours:
     """When a machine runs: so many hours a day, on so many days of a week, from Monday on."""
 
     a_day: int = 24
     days: int = WEEK
 
+    def __post_init__(self) -> None:
+        """Raise InvalidParameterError if there are no such hours."""
+        for name, value, most in (("hours_on", self.a_day, 24), ("days_on", self.days, WEEK)):
+            if not 1 <= value <= most:
+                raise InvalidParameterError(name, value, f"must be from 1 to {most}")
+
     def __str__(self) -> str:
         """Return them in words."""
         return f"{counted(self.a_day, 'hour')} a day on {counted(self.days, 'day')} a week"
 
-    @property
-    def sessions(self) -> Iterator[tuple[int, int]]:
-        """The begin and the end of each time that it runs, in Unix seconds."""
+    def sessions(self, monday: int, weeks: int) -> Iterator[tuple[int, int]]:
+        """Yield the begin and the end of each time that it runs, in Unix seconds as *monday*."""
         morning = min(_MORNING, 24 - self.a_day)
-        for day in range(_WEEKS * WEEK):
+        for day in range(weeks * WEEK):
             if day % WEEK < self.days:
-                begin = _BEGIN + day * DAY + morning * HOUR
+                begin = monday + day * DAY + morning * HOUR
                 yield begin, begin + self.a_day * HOUR
 
     @property
@@ -59,7 +65,7 @@ class Hours(NamedTuple):
         """
         last = trusted = _BEGIN * MS
         credit = today = 0
-        for begin, end in self.sessions:
+        for begin, end in self.sessions(_BEGIN, _WEEKS):
             for now in range(begin, end + 1, HOUR):
                 wall = now * MS
                 ran = 0 if now == begin else HOUR * MS

@@ -26,7 +26,7 @@ from ...operations.telemetry.exposition import CONTENT_TYPE, expose
 from ..api.openapi import Operation
 from ..api.schemas import Acknowledgement, Alive, Ready
 from ..auth import scope
-from ..services import CACHE, FOR_EVERYBODY, services
+from ..services import CACHE, FOR_EVERYBODY, Services, services
 from .groups import backlog
 from .oblivious import (
     OUTER,
@@ -61,13 +61,13 @@ READY: Final = "/readyz"
 )
 def receive_upload() -> Response:
     """Accept an upload; 202 means that its accepted reports will be counted exactly once."""
-    answer = _accept(Head.of(request.headers.get, request.content_length), request.stream)
+    head = Head.of(request.headers.get, request.content_length)
+    answer = accept(services(), head, request.stream)
     return Response(answer, status=202, content_type="application/json")
 
 
-def _accept(head: Head, body: IO[bytes]) -> bytes:
+def accept(shared: Services, head: Head, body: IO[bytes]) -> bytes:
     """Return the acknowledgement of an upload; see HotRoute for what it raises."""
-    shared = services()
     admitted = shared.hot.admit(head)
     judged = shared.hot.judge(admitted, read(body, admitted.grant.limit))
     shared.hot.require_place(admitted, judged)
@@ -94,7 +94,7 @@ def receive_capsule() -> Response:
         if asks_for_list(inner):
             answer = seal_accepted(capsule, shared.retired(), 200)
         else:
-            answer = seal_accepted(capsule, _accept(head_of(inner), BytesIO(inner.content)))
+            answer = seal_accepted(capsule, accept(shared, head_of(inner), BytesIO(inner.content)))
     except Exception as error:  # noqa: BLE001  # answered, and logged where it is our failure
         answer = seal_refusal(capsule, error, shared.incidents, shared.activity)
     return Response(answer, headers=list(OUTER))
