@@ -180,7 +180,7 @@ def _fit(
 
 def load_registry(path: str) -> Registry:
     """Return the registry, or list its problems on standard error and exit with status 1."""
-    return with_samples(readable(lambda: Registry.from_file(path)))
+    return readable(lambda: with_samples(Registry.from_file(path)))
 
 
 def readable(read: Callable[[], Registry]) -> Registry:

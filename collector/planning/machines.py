@@ -63,11 +63,12 @@ class Hours:
 
         The hour is in Unix seconds.
         """
-        last = trusted = _BEGIN * MS
-        credit = today = 0
+        last = trusted = credit = today = 0
         for begin, end in self.sessions(_BEGIN, _WEEKS):
             for now in range(begin, end + 1, HOUR):
                 wall = now * MS
+                if not last:
+                    last = trusted = wall
                 ran = 0 if now == begin else HOUR * MS
                 passed, credit = time_passed(wall - last, ran, credit, rebooted=now == begin)
                 last, trusted = wall, trusted + passed

@@ -261,3 +261,34 @@ def test_no_way_to_use_an_application_costs_more_than_is_told(seed: int) -> None
         told = (cost.day, cost.week, cost.year)
         assert all(c <= t for c, t in zip(charged, told, strict=True)), metric.name
         assert charged[0] > 0
+
+
+@pytest.mark.parametrize("panel", [False, True], ids=["caps", "panel"])
+def test_what_a_clock_set_at_every_restart_can_cost_is_told_everywhere(
+    make_app: MakeApp, tmp_path: Path, *, panel: bool
+) -> None:
+    """Law: one number, five weeks of what ledgers enforce; an attack passes one, and never it."""
+    head = f'{HEAD}[panel]\nweek = "4"\n' if panel else HEAD
+    text = head + FRESH["1d"].replace('epsilon = "0.5"', 'epsilon = "0.25"')
+    path = tmp_path / "asked.toml"
+    path.write_text(text, encoding="utf-8")
+    client, week = MemoryClient(path), (4 if panel else 8)
+    spent = [0]
+    for _ in range(14 * 24):
+        client.record("m1d", True)
+        client.clock.now += 30 * DAY
+        client.clock.turn_off()
+        client.record("m1d", True)
+        client.clock.advance(seconds=HOUR)
+        spent.append(dearest_span(client, 10**6))
+    most = max(late - early for early, late in zip(spent, spent[7 * 24 :], strict=False))
+
+    told = f"any seven days can cost at most ε {5 * week}"
+    assert 2 * week * NANO <= most <= 5 * week * NANO
+    assert told in " ".join(client.notice().split())
+    assert "any seven days can cost at most 5 times the cap" in client.explain("m1d")
+    assert told in CliRunner().invoke(main, ["registry", "budget", str(path)]).output
+    site = make_app(text).test_client()
+    site.set_cookie("hearsay", READ_TOKEN)
+    for page in ("/privacy", "/privacy/people"):
+        assert f"ε {5 * week}" in site.get(page, headers=BROWSER).text
