@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from client_sdk.core.epoch import DAY
+from client_sdk.core.epoch import DAY, HOUR
 from client_sdk.privacy.caps import Caps
 from client_sdk.registry import Registry
 from client_sdk.testing import FrozenClock, MemoryClient, MemoryTransport
@@ -92,3 +92,46 @@ def test_a_window_that_is_seen_to_late_is_about_no_day_after_its_epoch(*, schedu
     assert client.stats()["recorded"] == 4
     assert dearest_span(client, 7) == 2 * NANO
     assert dearest_span(client, 1) == NANO
+
+
+@pytest.mark.parametrize("lost", [1, 7, 12, 23])
+def test_seven_dates_of_an_honest_clock_are_within_the_cap_however_much_time_off_was_lost(
+    lost: int,
+) -> None:
+    """Law: were trusted days to begin at the hour that was lost, the last report would pass."""
+    registry = registry_of(*(metric_text(f"m{i}", epsilon="1") for i in range(3)))
+    midnight = float(MONDAY // DAY * DAY)
+    client = MemoryClient(registry, caps=Caps(week="1"), clock=FrozenClock(midnight))
+    client.record("m0", True)
+    client.clock.turn_off(seconds=lost * HOUR)
+    client.clock.advance(days=8)
+    client.record("m0", True)  # the clocks are read as often as not
+
+    client.clock.advance(days=8, seconds=-HOUR / 2)
+    client.record("m1", True)
+    first = client.clock.now // DAY
+    client.clock.advance(days=6, seconds=HOUR)
+    client.record("m2", True)
+
+    assert client.clock.now // DAY == first + 6
+    assert (client.stats()["recorded"], client.stats()["budget"]) == (3, 1)
+
+
+def test_a_value_counts_for_the_day_on_which_it_was_added_to_a_window_that_a_clock_keeps_open() -> (
+    None
+):
+    """A clock that is set back keeps the epoch open while days pass."""
+    registry = registry_of(metric_text("used", ANY, every="7d"))
+    client = MemoryClient(registry, clock=FrozenClock(MONDAY))
+    for _ in range(6):
+        client.record("used", True)
+        client.clock.advance(days=5)
+        client.flush()  # the clocks are read
+        client.clock.now -= 5 * DAY
+    client.clock.advance(days=7)
+    client.record("used", True)
+
+    with client._engine.store.transaction() as tx:
+        rows = tx.execute("SELECT first, last FROM costs").fetchall()
+    first = int(MONDAY // DAY)
+    assert rows == [(first, first + 25)]
