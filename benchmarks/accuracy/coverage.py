@@ -9,24 +9,33 @@ standard error of 0.15 points.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from benchmarks.lib.page import table
+from benchmarks.lib.page import table, verdict
 from client_sdk.core.errors import InvalidParameterError
-from client_sdk.mechanisms import FrequencyOracle, MeanMechanism, SetMechanism, load, names
+from client_sdk.mechanisms import (
+    Channel,
+    FrequencyOracle,
+    MeanMechanism,
+    SetMechanism,
+    load,
+    names,
+)
 from client_sdk.mechanisms.numbers._sums import SumReports
 from client_sdk.mechanisms.numbers._symbols import SymbolReports
 from client_sdk.mechanisms.numbers.discrete_gaussian import NOISE_UNIT, DiscreteGaussian
 from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
 from client_sdk.registry.number_domains import NumberDomain
-from collector.estimation.estimate import is_pure, mean, score_limits
+from collector.estimation.estimate import is_pure, linear_limits, mean, score_limits
+from collector.estimation.few import FEW, are_few
 from tests.support.enumeration.enumeration import distribution
 
 Oracle: TypeAlias = FrequencyOracle | SetMechanism
+Limits: TypeAlias = Callable[[Channel, Any, int, float], tuple[Any, Any]]
 Population: TypeAlias = Mapping[int, int]  # devices by the grid point that they hold
 
 REPLICATIONS: Final = 20_000
@@ -37,6 +46,22 @@ EXPECTED_SUPPORTS: Final = 50  # n q and n (1-q); below, counts are too coarse f
 LEAST_REPORTS: Final = 1_000
 SHARES: Final = (0.0, 0.002, 0.05, 0.4)  # of the devices that hold the item
 SETTINGS: Final = (("0.5", 4), ("1", 16), ("1", 128), ("2", 256), ("4", 64))  # ε and items
+
+FEW_KINDS: Final = (
+    ("grr", 2),
+    ("grr", 16),
+    ("grr", 200),
+    ("grr", 1_000),
+    ("oue", 200),
+    ("sue", 64),
+    ("olh", 1_000),
+    ("subset_selection", 200),
+)
+FEW_EPSILONS: Final = ("0.5", "1", "2", "4", "6", "8", "10", "12", "14", "16")
+FEW_REPORTS: Final = (100, 300, 1_000, 5_000, 20_000, 100_000)
+HOLDERS: Final = (0.0, 0.01, 0.1, 1.0)  # of the devices
+LIES: Final = (0.001, 0.01, 0.1, 0.3, 1.0, 3.0, 9.9, 10.0, 30.0)  # expected among 1,000 reports
+CLOSE: Final = 1e-9  # of a device
 
 POINTS: Final = NumberDomain(Fraction(0), Fraction(100), Fraction(1), "points")
 EPSILONS: Final = ("0.5", "1", "4")  # of the means
@@ -67,12 +92,12 @@ def enough(oracle: Oracle) -> int:
     return max(LEAST_REPORTS, round(EXPECTED_SUPPORTS / min(q, 1 - q)))
 
 
-def estimates(oracle: Oracle, holders: int, n: int) -> tuple[Any, Any]:
+def estimates(channel: Channel, holders: int, n: int) -> tuple[Any, Any]:
     """Return the unbiased counts of an item that *holders* of *n* devices hold, and their chances.
 
     Each binomial law is cut off FARTHEST standard deviations from its mean: 1e-32 is missing.
     """
-    p, q = float(oracle.channel.p), float(oracle.channel.q)
+    p, q = float(channel.p), float(channel.q)
     (least, held), (others, law) = _binomial(holders, p), _binomial(n - holders, q)
     chances = np.convolve(held, law)
     supports = least + others + np.arange(chances.size)
@@ -92,10 +117,41 @@ def _binomial(n: int, p: float) -> tuple[int, Any]:
 def item_coverage(oracle: Oracle, share: float) -> float:
     """Return with which chance the interval holds the count of an item."""
     n = enough(oracle)
-    holders = round(share * n)
-    found, chances = estimates(oracle, holders, n)
-    low, high = score_limits(oracle.channel, found, n, ALPHA)
-    return float(chances @ ((low <= holders) & (holders <= high)))
+    return coverage(oracle.channel, round(share * n), n).chance
+
+
+class Cover(NamedTuple):
+    """With which chance an interval holds a count, and its mean half-width in devices."""
+
+    chance: float
+    half: float
+
+
+def coverage(
+    channel: Channel, holders: int, n: int, limits: Limits = score_limits, alpha: float = ALPHA
+) -> Cover:
+    """Return the exact coverage of intervals of a count of *holders* among *n* devices."""
+    found, chances = estimates(channel, holders, n)
+    low, high = limits(channel, found, n, alpha)
+    held = (low - CLOSE <= holders) & (holders <= high + CLOSE)
+    return Cover(float(chances @ held), float(chances @ (high - low)) / 2)
+
+
+def score_without_skew(channel: Channel, totals: Any, n: int, alpha: float) -> tuple[Any, Any]:
+    """Return Wilson's limits, which take a few lies for normal noise."""
+    p, q = float(channel.p), float(channel.q)
+    return linear_limits(totals, n * q * (1 - q) / (p - q) ** 2, (1 - p - q) / (p - q), alpha)
+
+
+def few_lies() -> Iterator[tuple[Oracle, int]]:
+    """Yield oracles and numbers of reports of which few are expected to lie, in either way."""
+    for name, size in FEW_KINDS:
+        for epsilon in FEW_EPSILONS:
+            try:
+                oracle = cast("Oracle", load(name)(epsilon, size))
+            except InvalidParameterError:
+                continue
+            yield from ((oracle, n) for n in FEW_REPORTS if are_few(oracle.channel, n))
 
 
 def mean_coverage(mechanism: MeanMechanism, population: Population) -> float:
@@ -168,7 +224,35 @@ def mean_table() -> str:
     return table(("mechanism", "ε", "devices hold the same", "devices differ"), rows)
 
 
+def few_table() -> str:
+    """Return coverage and half-width by the lies to expect, and the least of all settings."""
+    rows = []
+    for lies in LIES:
+        q = Fraction(lies) / LEAST_REPORTS
+        for name, p in (("boolean", 1 - q), ("unary", Fraction(1, 2))):
+            cells = []
+            for share in HOLDERS:
+                both = [
+                    coverage(Channel(p, q), round(share * LEAST_REPORTS), LEAST_REPORTS, limits)
+                    for limits in (score_limits, score_without_skew)
+                ]
+                cells.append(" / ".join(f"{100 * one.chance:.1f} ±{one.half:.1f}" for one in both))
+            rows.append((f"{lies:g}", name, *cells))
+    heads = ("none" if not share else f"{share:.0%}" for share in HOLDERS)
+    least = [
+        coverage(oracle.channel, round(share * n), n).chance
+        for oracle, n in few_lies()
+        for share in HOLDERS
+    ]
+    return (
+        f"{table(('lies', 'reports', *heads), rows)}\n\nBar: {1 - ALPHA:.0%} wherever fewer than "
+        f"{FEW} lies are expected. Of {len(least):,} settings the least covers "
+        f"{100 * min(least):.2f} %: {verdict(min(least) >= 1 - ALPHA)}."
+    )
+
+
 def main() -> None:
-    """Print both tables."""
+    """Print the tables."""
     print(item_table(), end="\n\n", flush=True)
+    print(few_table(), end="\n\n", flush=True)
     print(mean_table())

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import ceil, floor, nan, sqrt
+from math import ceil, floor, nan
 from typing import Any, Final
 
 import numpy as np
@@ -33,6 +33,7 @@ from ..estimation.estimate import (
     key_means,
     key_shares,
     mean,
+    mean_of,
     normal_quantile,
     quantile_positions,
     shares,
@@ -333,7 +334,7 @@ def _units(metric: Metric) -> dict[str, str]:
     return {**dict.fromkeys(domain.answer_items(), domain.unit), **means}
 
 
-def combined(findings: Sequence[Findings], alpha: float) -> Findings:
+def combined(findings: Sequence[Findings]) -> Findings:
     """Return *findings* as one: rows of the same dimensions weighted by their reports.
 
     So a row is about all devices that reported, as ever.  Weights by inverse variance would scatter
@@ -341,7 +342,6 @@ def combined(findings: Sequence[Findings], alpha: float) -> Findings:
     different devices or epochs, so their errors are independent.  Reports of a definition that has
     no number for a row, as one that has just begun, are not in it, which its ``n`` and note say.
 
-    Derived: the mean of n_i reports each, sum(n_i x_i)/n, has variance sum((n_i s_i)^2)/n^2.
     """
     if len(findings) == 1:
         return findings[0]
@@ -349,43 +349,46 @@ def combined(findings: Sequence[Findings], alpha: float) -> Findings:
     for part in findings:
         for row in part.rows:
             places.setdefault((tuple(row.dimensions.items()), row.unit), []).append(row)
-    rows = tuple(_combine(rows, alpha) for rows in places.values())
+    rows = tuple(_combine(rows) for rows in places.values())
     warnings = tuple(dict.fromkeys(text for part in findings for text in part.warnings))
     return Findings(rows, warnings)
 
 
-def _combine(rows: Sequence[Row], alpha: float) -> Row:
+def _combine(rows: Sequence[Row]) -> Row:
     """Return one row of several about the same, each with its own reports."""
     missing = [row for row in rows if row.value is None or row.std_error is None]
     if len(rows) == 1 or len(missing) == len(rows):
         return replace(rows[0], n=sum(row.n for row in rows))
     if missing:
-        row_of_rest = _combine([row for row in rows if row not in missing], alpha)
+        row_of_rest = _combine([row for row in rows if row not in missing])
         few = sum(row.n for row in missing)
         return replace(
             row_of_rest, note=f"without {few} reports under another definition, too few alone"
         )
-    n = sum(row.n for row in rows)
-
-    def mean(numbers: Sequence[float | None]) -> float:
-        return sum(row.n * (x or 0.0) for row, x in zip(rows, numbers, strict=True)) / n
-
-    value = mean([row.value for row in rows])
-    error = sqrt(sum((row.n * (row.std_error or 0.0)) ** 2 for row in rows)) / n
-    reach = normal_quantile(alpha) * error
-    estimate = Estimate(value, error, value - reach, value + reach)
-    raws = [row.value if row.raw is None else row.raw for row in rows]
+    reports = [row.n for row in rows]
+    whole = mean_of([_unbiased(row) for row in rows], reports)
     is_raw = all(row.raw is None for row in rows)
-    centre = value if is_raw else mean(raws)  # the interval is that of the unbiased number
+    value = whole.value if is_raw else np.average([row.value for row in rows], weights=reports)
     return replace(
         rows[0],
-        value=value,
-        ci_low=centre - reach,
-        ci_high=centre + reach,
-        std_error=error,
-        n=n,
-        quality=quality_of(estimate),
-        raw=None if is_raw else centre,
+        value=float(value),
+        ci_low=whole.ci_low,
+        ci_high=whole.ci_high,
+        std_error=whole.std_error,
+        n=sum(reports),
+        quality=quality_of(whole),
+        raw=None if is_raw else whole.value,
         is_open=any(row.is_open for row in rows),
         note=_NOTE,
     )
+
+
+def _unbiased(row: Row) -> Estimate:
+    """Return the unbiased number of *row*, which its interval is of."""
+    numbers: Any = (
+        row.value if row.raw is None else row.raw,
+        row.std_error,
+        row.ci_low,
+        row.ci_high,
+    )
+    return Estimate(*numbers)

@@ -5,7 +5,8 @@ mechanism may have moved the number.  It says nothing about devices that did not
 
 ==================== ===========================================================================
 share of an item     the score interval with the skew of its supports (``score_limits``), which
-                     keeps its level for rare items and few reports, and for many items at once
+                     keeps its level for rare items and few reports, and for many items at once;
+                     exact limits where few lies are expected (``few``)
 mean of a key        Fieller's interval (``ratio_limits``), which keeps it for few holders
 all others           normal intervals around the unbiased estimate
 ==================== ===========================================================================
@@ -34,6 +35,8 @@ from client_sdk.mechanisms import (
 )
 from client_sdk.registry.kinds import Domain
 from client_sdk.registry.number_domains import NumberDomain
+
+from .few import are_few, with_exact
 
 _CLOSE: Final = 1e-6  # standard errors of a count nobody holds: where a limit has been found
 _STEPS: Final = 100  # far more than the limits of 300 reports take
@@ -111,14 +114,24 @@ def score_limits(channel: Channel, totals: Any, n: Any, alpha: float) -> tuple[A
     the skew γ of the law in: z + (z^2 - 1) γ / 6.  Without it the limits are those of
     ``linear_limits``, from which they are found step by step.
 
+    Where few lies are expected (``are_few``) the level is kept exactly: limits at which supports
+    scatter little are those of ``exact_limits``, and others reach half a support further, as
+    supports are whole numbers.  An interval has its own estimate inside.
+
     Source: Cornish, Fisher, Revue de l'Institut International de Statistique 1938: the expansion,
         to its first term; the moments of n supports, of which c have p and others q, are derived.
     """
     p, q = float(channel.p), float(channel.q)
     w, s = q * (1 - q) / (p - q) ** 2, (1 - p - q) / (p - q)
-    z = normal_quantile(alpha)
-    low, high = linear_limits(totals, n * w, s, alpha)
-    return tuple(_skewed(limit, totals, n, p, q, at) for limit, at in ((low, z), (high, -z)))
+    z, few = normal_quantile(alpha), are_few(channel, n)
+    half = np.where(few, 1 / 2, 0) / (p - q)
+    low, _ = linear_limits(totals - half, n * w, s, alpha)
+    _, high = linear_limits(totals + half, n * w, s, alpha)
+    low = _skewed(low, totals - half, n, p, q, z)
+    high = _skewed(high, totals + half, n, p, q, -z)
+    if np.any(few):
+        low, high = with_exact(channel, totals, n, alpha, limits=(low, high))
+    return np.minimum(low, totals), np.maximum(high, totals)
 
 
 def _skewed(start: Any, totals: Any, n: Any, p: float, q: float, z: float) -> Any:
@@ -131,7 +144,8 @@ def _skewed(start: Any, totals: Any, n: Any, p: float, q: float, z: float) -> An
         holders, others = held * p * (1 - p), (n - held) * q * (1 - q)
         variance = holders + others
         third = holders * (1 - 2 * p) + others * (1 - 2 * q)
-        reach = z * np.sqrt(variance) + (z * z - 1) / 6 * third / variance
+        skew = np.clip(third / variance, -np.sqrt(variance), np.sqrt(variance))  # γ is 1 at most
+        reach = z * np.sqrt(variance) + (z * z - 1) / 6 * skew
         nearer = totals - reach / (p - q)
         moved = np.abs(nearer - limits).max(axis=axis, keepdims=axis is not None, initial=0.0)
         limits = np.where(is_off, nearer, limits)
@@ -256,6 +270,23 @@ def ratio_limits(over: Any, under: Any, level: Any, slope: Any, alpha: float) ->
     bound = under**2 - z * z * slope
     reach = z * np.sqrt(np.maximum(level * bound + slope * over**2, 0))
     return (over * under - reach) / bound, (over * under + reach) / bound
+
+
+def mean_of(estimates: Sequence[Estimate], reports: Sequence[int]) -> Estimate:
+    """Return the mean over all *reports* of what independent *estimates* are of, each its own.
+
+    The mean of n_i reports each, sum(n_i x_i)/n, has variance sum((n_i s_i)^2)/n^2, and its limits
+    are as far as those of its parts add up in squares, so it is as skewed as they are.
+
+    Source: Zou, Donner, Statistics in Medicine 2008: limits of a sum from those of its parts.
+    """
+    weights = np.array(reports) / sum(reports)
+    numbers = np.array([(e.value, e.std_error, e.ci_low, e.ci_high) for e in estimates])
+    value = float(weights @ numbers[:, 0])
+    apart = np.abs(numbers - numbers[:, :1])
+    apart[:, 1] = numbers[:, 1]
+    error, below, above = np.sqrt(weights**2 @ apart**2).tolist()[1:]
+    return Estimate(value, error, value - below, value + above)
 
 
 def expected_half_width(mechanism: Mechanism[Any], n: int, alpha: float, unit: float) -> float:

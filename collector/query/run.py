@@ -200,7 +200,7 @@ def _findings(plan: Plan, request: VerbQuery, used: Sequence[list[list[Slice]]])
     with blaming(*metrics):
         if len(used) == 1 and plan.verb.combines(metrics[0].domain):
             each = [plan.verb.answer(slices, request) for slices in used[0]]
-            findings = combined(each, request.alpha)
+            findings = combined(each)
         else:
             every = [part for definitions in used for slices in definitions for part in slices]
             findings = plan.verb.answer(every, request)

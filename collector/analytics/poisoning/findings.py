@@ -12,12 +12,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from client_sdk.mechanisms import DistributionMechanism, KeyValueMechanism, VectorMechanism
+from client_sdk.mechanisms import (
+    Channel,
+    DistributionMechanism,
+    KeyValueMechanism,
+    VectorMechanism,
+)
 from client_sdk.registry.domains import MEAN_OF
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.number_domains import NumberDomain
 
 from ...estimation.estimate import is_pure, mean
+from ...estimation.significance import binomial_tail
 from ..answer import QUANTILES
 from ..rows import ITEM, SHARE, TIME, Row, altered
 from ..verb import Slice, repeats_of
@@ -27,6 +33,7 @@ from .influence import FAKES, key_mean_reach, mean_reach, moved, mover, quantile
 
 MEANS: Final = ("mean", "")  # what the mean of numbers is called in answers
 BEYOND: Final = 5  # standard errors outside of 0 to 1: by chance once in 3 million shares
+SELDOM: Final = 1 / 3_000_000  # the same of shares, exactly: few supports are not normal
 MOST_LOOKED_AT: Final = 60  # slices; of more, those that come last
 
 
@@ -142,7 +149,8 @@ def _named(part: Slice, place: str) -> str:
 def impossible(part: Slice, known: EpochEstimates | None = None) -> Iterator[str]:
     """Yield a sentence for each share of a slice that no honest devices have, as noise goes.
 
-    The error is that of a share of 0 or of 1, whose devices all lie alike.
+    The error is that of a share of 0 or of 1, whose devices all lie alike; a share must be exactly
+    as unlikely, too.
     """
     domain, mechanism = part.metric.domain, part.metric.mechanism
     is_share = is_pure(mechanism)
@@ -152,6 +160,8 @@ def impossible(part: Slice, known: EpochEstimates | None = None) -> Iterator[str
     errors = np.sqrt(variances)
     for place in np.flatnonzero(np.maximum(-values, values - 1) > BEYOND * errors).tolist():
         value, what = values[place], "share" if is_share else "mean"
+        if is_pure(mechanism) and _chance(mechanism.channel, value, part.n) > SELDOM:
+            continue
         off = (-value if value < 0 else value - 1) / errors[place]
         end = domain.least + domain.extent * (value > 0)
         side = f"{'below' if value < 0 else 'above'} {end:g}"
@@ -160,6 +170,13 @@ def impossible(part: Slice, known: EpochEstimates | None = None) -> Iterator[str
             f"impossible for honest devices: the {what} of {name} is "
             f"{off:.1f} standard errors {side}; see poisoning"
         )
+
+
+def _chance(channel: Channel, share: float, n: int) -> float:
+    """Return the chance of a *share* so far outside of 0 to 1, were the truth the nearer end."""
+    p, q = float(channel.p), float(channel.q)
+    supports = round(n * (q + share * (p - q)))
+    return binomial_tail(supports, n, p) if share > 1 else binomial_tail(n - supports, n, 1 - q)
 
 
 def impossible_mean(part: Slice) -> Iterator[str]:

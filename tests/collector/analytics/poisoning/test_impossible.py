@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pytest
 
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
-from collector.analytics.rows import POOR
+from collector.analytics.poisoning.findings import BEYOND, SELDOM
+from collector.analytics.rows import POOR, Row
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell
+from collector.estimation.significance import binomial_tail
 from collector.query import Answer, plan, read, run
 from tests.support.crowds.uploads import NOON, TODAY
-from tests.support.device.registries import NUMBER, file_with
+from tests.support.device.registries import CATEGORY, NUMBER, file_with
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.store.memory_storage import MemoryStorage
 
@@ -90,3 +94,54 @@ def test_honest_devices_at_an_end_of_the_range_are_possible() -> None:
             assert not impossible(answer(mechanism, "mean", None, end))
     for end in (0, 100):
         assert not impossible(answer("square_wave", "variance", None, end))
+
+
+def share_of(fields: Mapping[str, str], n: int, supports: int) -> tuple[Row, list[str]]:
+    """Return what is answered about the first item, of *n* reports, and what is impossible."""
+    registry = Registry.from_text(file_with({**CATEGORY, "every": '"1d"', **fields}))
+    metric = registry.metric("m")
+    tally = np.zeros(metric.mechanism.tally_size, dtype=np.int64)
+    tally[:2] = supports, n - supports
+    storage = MemoryStorage()
+    storage.put({Cell(metric.digest, TODAY - 2, ""): [*enumerate([n, *tally.tolist()])]})
+    body = json.dumps({"metrics": ["m"], "verb": "frequency"}).encode()
+    reply = run(plan(read(body), Catalog([registry]), NOON), storage)
+    name = repr(metric.domain.labels[0])
+    return reply.rows[0], [text for text in impossible(reply) if f"share of {name}" in text]
+
+
+def items(count: int) -> str:
+    return json.dumps([f"i{item}" for item in range(count)])
+
+
+@pytest.mark.parametrize("epsilon", ["8", "10", "12", "16"])
+@pytest.mark.parametrize("count", [2, 16, 200])
+def test_honest_devices_that_hardly_ever_lie_are_possible(epsilon: str, count: int) -> None:
+    """None holds the item, or all: the interval has the truth and the value, and blames no one."""
+    fields = {"values": items(count), "epsilon": f'"{epsilon}"', "mechanism": '"grr"'}
+    for supports, truth in ((0, 0), (100, 1)):
+        row, texts = share_of({**fields, "min_reports": "100"}, 100, supports)
+
+        assert not texts
+        assert row.value is not None
+        assert row.ci_low is not None
+        assert row.ci_high is not None
+        assert row.ci_low <= min(truth, row.value)
+        assert max(truth, row.value) <= row.ci_high
+
+
+def test_a_share_is_called_impossible_no_more_often_than_is_said() -> None:
+    """Exactly: all devices hold one of many items, and few of their reports say so.
+
+    The control takes these few for normal noise.
+    """
+    fields = {"values": items(200), "epsilon": '"0.5"', "mechanism": '"grr"'}
+    metric = Registry.from_text(file_with({**CATEGORY, **fields})).metric("m")
+    mechanism: Any = metric.mechanism
+    n, p = 1_000, mechanism.chances[0]
+    least = round(n * p + BEYOND * (n * p * (1 - p)) ** 0.5) + 1  # by standard errors
+
+    assert binomial_tail(least, n, p) > SELDOM
+    for supports in range(least, least + 20):
+        _, texts = share_of({**fields, "min_reports": "100"}, n, supports)
+        assert bool(texts) == (binomial_tail(supports, n, p) <= SELDOM)
