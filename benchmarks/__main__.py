@@ -21,8 +21,8 @@ ROOMS: Final = {
 }
 USAGE: Final = """usage: python -m benchmarks NAME ... [--write]
 
---write puts the tables of answers, peers, questions, rough, sdk_costs and typescript into their
-pages.
+--write puts the tables of answers, looks, peers, questions, rough, sdk_costs and typescript into
+their pages.
 """
 
 

@@ -13,9 +13,11 @@ hold noise and spread together, so there it is their sample variance.
 Where n reports are of E epochs, a device has made up to E of them.  Its value may be the same in
 all, and so may be the noise of a metric that repeats responses: beside other devices both count as
 n / E reports.  That is a bound, since the variance of a sum of groups of at most E alike is at most
-E times that of independent ones.  Beside the same devices at another time what is alike cancels;
-there reports count as n, as if each epoch had drawn its devices anew.  That is too few where
-devices stay for long and then leave, and too many where they stay for good.
+E times that of independent ones.  Reports do not show whether devices come back, so a question may
+say that they do not: of *new* devices in each epoch nothing is alike.  Beside the same devices at
+another time what is alike cancels; there reports count as n, as if each epoch had drawn its devices
+anew.  That is too few where devices stay for long and then leave, and too many where they stay for
+good.
 """
 
 from __future__ import annotations
@@ -49,8 +51,9 @@ from ..sums import is_joined, joined, joined_reach, unsure
 from ..suppression import too_few
 from ..verb import Slice, merged, widened
 
-Population: TypeAlias = Literal["drawn", "reported"]
-DRAWN: Final = "drawn"
+Population: TypeAlias = Literal["drawn", "new", "reported"]
+DRAWN, NEW, REPORTED = "drawn", "new", "reported"
+ONCE_EACH: Final = "taken for granted: no device reported in more than one period"
 _ANY: Final = 0.5  # level of intervals that nobody uses
 _KEPT: Final = "_independent"  # where a slice keeps its level and estimates; a copy has none
 
@@ -231,10 +234,18 @@ def variance_if(part: Slice, scatter: Scatter, population: Population, *, in_tim
     return (fresh + repeats * alike) / part.n
 
 
+def taken_for_granted(slices: Sequence[Slice], population: Population) -> tuple[str, ...]:
+    """Return what the question says of the devices of *slices* that no report shows."""
+    is_open = population == NEW and any(len(part.epochs) > 1 for part in slices)
+    return (f"{slices[0].metric.address}: {ONCE_EACH}",) if is_open else ()
+
+
 def parted(metric: Metric, scatter: Scatter, population: Population) -> tuple[float, float]:
     """Return what of a report's variance is new in each epoch, and what a device may repeat."""
+    if population == NEW:
+        return scatter.reports, 0.0
     noise = scatter.noise if metric.policy else 0.0
-    if population != DRAWN and metric.sample.share >= 1:  # a panel draws its devices
+    if population == REPORTED and metric.sample.share >= 1:  # a panel draws its devices
         return scatter.noise - noise, noise
     alike = noise + scatter.values
     return scatter.reports - alike, alike

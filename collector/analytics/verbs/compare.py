@@ -18,7 +18,14 @@ from ..comparing.differences import (
     sides,
 )
 from ..comparing.mix import of_pairs
-from ..comparing.numbers import DRAWN, Population, askable, items_of, refusal
+from ..comparing.numbers import (
+    DRAWN,
+    Population,
+    askable,
+    items_of,
+    refusal,
+    taken_for_granted,
+)
 from ..rows import TIME, Findings, Row, empty_row, with_item
 from ..verb import Slice, Verb, VerbQuery
 
@@ -67,7 +74,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
             for pair in pairs
             for item in items
         ),
-        _warnings(slices, pairs, by),
+        (*_warnings(slices, pairs, by), *taken_for_granted(slices, options.population)),
         facts,
     )
 

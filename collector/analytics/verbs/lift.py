@@ -32,7 +32,15 @@ from ..comparing.differences import (
     smallest_seen,
 )
 from ..comparing.mix import of_pairs
-from ..comparing.numbers import DRAWN, Population, askable, items_of, refusal
+from ..comparing.numbers import (
+    DRAWN,
+    NEW,
+    Population,
+    askable,
+    items_of,
+    refusal,
+    taken_for_granted,
+)
 from ..rows import (
     MEASURE,
     RELATIVE,
@@ -49,7 +57,15 @@ from ..verb import Slice, Verb, VerbQuery
 DIFFERENCE, LIFT = "difference", "lift"
 MOST_FACTS: Final = 1_000  # comparisons whose power is told
 MOST_TOLD: Final = 4  # comparisons, if there are more, none is told in words
-_MORE_DEVICES: Final = "more devices: running longer is not enough, as each may repeat itself"
+_MORE_DEVICES: Final = (
+    "more devices: running longer is not enough, as each may repeat itself; if none reports twice, "
+    f'ask with population "{NEW}"'
+)
+LOOK_ONCE: Final = (
+    "intervals and p-values are for one look, on a day that was chosen before the experiment began;"
+    " of experiments without any effect that are looked at on each of 28 days, up to 27 in 100"
+    " show a difference on some day"
+)
 _NO_BASE: Final = "no ratio: the control may be 0"
 _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
 
@@ -58,7 +74,8 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     """The dimension whose values are the arms, the arm that is the control, and what is measured.
 
     Left out, they are the dimension asked for and its arm with the name of a control, or the first.
-    With ``population`` left as drawn, devices were put into arms by chance.  ``effect`` is the
+    With ``population`` left as drawn, devices were put into arms by chance; with "new" each epoch
+    has other devices.  ``effect`` is the
     difference to be found, in the unit of the metric, a share of 0.02 for 2 points: how long the
     experiment must run is told for it, or if left out for the difference that is seen.
     """
@@ -102,14 +119,14 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         "population": options.population,
         "power": [_power(comparison, options) for comparison in comparisons[:MOST_FACTS]],
     }
-    settling = _settling(_unseen(comparisons, options), options)
-    return Findings(tuple(rows), (*_not_drawn(metric, by), *of_pairs(pairs), *settling), facts)
-
-
-def _not_drawn(metric: Metric, dimension: str) -> tuple[str, ...]:
-    if are_arms(dimension, metric.segments.get(dimension, ())):
-        return ()
-    return (f"{dimension.replace('_', ' ')}: {NOT_DRAWN}",)
+    by_chance = are_arms(by, metric.segments.get(by, ()))
+    warnings = (
+        f"{by.replace('_', ' ')}: {LOOK_ONCE if by_chance else NOT_DRAWN}",
+        *of_pairs(pairs),
+        *taken_for_granted(slices, options.population),
+        *_settling(_unseen(comparisons, options), options),
+    )
+    return Findings(tuple(rows), warnings, facts)
 
 
 def _rows(comparison: Comparison, alpha: float) -> Iterator[Row]:
@@ -195,7 +212,11 @@ def _needed(power: Mapping[str, Any], telling: Sequence[str]) -> str:
     Args: telling: the dimensions that name it among others.
     """
     reports, days = in_digits(power["reports_needed"], 2), power["days_needed"]
-    long = f" ({days:,} {'day' if days == 1 else 'days'} at this rate)" if days else ""
+    long = (
+        f" ({days:,} {'day' if days == 1 else 'days'} at this rate: look once, when they are over)"
+        if days
+        else ""
+    )
     name = " ".join(power["dimensions"][each] for each in telling)
     return f"{reports} reports{long}" + (f" for {name}" if name else "")
 

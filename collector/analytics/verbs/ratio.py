@@ -15,7 +15,7 @@ from client_sdk.registry.metric import Metric
 from ...core.errors import QueryError
 from ...estimation.significance import each_of
 from ..comparing.numbers import (
-    DRAWN,
+    REPORTED,
     Number,
     Population,
     Scatter,
@@ -50,7 +50,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     numerator: _Name | None = None
     denominator: _Name | None = None
     of: Literal["means", "totals"] = "means"
-    population: Population = "reported"
+    population: Population = REPORTED
     simultaneous: bool = False
 
 
@@ -102,7 +102,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     if first.every != second.every:
         rule = f"must be reported equally often, not every {first.every} and every {second.every}"
         raise QueryError(f"metrics: {rule}")
-    if options.of == TOTALS and options.population == DRAWN:
+    if options.of == TOTALS and options.population != REPORTED:
         raise QueryError('options.population: totals are of the devices that "reported"')
     for metric in (first, second) if options.of == TOTALS else ():
         if reason := metric.sample.why_no_totals:

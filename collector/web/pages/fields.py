@@ -58,6 +58,7 @@ _CHOICES: Final[Mapping[str, str]] = {
     "most": "most common first",
     "least": "least common first",
     "drawn": "all devices like these",
+    "new": "all devices like these, others in each period",
     "reported": "the devices that reported",
     "means": "averages and shares",
     "totals": "totals",

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from client_sdk.core.dataclass import replace
+from client_sdk.registry.metric import Metric
 from client_sdk.registry.number_domains import NumberDomain
+from collector.analytics.comparing.arms import NOT_DRAWN
 from collector.analytics.comparing.differences import (
     NO_CHANGE,
     compared,
@@ -18,9 +20,10 @@ from collector.analytics.comparing.differences import (
     lift,
     pairs_of,
 )
-from collector.analytics.comparing.numbers import Number, Population, numbers_of
+from collector.analytics.comparing.numbers import ONCE_EACH, Number, Population, numbers_of
 from collector.analytics.rows import Findings
-from collector.analytics.verb import Slice
+from collector.analytics.verb import Slice, merged
+from collector.analytics.verbs.lift import LOOK_ONCE
 from tests.support.crowds.asking import ask, holds
 from tests.support.crowds.boolean_slices import AGE, drawn, exact, is_at_most
 from tests.support.crowds.uploads import registry
@@ -92,17 +95,27 @@ def test_what_cannot_be_seen_is_told_with_what_could() -> None:
     (power,) = found.facts["power"]
     assert power["smallest_seen"] == pytest.approx(0.0423, abs=1e-4)  # 2.80 standard errors
     assert power["reports_needed"] == pytest.approx(20_000 * (0.0423 / 0.005) ** 2, rel=0.05)
-    (sentence,) = found.warnings
+    _, sentence = found.warnings
     needed = float(f"{power['reports_needed']:.2g}")
     takes = "to settle a difference of this size 8 times in 10 takes"
     assert sentence.startswith(f"{DAILY.address}: {takes} {needed:,.0f} reports, so more devices")
-    assert lifted(arms(0.3, 0.5)).warnings == ()
+    assert lifted(arms(0.3, 0.5)).warnings == (f"arm: {LOOK_ONCE}",)
+
+
+def test_an_experiment_says_to_look_once_and_others_that_they_are_none() -> None:
+    """Each in one sentence."""
+    platforms = [
+        exact({"platform": name}, share, 10_000) for name, share in (("old", 0.3), ("new", 0.5))
+    ]
+
+    assert lifted(arms(0.3, 0.5)).warnings == (f"arm: {LOOK_ONCE}",)
+    assert lifted(platforms, dimension="platform").warnings == (f"platform: {NOT_DRAWN}",)
 
 
 def test_several_that_cannot_be_seen_are_told_in_one_sentence() -> None:
     """Law: each by what tells it from the others, however many arms and items there are."""
     third = exact({"arm": "other"}, 0.327, 10_000)
-    (sentence,) = lifted([*arms(0.32, 0.325), third]).warnings
+    _, sentence = lifted([*arms(0.32, 0.325), third]).warnings
 
     assert sentence.count(" reports for ") == 2
     assert sentence.count("8 times in 10") == 1
@@ -237,8 +250,8 @@ def test_days_are_those_of_epochs_and_are_told_in_words() -> None:
     assert never["days_needed"] is None
     takes = f"{float(format(days['reports_needed'], '.2g')):,.0f} reports"
     told = f"to settle 2 points 8 times in 10 takes {takes} ({days['days_needed']:,} days at this"
-    assert f"{told} rate)" in found.warnings[0]
-    assert "days" not in once.warnings[0]
+    assert f"{told} rate: look once, when they are over)" in found.warnings[1]
+    assert "days" not in once.warnings[1]
 
 
 def test_devices_that_may_repeat_themselves_are_not_waited_for() -> None:
@@ -247,4 +260,56 @@ def test_devices_that_may_repeat_themselves_are_not_waited_for() -> None:
 
     (power,) = found.facts["power"]
     assert power["days_needed"] is None
-    assert "more devices: running longer is not enough" in found.warnings[0]
+    assert "more devices: running longer is not enough" in found.warnings[1]
+    assert 'if none reports twice, ask with population "new"' in found.warnings[0]
+
+
+@pytest.mark.parametrize("epochs", [1, 7, 28])
+@pytest.mark.parametrize("metric", [DAILY, PRECISE])
+def test_new_devices_in_each_epoch_are_worth_as_many_reports_of_one_epoch(
+    epochs: int, metric: Metric
+) -> None:
+    """And the answer says that it is taken for granted, if there are several epochs."""
+    one, several = (
+        lifted(
+            [exact({"arm": arm}, share, 9_000, *range(count), metric=metric)
+             for arm, share in (("old", 0.1), ("new", 0.12))],
+            population=population,
+        )
+        for count, population in ((1, "drawn"), (epochs, "new"))
+    )  # fmt: skip
+
+    assert [row.std_error for row in several.rows] == [row.std_error for row in one.rows]
+    assert any(ONCE_EACH in text for text in several.warnings) == (epochs > 1)
+
+
+def seen_after_a_week(
+    effect: float, population: Population, chance: np.random.Generator, rounds: int
+) -> int:
+    """Return in how many experiments whose devices are new each day a difference is seen."""
+    slices = (
+        [
+            merged([drawn({}, share, 300, chance, day, PRECISE) for day in range(7)], {"arm": arm})
+            for arm, share in (("old", 0.3), ("new", 0.3 + effect))
+        ]
+        for _ in range(rounds)
+    )
+    return sum(
+        not covers_zero(compared(pairs_of(pair, "arm", "old"), ("true",), population, ALPHA)[0]
+                        .difference)
+        for pair in slices
+    )  # fmt: skip
+
+
+def test_experiments_of_new_devices_err_and_find_as_often_as_they_say() -> None:
+    """If that is not said, they hardly ever err, and miss most of what they could find."""
+    chance, rounds = np.random.default_rng(20261122), 600
+    error = (2 * (0.3 * 0.7 + 0.019) / 2_100) ** 0.5  # noise at ε 4, and which devices reported
+    effect = (1.959964 + 0.841621) * error
+
+    wrong, right = (seen_after_a_week(size, "new", chance, rounds) for size in (0, effect))
+    timid = seen_after_a_week(effect, "drawn", chance, rounds)
+
+    assert fits_rate(wrong, rounds, ALPHA)
+    assert fits_rate(right, rounds, 0.8)
+    assert not fits_rate(timid, rounds, 0.8)
