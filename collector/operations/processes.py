@@ -27,7 +27,7 @@ from ..core.listening import require_free
 from ..core.logs import server_config
 from ..core.steady_clock import SteadyClock
 from ..intake.keyring import Keyring
-from ..storage.connect import connect, definitions_in
+from ..storage.connect import connect, inspect
 from ..storage.records import RedisActivity, RedisCredentials, RedisSuspicions
 from ..worker.poisoning_watch import Watch
 from ..worker.worker import Worker
@@ -196,7 +196,7 @@ def record_definitions(config: Config, catalog: Catalog) -> None:
     A worker folds all the same where its user has no right to, or the store is full.
     """
     with suppress(RefusedByStoreError, StorageFullError):
-        definitions_in(config).add(records_of(catalog))
+        inspect(config).define(records_of(catalog))
 
 
 def _watch(config: Config, catalog: Catalog, stop: threading.Event) -> None:

@@ -145,7 +145,7 @@ def plan(query: Query, catalog: Catalog, now: float) -> Plan:
         filters=_filters(query, metrics),
         sources=tuple(_sources(query)),
         keys=tuple(_keys(query)),
-        notes=(*_definition_notes(query, metrics, catalog), *_source_notes(query)),
+        notes=(*_definition_notes(query, metrics[0]), *_source_notes(query)),
         is_as_folded=query.version is not None,
     )
     _require_moderate(resolved)
@@ -228,12 +228,10 @@ def _defined(definition: str, metrics: Sequence[Metric], catalog: Catalog) -> Me
     return listed[definition]
 
 
-def _definition_notes(query: Query, metrics: Sequence[Metric], catalog: Catalog) -> Iterator[str]:
-    for metric in metrics if query.definition is not None else ():
-        in_use = catalog.metric(query.metrics[0])
-        other = "" if metric.digest == in_use.digest else f"; {in_use.digest.hex()} is in use"
-        counted = f"only reports under definition {metric.digest.hex()} are counted"
-        yield f"{metric.address}: {counted}, of mechanism {metric.mechanism_name}{other}"
+def _definition_notes(query: Query, metric: Metric) -> Iterator[str]:
+    if query.definition is not None:
+        counted = f"only reports under definition {query.definition} are counted"
+        yield f"{metric.address}: {counted}, of mechanism {metric.mechanism_name}"
 
 
 def _dimensions(query: Query, verb: Verb) -> tuple[str | None, tuple[str, ...]]:

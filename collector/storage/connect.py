@@ -6,7 +6,7 @@ from ..core.config import Config
 from .archive_queue import RedisArchiveQueue
 from .cluster import ClusterConnection, is_cluster
 from .connection import Connection
-from .inspection import RedisDefinitions, RedisInspection
+from .inspection import RedisInspection
 from .keys import Keys
 from .redis import RedisStorage
 
@@ -37,11 +37,6 @@ def open_storage(redis_url: str, prefix: str, shards: int, profile: str) -> Redi
 def inspect(config: Config) -> RedisInspection:
     """Return what an operator may see and move in the store of *config*.  Raises ConfigError."""
     return RedisInspection(open_connection(config.redis_url), Keys(config.prefix, config.shards))
-
-
-def definitions_in(config: Config) -> RedisDefinitions:
-    """Return what the digests in the store of *config* mean.  Raises ConfigError."""
-    return RedisDefinitions(open_connection(config.redis_url), Keys(config.prefix, config.shards))
 
 
 def archive_queue(config: Config) -> RedisArchiveQueue:

@@ -49,26 +49,22 @@ def scan(connection: Connection, pattern: str) -> Iterator[list[bytes]]:
                 break
 
 
-class RedisDefinitions(StoreView):
-    """What the digests mean under which a worker may have folded reports.
+class RedisInspection(StoreView):
+    """The Inspection protocol on Redis or Valkey, and what the digests of tallies mean."""
 
-    A record is written once and never changed: a digest never means anything else.
-    """
+    def define(self, records: Mapping[bytes, str]) -> None:
+        """Write each record of a digest that has none: it never means anything else.
 
-    def add(self, records: Mapping[bytes, str]) -> None:
-        """Write each record that is not there yet.  Raises StorageFullError."""
+        Raises: StorageFullError.
+        """
         key = self._keys.definitions
         self._call_many([("HSETNX", key, n.hex(), r) for n, r in records.items()])
 
-    def records(self) -> dict[bytes, bytes]:
-        """Read the whole hash: a few hundred bytes a definition."""
+    def definitions(self) -> dict[bytes, bytes]:
+        """Read the record of each digest: a few hundred bytes."""
         flat = self._call("HGETALL", self._keys.definitions)
         pairs = zip(flat[::2], flat[1::2], strict=True)
         return {bytes.fromhex(n.decode()): r for n, r in pairs if _DIGEST.fullmatch(n)}
-
-
-class RedisInspection(StoreView):
-    """The Inspection protocol on Redis or Valkey."""
 
     def counters(self) -> list[Counters]:
         """Read counts and lengths, each shard in one step."""

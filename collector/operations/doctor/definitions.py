@@ -16,7 +16,7 @@ from ...core.catalog import Catalog
 from ...core.config import Config
 from ...core.definitions import Orphan, orphans_among
 from ...core.errors import StorageUnavailableError
-from ...storage.connect import definitions_in, inspect
+from ...storage.connect import inspect
 from ...storage.connection import allowed
 from .findings import GOOD, NOTE, WARNING, Finding, State
 
@@ -34,10 +34,10 @@ def orphans_of(config: Config, catalog: Catalog) -> list[Orphan] | None:
 
 
 def _orphans_of(config: Config, catalog: Catalog) -> list[Orphan]:
-    records = definitions_in(config).records()
-    orphans = {orphan.digest: orphan for orphan in orphans_among(records, catalog)}
+    store = inspect(config)
+    orphans = {each.digest: each for each in orphans_among(store.definitions(), catalog)}
     held = Counter[bytes]()
-    for size in inspect(config).sizes(orphans) if orphans else ():  # it looks at every key
+    for size in store.sizes(orphans) if orphans else ():  # it looks at every key
         held[size.cell.metric] += size.reports
     return [orphans[digest]._replace(reports=held[digest]) for digest in sorted(+held)]
 

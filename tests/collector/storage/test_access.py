@@ -32,7 +32,7 @@ from collector.storage.archive_queue import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.diagnosis import Diagnosis
 from collector.storage.documents import RedisExclusions
-from collector.storage.inspection import RedisDefinitions, RedisInspection
+from collector.storage.inspection import RedisInspection
 from collector.storage.preparation import LIBRARY_VERSION
 from collector.storage.records import (
     BYTES_BEGUN,
@@ -350,14 +350,14 @@ def test_a_worker_records_a_definition_once_and_can_neither_change_nor_read_it(
     users: Users,
 ) -> None:
     """Law: init reads what was recorded before it; a worker cannot make reports look known."""
-    maker = RedisDefinitions(users.connection(INIT), users.keys)
-    worker = RedisDefinitions(users.connection(WORKER), users.keys)
-    worker.add({METRIC: "first"})
-    worker.add({METRIC: "second"})
+    maker = RedisInspection(users.connection(INIT), users.keys)
+    worker = RedisInspection(users.connection(WORKER), users.keys)
+    worker.define({METRIC: "first"})
+    worker.define({METRIC: "second"})
 
-    assert maker.records() == {METRIC: b"first"}
+    assert maker.definitions() == {METRIC: b"first"}
     with pytest.raises(RefusedByStoreError, match="NOPERM"):
-        worker.records()
+        worker.definitions()
 
 
 @pytest.mark.parametrize("user", [INGEST, WORKER])
