@@ -317,8 +317,8 @@ class AnswerError(CollectorError, ValueError):
         self.title = str(problem.get("title", "The collector refused"))
         self.detail = str(problem.get("detail", ""))
         self.faults: tuple[Mapping[str, str], ...] = tuple(problem.get("errors", ()))
-        asked = f"asked of {url}" if url else ""
-        super().__init__(": ".join(filter(None, (self.title, asked, self.detail))))
+        where = f"asked of {url}" if url else ""
+        super().__init__(": ".join(filter(None, (self.title, where, self.detail))))
 
 
 class MissingPackageError(CollectorError, ImportError):

@@ -157,9 +157,8 @@ def own_question(query: Query, catalog: Catalog) -> Query:
 
     Raises: UnknownMetricError: *catalog* has no such metric.
     """
-    if query.verb != ESTIMATE:
-        return query
-    if any(catalog.metric(name).show != COUNT for name in query.metrics):
+    (name, *others) = query.metrics
+    if query.verb != ESTIMATE or others or catalog.metric(name).show != COUNT:
         return query
     return structs.replace(query, verb=ACTIVES, options={**query.options, **AVERAGED})
 

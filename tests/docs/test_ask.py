@@ -124,7 +124,7 @@ def test_the_metrics_of_the_page_on_actives_have_no_problem() -> None:
     """Its one whole metric, and its two parts with the same keys around them."""
     page = "docs/ask/actives.md"
     whole = only(page, "toml")
-    own = {"type", "every", "epsilon"}
+    own = {"type", "every", "epsilon", "show"}
     rest = "\n".join(line for line in whole.splitlines()[1:] if line.split(" ")[0] not in own)
     parts = [text for _, text in blocks(page, "text")]
     texts = [f'[metrics.m{i}]\n{text}\nepsilon = "1"\n{rest}\n' for i, text in enumerate(parts)]

@@ -93,6 +93,7 @@ class Metric(Struct, forbid_unknown_fields=True):
     app: str
     title: str
     group: str
+    show: str
     question: str
     type: str
     digest: str

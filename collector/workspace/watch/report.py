@@ -212,11 +212,11 @@ class _Asker:
             return "its page looks for common strings"
         label = answer.meta.metrics[0].window.first
         when = f"{moment(label, metric.every)}: " if metric.every == "28d" else ""
-        found = headline(metric, possible(answer.rows, answer.meta.verb))
-        if found is None or numbers_of(found) is None:
-            return f"{when}{(found and found.reason) or 'no number'}"
-        what = metric.domain.headline(found.item, found.dimensions.get(MEASURE, ""))
-        return f"{when}{reading(found)} {what}"
+        top = headline(metric, possible(answer.rows, answer.meta.verb))
+        if top is None or numbers_of(top) is None:
+            return f"{when}{(top and top.reason) or 'no number'}"
+        what = metric.domain.headline(top.item, top.dimensions.get(MEASURE, ""))
+        return f"{when}{reading(top)} {what}"
 
     def _changes(self) -> tuple[str, float | None]:
         """Return how the number changed against the period before, and the chance of the surest."""

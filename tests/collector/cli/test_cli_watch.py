@@ -179,7 +179,7 @@ def test_a_report_is_written_to_a_file(deployment: Deployment) -> None:
         store.destroy()
 
     assert result.exit_code == 0, result.output
-    assert "<h2>Dark mode</h2>" in out.read_text("utf-8")
+    assert "<h3>Dark mode</h3>" in out.read_text("utf-8")
 
 
 @pytest.mark.parametrize(
