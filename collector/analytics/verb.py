@@ -72,6 +72,9 @@ class Slice:
     # of a metric whose reports say what they are about, such as gradients their round: all that the
     # n reports say; NOT_SAID where one says nothing
     about: frozenset[str] = frozenset()
+    # of a metric that was reported under several definitions, where they are told as one: the
+    # reports under each; there is no tally of all
+    definitions: tuple[Slice, ...] = ()
 
     @property
     def mixture(self) -> str | None:
@@ -94,13 +97,44 @@ class VerbQuery:
     metrics: tuple[Metric, ...] = ()  # asked about, in order: slices are of those that have reports
 
 
+def each_definition(part: Slice) -> tuple[Slice, ...]:
+    """Return the reports of a slice by the definition that they were made under."""
+    return part.definitions or (part,)
+
+
+def united(definitions: Iterable[Sequence[Slice]], metric: Metric) -> list[Slice]:
+    """Return slices with the reports under all *definitions* of *metric*, in order."""
+    places: dict[tuple[tuple[str, str], ...], list[Slice]] = {}
+    for part in (part for slices in definitions for part in slices):
+        places.setdefault(tuple(part.dimensions.items()), []).append(part)
+    return in_order(
+        parts[0]
+        if all(part.metric.digest == metric.digest for part in parts)
+        else replace(
+            merged(parts, parts[0].dimensions),
+            metric=metric,
+            refusal=parts[0].refusal,
+            tally=None,
+            definitions=tuple(part for part in parts if part.n),
+        )
+        for parts in places.values()
+    )
+
+
 def merged(parts: Sequence[Slice], dimensions: Mapping[str, str]) -> Slice:
     """Return the reports of at least one slice together, as the slice of *dimensions*."""
+    by_digest: dict[bytes, list[Slice]] = {}
+    for each in (each for part in parts for each in each_definition(part)):
+        by_digest.setdefault(each.metric.digest, []).append(each)
+    is_single = len(by_digest) == 1 and not parts[0].definitions
     return replace(
         parts[0],
         dimensions=dimensions,
         n=sum(part.n for part in parts),
-        tally=sum(part.tally for part in parts),
+        tally=sum(part.tally for part in parts) if is_single else None,
+        definitions=()
+        if is_single
+        else tuple(merged(alike, dimensions) for alike in by_digest.values()),
         epochs=tuple(sorted({epoch for part in parts for epoch in part.epochs})),
         is_open=any(part.is_open for part in parts),
         late=sum(part.late for part in parts),
@@ -110,6 +144,28 @@ def merged(parts: Sequence[Slice], dimensions: Mapping[str, str]) -> Slice:
         left_out=sum(part.left_out for part in parts),
         along=sum(part.along for part in parts),
         about=frozenset().union(*(part.about for part in parts)),
+    )
+
+
+def without(whole: Slice, part: Slice, dimensions: Mapping[str, str]) -> Slice:
+    """Return the reports of *whole* that are not those of *part*, as the slice of *dimensions*.
+
+    Of their epochs no less is known than that they are among those of the whole.
+    """
+    taken = {each.metric.digest: each for each in each_definition(part)}
+    rest = (
+        without(each, taken[each.metric.digest], dimensions)
+        if each.metric.digest in taken
+        else each
+        for each in whole.definitions
+    )
+    return replace(
+        whole,
+        dimensions=dimensions,
+        n=whole.n - part.n,
+        tally=None if whole.definitions else whole.tally - part.tally,
+        reports=Counter(whole.reports) - Counter(part.reports),
+        definitions=tuple(each for each in rest if each.n),
     )
 
 
@@ -140,12 +196,12 @@ class NoOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """The options of a verb that has none."""
 
 
-def _never(_: Any) -> bool:
+def _never(*_: Any) -> bool:
     """Return False, whatever is asked."""
     return False
 
 
-def always(domain: Domain) -> bool:
+def always(domain: Domain, options: Any) -> bool:
     """Return True: rows of the verb are averages over reports."""
     return True
 
@@ -167,8 +223,9 @@ class Verb:
     most_metrics: int = 1
     needs_time: bool = False  # slices by epochs: asked for by dimension "time" if it is missing
     estimates: bool = True  # rows are shares and means of slices, to be held against the need
-    combines: Callable[[Any], bool] = _never  # of a domain: rows are averages over reports, of
-    # which the average over several definitions of a metric is one again
+    combines: Callable[[Any, Any], bool] = _never  # of a domain, with these options: rows are of
+    # averages over reports, of which the average over several definitions is one again
+    unites: bool = False  # where it combines, it is given the slices of all definitions as one
     counts: Callable[[Any], bool] = _never  # with these options it only counts reports, and so is
     # given the slices of all definitions at once
     joins: bool = False  # of a funnel and a retention, rows are of what one report says together

@@ -17,7 +17,7 @@ from ..analytics.records import is_of_records
 from ..analytics.rows import LEFT_OUT, TIME, Findings, Row
 from ..analytics.sums import is_joined
 from ..analytics.suppression import guard, sized
-from ..analytics.verb import Slice, VerbQuery
+from ..analytics.verb import Slice, VerbQuery, united
 from ..core.config import RelayTerms
 from ..core.errors import QueryError
 from ..storage.protocols import TallyStore
@@ -157,23 +157,29 @@ def _used(plan: Plan, read: Sequence[list[list[Slice]]]) -> list[list[list[Slice
     """Return of each metric the definitions whose reports the answer rests on.
 
     All of them where reports are only counted.  Otherwise the current one, and with it those of
-    the same values, where numbers of several can be combined.  What values themselves say that they
+    the same values, made by the devices in the same way, where numbers of several can be combined.
+    What values themselves say that they
     are about is another thing in each definition: its round 2 is at a model of its own.
     """
     if plan.verb.counts(plan.options):
         return list(read)
     domain = plan.readings[0].metric.domain
-    if len(read) > 1 or domain.labelled or not plan.verb.combines(domain):
+    if len(read) > 1 or domain.labelled or not plan.verb.combines(domain, plan.options):
         return [definitions[:1] for definitions in read]
     (reading,), (definitions,) = plan.readings, read
-    meant = reading.metric.domain.canonical()
+    meant = _estimand(reading.metric)
     alike = [
         slices
         for slices in definitions[1:]
-        if slices[0].metric.domain.canonical() == meant and not plan.verb.refusal(slices[0].metric)
+        if _estimand(slices[0].metric) == meant and not plan.verb.refusal(slices[0].metric)
     ]
     current = [definitions[0]] if any(definition.n for definition in definitions[0]) else []
     return [current + alike or definitions[:1]]
+
+
+def _estimand(metric: Metric) -> tuple[object, ...]:
+    """Return what a report of *metric* is about, whatever its noise."""
+    return metric.domain.canonical(), metric.every, metric.aggregate, metric.otherwise
 
 
 def _sized(
@@ -198,12 +204,14 @@ def _findings(plan: Plan, request: VerbQuery, used: Sequence[list[list[Slice]]])
     """Ask the verb, of each definition if several are used, and hold numbers against the need."""
     metrics = [reading.metric for reading in plan.readings]
     with blaming(*metrics):
-        if len(used) == 1 and plan.verb.combines(metrics[0].domain):
-            each = [plan.verb.answer(slices, request) for slices in used[0]]
-            findings = combined(each)
-        else:
+        if len(used) > 1 or not plan.verb.combines(metrics[0].domain, request.options):
             every = [part for definitions in used for slices in definitions for part in slices]
             findings = plan.verb.answer(every, request)
+        elif plan.verb.unites:
+            findings = plan.verb.answer(united(used[0], metrics[0]), request)
+        else:
+            each = [plan.verb.answer(slices, request) for slices in used[0]]
+            findings = combined(each)
     if not plan.verb.estimates or len(metrics) > 1:
         return findings
     return replace(findings, rows=guard(findings.rows, metrics[0]))
@@ -358,12 +366,18 @@ def _warnings(
             yield f"{name}: {OF_RECORDS}"
         if _is_of_furthest(plan, reading):
             yield f"{name}: {FURTHEST}"
-        if others := sum(part.n for definition in slices[1:] for part in definition):
-            noun = "report" if others == 1 else "reports"
-            digests = ", ".join(each[0].metric.digest.hex() for each in slices[1:])
-            ask = f"are left out; ask for them by their definition: {digests}"
-            are = "are counted, too" if len(taken) > 1 else ask
-            yield f"{name}: {others} {noun} under earlier definitions {are}"
+        counted = {part.metric.digest for definition in taken for part in definition}
+        for is_counted in (True, False):
+            others = {
+                definition[0].metric.digest.hex(): sum(part.n for part in definition)
+                for definition in slices[1:]
+                if (definition[0].metric.digest in counted) == is_counted
+            }
+            if n := sum(others.values()):
+                noun = "report" if n == 1 else "reports"
+                ask = f"are left out; ask for them by their definition: {', '.join(others)}"
+                are = "are counted, too" if is_counted else ask
+                yield f"{name}: {n} {noun} under earlier definitions {are}"
         if not any(part.n for definition in slices for part in definition):
             later = f" in the published version {reading.version}; a later one may have some"
             yield f"{name}: no reports for these days{'' if reading.version is None else later}"

@@ -6,9 +6,8 @@ value of every other dimension, and the intervals of all comparisons of an answe
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, erfc, isfinite, sqrt
 from statistics import NormalDist
 from typing import Any, Final
@@ -24,7 +23,7 @@ from ..poisoning.influence import Side, fakes_to_flip
 from ..rows import AGAINST, REST, TIME, Row, row_of, with_item
 from ..sums import unsure
 from ..suppression import too_few
-from ..verb import Slice, merged
+from ..verb import Slice, each_definition, merged, without
 from .numbers import (
     Number,
     Population,
@@ -105,22 +104,33 @@ def epochs_needed(
         return None
     span = max(epochs) - min(epochs) + 1
     fresh = alike = 0.0
-    for part in sides:
-        _, scatter = scatters_of(part, (item,))[item]
-        each = parted(metric, scatter, population)
-        fresh, alike = (
-            old + x * span / part.n for old, x in zip((fresh, alike), each, strict=True)
-        )
+    for side in sides:
+        for part in each_definition(side):
+            _, scatter = scatters_of(part, (item,))[item]
+            law = parted(part.metric, scatter, population)
+            rate = span * part.n / side.n**2
+            fresh, alike = (old + x * rate for old, x in zip((fresh, alike), law, strict=True))
     room = (effect / smallest_seen(1, level)) ** 2 - alike
     return None if room * MOST_EPOCHS <= fresh else max(ceil(fresh / room), 1)
 
 
-def flipped_by(metric: Metric, item: str, first: Number, second: Number) -> int | None:
-    """Return how many fake devices could turn the sign of *first* less *second*, if it is known."""
-    reach = reach_of(metric, item)
-    if reach is None or first.value == second.value:
+def flipped_by(comparison: Comparison) -> int | None:
+    """Return how many fake devices could turn the sign of a difference, if it is known.
+
+    They report under the definition under which it takes fewest.
+    """
+    pair, first, second = comparison.pair, comparison.first, comparison.second
+    sides = each_definition(pair.first) + each_definition(pair.second)
+    metrics = {each.metric.digest: each.metric for each in sides}
+    reaches = [reach_of(metric, comparison.item) for metric in metrics.values()]
+    if first.value == second.value:
         return None
-    return fakes_to_flip(Side(first.value, reach, first.n), Side(second.value, reach, second.n))
+    fakes = [
+        reach
+        and fakes_to_flip(Side(first.value, reach, first.n), Side(second.value, reach, second.n))
+        for reach in reaches
+    ]
+    return None if None in fakes else min(filter(None, fakes))
 
 
 @dataclass(frozen=True)
@@ -180,13 +190,7 @@ def _with_rest(group: Sequence[Slice], by: str) -> Iterator[Pair]:
     """Compare each with all others together, however few reports some of them have."""
     whole = merged(group, {**others(group[0], by), by: REST})
     for part in group:
-        # of its epochs no less is known than that they are among those of the whole
-        rest = replace(
-            whole,
-            n=whole.n - part.n,
-            tally=whole.tally - part.tally,
-            reports=Counter(whole.reports) - Counter(part.reports),
-        )
+        rest = without(whole, part, whole.dimensions)
         alone = _ALONE if too_few(rest.metric, rest.n) else unsure(rest)
         yield Pair({**part.dimensions, AGAINST: REST}, part, rest, part.refusal or alone)
 
@@ -257,9 +261,7 @@ def difference_row(comparison: Comparison, alpha: float) -> Row:
         simultaneous=True,
         is_open=is_open(comparison.pair),
         p_value=comparison.p_value,
-        fakes_to_flip=flipped_by(
-            comparison.metric, comparison.item, comparison.first, comparison.second
-        ),
+        fakes_to_flip=flipped_by(comparison),
         note=comparison.note,
     )
 

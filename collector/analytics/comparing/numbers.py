@@ -31,6 +31,8 @@ import numpy as np
 
 from client_sdk.mechanisms import KeyValueMechanism, Reach, VectorMechanism
 from client_sdk.registry.domains import listed
+from client_sdk.registry.joint_domains import RetentionDomain
+from client_sdk.registry.kinds import Domain
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
@@ -40,6 +42,7 @@ from ...estimation.estimate import (
     is_pure,
     key_shares,
     mean,
+    mean_of,
     shares,
     shares_of_each,
 )
@@ -49,10 +52,12 @@ from ..poisoning.influence import mean_reach
 from ..rows import TIME
 from ..sums import is_joined, joined, joined_reach, unsure
 from ..suppression import too_few
-from ..verb import Slice, merged, widened
+from ..verb import Slice, each_definition, merged, widened
 
 Population: TypeAlias = Literal["drawn", "new", "reported"]
-DRAWN, NEW, REPORTED = "drawn", "new", "reported"
+DRAWN: Final = "drawn"
+NEW: Final = "new"
+REPORTED: Final = "reported"
 ONCE_EACH: Final = "taken for granted: no device reported in more than one period"
 _ANY: Final = 0.5  # level of intervals that nobody uses
 _KEPT: Final = "_independent"  # where a slice keeps its level and estimates; a copy has none
@@ -114,6 +119,14 @@ def reach_of(metric: Metric, item: str) -> Reach | None:
     return reach and reach.in_unit(metric.domain.extent, metric.domain.least)
 
 
+def averages(domain: Domain, options: Any) -> bool:
+    """Return whether numbers are averages over reports: those who came back are a part of others.
+
+    So numbers of several definitions of a metric have an average, each by its reports.
+    """
+    return not isinstance(domain, RetentionDomain)
+
+
 def askable(slices: Iterable[Slice]) -> list[Slice]:
     """Return *slices*, those refused of which no number can be told."""
     return [
@@ -134,6 +147,8 @@ def estimates_of(part: Slice, alpha: float) -> Mapping[str, Estimate]:
 
     Raises: InvalidTallyError: the tally cannot have come from n reports.
     """
+    if part.definitions:
+        return _of_all(part, [estimates_of(each, alpha) for each in part.definitions])
     if is_joined(part.metric.domain):
         groups = joined(part, alpha)
         return {
@@ -149,14 +164,16 @@ def estimate_together(parts: Sequence[Slice], alpha: float) -> None:
 
     Raises: InvalidTallyError: a tally cannot have come from its reports.
     """
-    lacking = [part for part in parts if part.refusal is None and _KEPT not in vars(part)]
-    if not lacking or is_joined((metric := lacking[0].metric).domain):
-        return
-    mechanism = metric.mechanism
-    if metric.domain.labels and not metric.domain.grid and is_pure(mechanism):
-        tallies = [(part.tally, part.n) for part in lacking]
-        each = shares_of_each(mechanism, tallies, alpha)
-        for part, estimates in zip(lacking, each, strict=True):
+    by_definition: dict[bytes, list[Slice]] = {}
+    for each in (each for part in parts if part.refusal is None for each in each_definition(part)):
+        if _KEPT not in vars(each):
+            by_definition.setdefault(each.metric.digest, []).append(each)
+    for lacking in by_definition.values():
+        metric, mechanism = lacking[0].metric, lacking[0].metric.mechanism
+        if is_joined(metric.domain) or metric.domain.grid or not is_pure(mechanism):
+            continue
+        found = shares_of_each(mechanism, [(part.tally, part.n) for part in lacking], alpha)
+        for part, estimates in zip(lacking, found, strict=True):
             named = dict(zip(_labels(metric), estimates, strict=True))
             vars(part)[_KEPT] = alpha, named
 
@@ -168,12 +185,20 @@ def independent(part: Slice, alpha: float) -> Mapping[str, Estimate]:
 
     Raises: InvalidTallyError: the tally cannot have come from n reports.
     """
+    if part.definitions:
+        return _of_all(part, [independent(each, alpha) for each in part.definitions])
     if is_joined(part.metric.domain):
         return {label: estimates.estimate for label, estimates in joined(part, alpha).items()}
     if vars(part).get(_KEPT, (None,))[0] != alpha:
         vars(part)[_KEPT] = alpha, _independent(part, alpha)
     known: Mapping[str, Estimate] = vars(part)[_KEPT][1]
     return known
+
+
+def _of_all(part: Slice, found: Sequence[Mapping[str, Estimate]]) -> Mapping[str, Estimate]:
+    """Return the numbers that were *found* under each definition as one, each by its reports."""
+    reports = [each.n for each in part.definitions]
+    return {label: mean_of([one[label] for one in found], reports) for label in found[0]}
 
 
 def _of_any_level(part: Slice) -> Mapping[str, Estimate]:
@@ -201,6 +226,18 @@ def numbers_of(
 
     Args: in_time: to be compared with another time, rather than with other devices.
     """
+    if part.definitions:
+        # a device may have reported under several: its value is alike in all of their epochs
+        found = [
+            numbers_of(
+                each if in_time else replace(each, epochs=part.epochs),
+                items,
+                population,
+                in_time=in_time,
+            )
+            for each in part.definitions
+        ]
+        return {item: _together([one[item] for one in found]) for item in items}
     scatters = scatters_of(part, items)
     return {
         item: Number(value, variance_if(part, scatter, population, in_time=in_time), part.n)
@@ -314,17 +351,31 @@ def scans_of(
 
     Raises: InvalidTallyError: a tally cannot have come from its reports.
     """
-    common = scatters_of(merged(parts, {}), items)
+    laws = {
+        whole.metric.digest: scatters_of(whole, items)
+        for whole in each_definition(merged(parts, {}))
+    }
     each = [numbers_of(part, items, population, in_time=True) for part in parts]
     scans = {}
     for item in items:
-        _, scatter = common[item]
+        scatters = {digest: of_all[item][1] for digest, of_all in laws.items()}
         numbers = [of_all[item] for of_all in each]
-        variances = [variance_if(part, scatter, population, in_time=True) for part in parts]
+        variances = [_variance_in_time(part, scatters, population) for part in parts]
         place, p_value, constant_p = scan([number.value for number in numbers], variances)
         sides = _together(numbers[:place]), _together(numbers[place:])
         scans[item] = Scan(place, p_value, constant_p, *sides)
     return scans
+
+
+def _variance_in_time(
+    part: Slice, scatters: Mapping[bytes, Scatter], population: Population
+) -> float:
+    """Return the variance of a number of *part*, were the reports of each definition as stated."""
+    squares = (
+        each.n**2 * variance_if(each, scatters[each.metric.digest], population, in_time=True)
+        for each in each_definition(part)
+    )
+    return sum(squares) / part.n**2
 
 
 def scan(values: Sequence[float], variances: Sequence[float]) -> tuple[int, float, float]:

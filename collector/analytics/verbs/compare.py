@@ -22,6 +22,7 @@ from ..comparing.numbers import (
     DRAWN,
     Population,
     askable,
+    averages,
     items_of,
     refusal,
     taken_for_granted,
@@ -130,4 +131,13 @@ def _refused(pair: Pair, item: str, alpha: float) -> Row:
     )
 
 
-VERB = Verb(answer, refusal, Options, estimates=False, joins=True, merges_small=False)
+VERB = Verb(
+    answer,
+    refusal,
+    Options,
+    estimates=False,
+    combines=averages,
+    unites=True,
+    joins=True,
+    merges_small=False,
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from client_sdk.registry.kinds import Domain
 from client_sdk.registry.metric import Metric
@@ -24,7 +25,7 @@ def refusal(metric: Metric) -> str | None:
     return "has strings that nobody listed; ask for heavy_hitters"
 
 
-def _combines(domain: Domain) -> bool:
+def _combines(domain: Domain, options: Any) -> bool:
     """Return whether all rows are averages over reports: quantiles and means of keys are none."""
     return not domain.numbers
 

@@ -37,6 +37,7 @@ from ..comparing.numbers import (
     NEW,
     Population,
     askable,
+    averages,
     items_of,
     refusal,
     taken_for_granted,
@@ -221,4 +222,13 @@ def _needed(power: Mapping[str, Any], telling: Sequence[str]) -> str:
     return f"{reports} reports{long}" + (f" for {name}" if name else "")
 
 
-VERB = Verb(answer, refusal, Options, estimates=False, joins=True, merges_small=False)
+VERB = Verb(
+    answer,
+    refusal,
+    Options,
+    estimates=False,
+    combines=averages,
+    unites=True,
+    joins=True,
+    merges_small=False,
+)

@@ -21,7 +21,7 @@ from msgspec import Meta, Struct
 
 from ...estimation.significance import each_of
 from ..comparing.mix import of_groups
-from ..comparing.numbers import askable, estimates_of, items_of, refusal
+from ..comparing.numbers import askable, averages, estimates_of, items_of, refusal
 from ..rows import RAW, TIME, Findings, Row, empty_row, row_of, with_item
 from ..suppression import TOGETHER
 from ..verb import OTHER, Slice, Verb, VerbQuery
@@ -127,4 +127,12 @@ def _noted(row: Row) -> str:
     return "; ".join(filter(None, (row.note, _BIASED)))
 
 
-VERB = Verb(answer, refusal, Options, postprocess=(RAW, POOLED), joins=True)
+VERB = Verb(
+    answer,
+    refusal,
+    Options,
+    postprocess=(RAW, POOLED),
+    combines=averages,
+    unites=True,
+    joins=True,
+)

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 
 from client_sdk.core.epoch import DAY, LENGTHS
 from client_sdk.registry.domains import BOOLEAN_LABELS
+from client_sdk.registry.kinds import Domain
 
 from ...core.errors import QueryError
 from ...estimation.significance import each_of, holm
@@ -20,6 +21,7 @@ from ..comparing.numbers import (
     Population,
     Scan,
     askable,
+    averages,
     estimate_together,
     estimates_of,
     items_of,
@@ -226,4 +228,9 @@ def _sentence(change: dict[str, Any], part: Slice) -> str:
     )
 
 
-VERB = Verb(answer, refusal, Options, needs_time=True, joins=True)
+def _combines(domain: Domain, options: Options) -> bool:
+    """Return whether numbers are followed that are averages, rather than quantiles."""
+    return averages(domain, options) and not options.levels
+
+
+VERB = Verb(answer, refusal, Options, needs_time=True, combines=_combines, unites=True, joins=True)

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
 import pytest
 
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
 from collector.analytics.verb import names
 from collector.core.catalog import Catalog
-from collector.core.cells import Cell
+from collector.core.cells import Cell, segment_text
 from collector.core.errors import QueryError
 from collector.query import Answer, plan, read, run
 from tests.support.crowds.uploads import NOON, TODAY
-from tests.support.device.registries import BOOLEAN, file_with
+from tests.support.device.registries import BOOLEAN, FUNNEL, RETENTION, file_with
+from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.store.memory_storage import MemoryStorage
 
 DAILY = {**BOOLEAN, "every": '"1d"', "min_reports": "100"}
@@ -120,3 +125,169 @@ def test_questions_that_would_give_too_many_rows_are_refused() -> None:
             date_range=["2025-01-01", "2026-01-01"],
             dimensions=["time"],
         )
+
+
+BY_NOW, BEFORE = {**CATEGORY, "epsilon": '"2"'}, {**CATEGORY, "epsilon": '"1"'}
+NUMBERS = [{**NUMBER, "mechanism": '"hybrid"', "epsilon": f'"{epsilon}"'} for epsilon in (2, 1)]
+FUNNELS = [{**FUNNEL, "every": '"1d"', "min_reports": "100", "epsilon": f'"{e}"'} for e in (2, 1)]
+RETURNS = [{**RETENTION, "min_reports": "100", "epsilon": f'"{e}"'} for e in (8, 6)]
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "trend": {"dimensions": ["time"]},
+    "compare": {"dimensions": ["time"]},
+    "lift": {"dimensions": ["platform"], "options": {"dimension": "platform", "control": "mac"}},
+    "segments": {"dimensions": ["platform"]},
+}
+
+
+def crowd(
+    definitions: Sequence[dict[str, str]], only: int | None = None
+) -> tuple[Catalog, MemoryStorage]:
+    """Return reports of two days and platforms under all definitions, or under one *only*."""
+    registries = [Registry.from_text(file_with(definition)) for definition in definitions]
+    storage, chance = MemoryStorage(), np.random.default_rng(20261122)
+    for place, registry in enumerate(registries):
+        metric = registry.metric("m")
+        for day in (3, 2):
+            for platform in ("linux", "mac") if metric.segments else ("",):
+                n = int(chance.integers(1_000, 3_000)) * (1 + place)
+                values = chance.integers(0, metric.mechanism.domain_size, 200).tolist()
+                payloads = b"".join(
+                    metric.mechanism.randomize(value, SeededRandomness(bytes([place, day, i])))
+                    for i, value in enumerate(values)
+                )
+                tally = metric.mechanism.tally(payloads, np) * (n // 200)
+                entries = list(enumerate([n // 200 * 200, *tally.tolist()]))
+                text = segment_text(metric, {"platform": platform})
+                if only in (None, place):
+                    storage.put({Cell(metric.digest, epoch_of(metric, day), text): entries})
+    return Catalog(registries), storage
+
+
+def epoch_of(metric: Metric, day: int) -> int:
+    return TODAY - day if metric.every == "1d" else (TODAY - 7 * day) // 7
+
+
+def answered(verb: str, crowd: tuple[Catalog, MemoryStorage], **fields: Any) -> Answer:
+    catalog, storage = crowd
+    body = {
+        "metrics": ["m"],
+        "verb": verb,
+        "date_range": "28d",
+        **QUESTIONS.get(verb, {}),
+        **fields,
+    }
+    return run(plan(read(json.dumps(body).encode()), catalog, NOON), storage)
+
+
+def item_of(verb: str, definitions: Sequence[dict[str, str]]) -> dict[str, Any]:
+    item = {"category": "a", "funnel": "paid"}.get(json.loads(definitions[0]["type"]))
+    return {"options": {**QUESTIONS[verb].get("options", {}), "item": item}} if item else {}
+
+
+@pytest.mark.parametrize("verb", ["trend", "segments"])
+@pytest.mark.parametrize(
+    "definitions", [[BY_NOW, BEFORE], NUMBERS, FUNNELS], ids=lambda d: d[0]["type"]
+)
+def test_what_is_followed_has_the_reports_of_all_definitions(
+    verb: str, definitions: list[dict[str, str]]
+) -> None:
+    """Law: each number is that of every definition, weighted by its reports; so is its error."""
+    fields = item_of(verb, definitions)
+
+    whole, *each = (answered(verb, crowd(definitions, only), **fields) for only in (None, 0, 1))
+
+    assert len(whole.rows) == 2
+    for row, *parts in zip(whole.rows, *(one.rows for one in each), strict=True):
+        n = sum(part.n for part in parts)
+        assert row.dimensions == parts[0].dimensions
+        assert row.n == n
+        assert row.value == pytest.approx(sum(part.n * part.value for part in parts) / n)
+        squares = sum((part.n * part.std_error) ** 2 for part in parts)
+        assert row.std_error == pytest.approx(squares**0.5 / n)
+    others = each[1].meta.n
+    assert f"m: {others} reports under earlier definitions are counted, too" in whole.meta.warnings
+
+
+@pytest.mark.parametrize("verb", ["compare", "lift"])
+@pytest.mark.parametrize(
+    "definitions", [[BY_NOW, BEFORE], NUMBERS, FUNNELS], ids=lambda d: d[0]["type"]
+)
+def test_what_is_compared_has_the_reports_of_all_definitions(
+    verb: str, definitions: list[dict[str, str]]
+) -> None:
+    """Law: a difference is that of the numbers of both sides, each of all definitions.
+
+    What the devices scatter counts, too: its error is at least that of the rows that stand alone.
+    """
+    fields = item_of(verb, definitions)
+    apart = "trend" if verb == "compare" else "segments"
+    item = item_of(apart, definitions)
+
+    whole, sides = (
+        answered(verb, crowd(definitions), **fields),
+        answered(apart, crowd(definitions), **item),
+    )
+
+    first, second = sides.rows if verb == "lift" else sides.rows[::-1]
+    row, alone = whole.rows[0], math.hypot(first.std_error or 0, second.std_error or 0)
+    assert row.n == first.n + second.n == whole.meta.n
+    assert row.value == pytest.approx((first.value or 0) - (second.value or 0))
+    assert (row.std_error or 0) >= alone * (1 - 1e-9)
+
+
+def test_a_series_whose_definition_changed_is_no_change() -> None:
+    """One day under the old ε, the next under the new one; and a step that is one is found."""
+    definitions = [BY_NOW, BEFORE]
+    for share, is_step in ((0.3, False), (0.6, True)):
+        registries = [Registry.from_text(file_with(definition)) for definition in definitions]
+        storage = MemoryStorage()
+        for registry, day, held in zip(registries, (2, 3), (share, 0.3), strict=True):
+            metric = registry.metric("m")
+            p, q = metric.mechanism.chances
+            yes = round(20_000 * (q + held * (p - q)))
+            pairs = list(enumerate([20_000, yes, 20_000 - yes]))
+            storage.put({Cell(metric.digest, TODAY - day, segment_text(metric, {})): pairs})
+
+        found = answered("trend", (Catalog(registries), storage), options={"item": "a"})
+
+        (change,) = found.meta.facts["changes"]
+        assert change["detected"] == is_step
+        assert [row.n for row in found.rows] == [20_000, 20_000]
+
+
+WAVES = [{**each, "mechanism": '"square_wave"'} for each in NUMBERS]
+MADE = [
+    {**each, "aggregate": f'"{made}"'} for each, made in zip(NUMBERS, ("sum", "last"), strict=True)
+]
+
+
+@pytest.mark.parametrize(
+    ("verb", "definitions", "fields"),
+    [
+        ("segments", RETURNS, {"options": {"item": "week 2"}}),
+        ("trend", WAVES, {"options": {"levels": [0.5]}}),
+        ("segments", MADE, {}),
+        ("mean", MADE, {}),
+    ],
+    ids=["came back", "quantile", "made otherwise", "mean of what was made otherwise"],
+)
+def test_numbers_that_have_no_average_over_definitions_rest_on_the_current_one(
+    verb: str, definitions: list[dict[str, str]], fields: dict[str, Any]
+) -> None:
+    """Parts of those who came first, quantiles, and what devices made in another way of a day."""
+    found = answered(verb, crowd(definitions), **fields)
+
+    assert (
+        sum(row.n for row in found.rows) == answered(verb, crowd(definitions, 0), **fields).meta.n
+    )
+    assert any("are left out" in text for text in found.meta.warnings)
+    assert not any("are counted, too" in text for text in found.meta.warnings)
+
+
+def test_reports_of_before_are_counted_while_there_are_no_others() -> None:
+    """As on the day of a release."""
+    found = answered("segments", crowd([BY_NOW, BEFORE], 1), options={"item": "a"})
+
+    assert sum(row.n for row in found.rows) == found.meta.n
+    told = f"m: {found.meta.n} reports under earlier definitions are counted, too"
+    assert told in found.meta.warnings

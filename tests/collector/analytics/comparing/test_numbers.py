@@ -12,7 +12,7 @@ from collector.analytics.comparing.numbers import (
     refusal,
     scans_of,
 )
-from collector.analytics.verb import Slice, merged
+from collector.analytics.verb import Slice, merged, united
 from collector.core.errors import QueryError
 from collector.estimation.estimate import shares
 from tests.support.device.registries import BOOLEAN, CATEGORY, NUMBER, SET, TWO_LAYER
@@ -85,6 +85,21 @@ def test_repeated_responses_are_worth_those_of_one_epoch_beside_other_devices() 
     assert apart == pytest.approx(4 * alone**2)
     assert same == pytest.approx(alone**2)
     assert estimates_of(one, 0.05)["pro"].std_error == pytest.approx(2 * alone)
+
+
+def test_devices_that_may_have_reported_under_two_definitions_count_with_all_their_epochs() -> None:
+    """A device that told the same under each, in five epochs: its value counts five times."""
+    metrics = [metric_of({**BOOLEAN, "epsilon": f'"{epsilon}"'}) for epsilon in ("16", "15.9")]
+    under = [
+        Slice(metric, {}, n, np.array([n - n // 2, n // 2]), epochs)
+        for metric, n, epochs in zip(metrics, (3_000, 2_000), ((0, 1, 2), (3, 4)), strict=True)
+    ]
+
+    (both,) = united([[part] for part in under], metrics[0])
+    number = numbers_of(both, ("true",), "drawn", in_time=False)["true"]
+
+    assert (number.value, number.n) == (pytest.approx(0.5), 5_000)
+    assert number.variance == pytest.approx(5 * 0.25 / 5_000, rel=1e-3)  # noise is next to nothing
 
 
 def test_a_change_of_repeated_responses_counts_each_epoch_anew() -> None:
