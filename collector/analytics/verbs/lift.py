@@ -64,7 +64,7 @@ _MORE_DEVICES: Final = (
 )
 LOOK_ONCE: Final = (
     "intervals and p-values are for one look, on a day that was chosen before the experiment began;"
-    " of experiments without any effect that are looked at on each of 28 days, up to 27 in 100"
+    " of experiments without any effect that are looked at on each of 28 days, up to 28 in 100"
     " show a difference on some day"
 )
 _NO_BASE: Final = "no ratio: the control may be 0"

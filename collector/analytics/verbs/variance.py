@@ -28,10 +28,11 @@ from ...core.errors import QueryError
 from ...core.text_tables import in_digits
 from ...estimation.estimate import Estimate, normal_quantile
 from ..quantiles import linear_cdf
-from ..rows import Findings, Row
+from ..rows import Findings, Row, altered
 from ..verb import Slice, Verb, VerbQuery, refused_rows, rows_of
 from . import mean
 
+POSSIBLE: Final = "possible"  # what noise moved beyond a variance that numbers can have: the end
 ROUNDING: Final = 1 / 4  # of a bin's square: the most that rounding at random adds
 _CLOSE: Final = 1e-6  # of the largest square; more is no parabola
 MEAN_ONLY: Final = (
@@ -44,8 +45,8 @@ def population_variance(
 ) -> Estimate:
     """Return the variance of the numbers of *n* > 0 devices, in the unit of *domain*, squared.
 
-    It is unbiased but for rounding, so it may be below 0; its interval is cut off at what numbers
-    of the range can have.
+    The value is unbiased but for rounding, so it may be below 0; its interval is cut off at what
+    numbers of the range can have.
 
     Raises: InvalidTallyError: the tally cannot have come from n reports.
             QueryError: reports of this mechanism do not meet squares.
@@ -93,6 +94,7 @@ def _variances(mechanism: DistributionMechanism, weights: Any, seen: Any, n: int
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with one row a slice, in the square of the unit.
 
+    Of a value that no numbers can have the nearest possible one is told, and it as ``raw``.
     It is the variance of the devices that reported, without the noise of their reports.
     """
     return Findings(tuple(row for part in slices for row in _rows(part, query.alpha)))
@@ -105,15 +107,19 @@ def _rows(part: Slice, alpha: float) -> list[Row]:
     mechanism: Any = part.metric.mechanism
     domain: Any = part.metric.domain
     estimate = population_variance(mechanism, domain, part.tally, part.n, alpha)
-    return rows_of(part, [{}], [estimate], alpha, f"{unit}²", note=_deviation(estimate, unit))
+    value = min(max(estimate.value, estimate.ci_low), estimate.ci_high)
+    note = _deviation(value, estimate, unit)
+    rows = rows_of(part, [{}], [estimate], alpha, f"{unit}²", note=note)
+    if value == estimate.value:
+        return rows
+    return [altered(row, value=value, raw=row.value, postprocess=POSSIBLE) for row in rows]
 
 
-def _deviation(estimate: Estimate, unit: str) -> str:
-    value, low, high = (
-        in_digits(sqrt(max(number, 0)))
-        for number in (estimate.value, estimate.ci_low, estimate.ci_high)
+def _deviation(value: float, estimate: Estimate, unit: str) -> str:
+    middle, low, high = (
+        in_digits(sqrt(number)) for number in (value, estimate.ci_low, estimate.ci_high)
     )
-    return f"standard deviation {value} {unit}, interval {low} to {high}"
+    return f"standard deviation {middle} {unit}, interval {low} to {high}"
 
 
 def refusal(metric: Metric) -> str | None:

@@ -243,7 +243,8 @@ def test_a_series_whose_definition_changed_is_no_change() -> None:
         storage = MemoryStorage()
         for registry, day, held in zip(registries, (2, 3), (share, 0.3), strict=True):
             metric = registry.metric("m")
-            p, q = metric.mechanism.chances
+            mechanism: Any = metric.mechanism
+            p, q = mechanism.chances
             yes = round(20_000 * (q + held * (p - q)))
             pairs = list(enumerate([20_000, yes, 20_000 - yes]))
             storage.put({Cell(metric.digest, TODAY - day, segment_text(metric, {})): pairs})

@@ -83,7 +83,8 @@ def test_a_variance_that_its_interval_misses_is_impossible_and_never_good() -> N
     (text,) = impossible(reply)
     assert row.value is not None
     assert row.ci_high is not None
-    assert row.value > row.ci_high
+    assert row.raw is not None
+    assert row.raw > row.ci_high == row.value
     assert row.quality == POOR
     assert "outside of its own interval, 2500 to 2500" in text
 

@@ -15,6 +15,7 @@ from collector.analytics.verbs.variance import moment_weights, population_varian
 from collector.core.errors import QueryError
 from collector.estimation.estimate import Estimate
 from tests.support.crowds.asking import ask
+from tests.support.crowds.boolean_slices import is_at_most
 from tests.support.enumeration.coverage import fits_rate
 from tests.support.enumeration.populations import WAVE, drawn, metric_of, slice_of
 
@@ -96,6 +97,31 @@ def test_intervals_of_variances_cover_at_their_level_and_narrower_ones_are_seen(
     hits = sum(abs(v.value - truth) <= narrower * (v.ci_high - v.value) for v in variances())
 
     assert fits_rate(hits, TRIALS, 1 - ALPHA) == (narrower == 1)
+
+
+ALIKE = np.array([2_000 if i == 24 else 0 for i in range(BINS)])
+AT_THE_ENDS = np.array([1_000 if i in (0, BINS - 1) else 0 for i in range(BINS)])
+
+
+@pytest.mark.parametrize("held", [ALIKE, AT_THE_ENDS], ids=["alike", "at the ends"])
+def test_a_variance_is_one_that_numbers_can_have_and_within_its_interval(held: Any) -> None:
+    """Unbiased ones are often below 0, or above the most; they stay beside, as raw."""
+    metric, truth, most = metric_of(WAVE), variance_of(held), (BINS - 1) ** 2 / 4
+    mechanism: Any = metric.mechanism
+    rows = [
+        ask("variance", [Slice(metric, {}, int(held.sum()), tally, (0,))]).rows[0]
+        for tally in drawn(mechanism, held.tolist(), TRIALS, 20261122)
+    ]
+
+    missed, moved = 0, 0
+    for row in rows:
+        value, low, high = (number or 0.0 for number in (row.value, row.ci_low, row.ci_high))
+        assert 0 <= low <= value <= high <= most * (1 + 1e-12)
+        missed += not low <= truth <= high * (1 + 1e-12)
+        moved += row.raw is not None
+        assert (row.postprocess == "possible") == (row.raw is not None)
+    assert is_at_most(missed, TRIALS, ALPHA)
+    assert moved > TRIALS / 4
 
 
 @pytest.mark.parametrize(("bins", "epsilon"), [(2, "1"), (7, "0.5"), (48, "1"), (128, "4")])
