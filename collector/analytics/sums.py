@@ -175,6 +175,14 @@ def is_joined(domain: Domain) -> bool:
     return bool(domain.compared)
 
 
+def averages(domain: Domain, options: Any) -> bool:
+    """Return whether numbers are averages over reports: those who came back are a part of others.
+
+    So numbers of several definitions of a metric have an average, each by its reports.
+    """
+    return not isinstance(domain, RetentionDomain)
+
+
 def members_of(domain: FunnelDomain | RetentionDomain) -> Any:
     """Return which items are of a device that reached each step, or was active in each period.
 

@@ -197,3 +197,8 @@ def sources_of(read: Iterable[Iterable[Slice]], n: int) -> Sources | UnsetType:
 def reports_in(slices: Iterable[Slice]) -> int:
     """Return how many reports *slices* hold."""
     return sum(part.n for part in slices)
+
+
+def estimand(metric: Metric) -> tuple[object, ...]:
+    """Return what a report of *metric* is about, whatever its noise."""
+    return metric.domain.canonical(), metric.every, metric.aggregate, metric.otherwise

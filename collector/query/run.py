@@ -21,7 +21,7 @@ from ..analytics.verb import Slice, VerbQuery, united
 from ..core.config import RelayTerms
 from ..core.errors import QueryError
 from ..storage.protocols import TallyStore
-from .basis import Basis, basis, gone_of, or_emptied, reports_in
+from .basis import Basis, basis, estimand, gone_of, or_emptied, reports_in
 from .exclusions import Gone, sentences
 from .once import Once
 from .plan import Plan, Reading
@@ -167,19 +167,14 @@ def _used(plan: Plan, read: Sequence[list[list[Slice]]]) -> list[list[list[Slice
     if len(read) > 1 or domain.labelled or not plan.verb.combines(domain, plan.options):
         return [definitions[:1] for definitions in read]
     (reading,), (definitions,) = plan.readings, read
-    meant = _estimand(reading.metric)
+    meant = estimand(reading.metric)
     alike = [
         slices
         for slices in definitions[1:]
-        if _estimand(slices[0].metric) == meant and not plan.verb.refusal(slices[0].metric)
+        if estimand(slices[0].metric) == meant and not plan.verb.refusal(slices[0].metric)
     ]
     current = [definitions[0]] if any(definition.n for definition in definitions[0]) else []
     return [current + alike or definitions[:1]]
-
-
-def _estimand(metric: Metric) -> tuple[object, ...]:
-    """Return what a report of *metric* is about, whatever its noise."""
-    return metric.domain.canonical(), metric.every, metric.aggregate, metric.otherwise
 
 
 def _sized(

@@ -1,7 +1,5 @@
 """One number an item of a slice, with the variance that tests of differences need.  Pure.
 
-A series of such numbers over time is scanned for a change beyond chance (``scan``).
-
 Of a funnel it is the share that reached each step, and of a retention the share of those active in
 the first period that came back in each later one: what the verbs of these names tell.
 
@@ -24,15 +22,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import erfc, sqrt
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from client_sdk.mechanisms import KeyValueMechanism, Reach, VectorMechanism
 from client_sdk.registry.domains import listed
-from client_sdk.registry.joint_domains import RetentionDomain
-from client_sdk.registry.kinds import Domain
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
@@ -46,13 +41,12 @@ from ...estimation.estimate import (
     shares,
     shares_of_each,
 )
-from ...estimation.significance import any_of, chi_square_tail
 from ..answer import MEAN
 from ..poisoning.influence import mean_reach
 from ..rows import TIME
 from ..sums import is_joined, joined, joined_reach, unsure
 from ..suppression import too_few
-from ..verb import Slice, each_definition, merged, widened
+from ..verb import Slice, each_definition, widened
 
 Population: TypeAlias = Literal["drawn", "new", "reported"]
 DRAWN: Final = "drawn"
@@ -117,14 +111,6 @@ def reach_of(metric: Metric, item: str) -> Reach | None:
         return joined_reach(metric, item)
     reach = metric.mechanism.share_reach(_labels(metric).index(item), np)
     return reach and reach.in_unit(metric.domain.extent, metric.domain.least)
-
-
-def averages(domain: Domain, options: Any) -> bool:
-    """Return whether numbers are averages over reports: those who came back are a part of others.
-
-    So numbers of several definitions of a metric have an average, each by its reports.
-    """
-    return not isinstance(domain, RetentionDomain)
 
 
 def askable(slices: Iterable[Slice]) -> list[Slice]:
@@ -237,7 +223,7 @@ def numbers_of(
             )
             for each in part.definitions
         ]
-        return {item: _together([one[item] for one in found]) for item in items}
+        return {item: together([one[item] for one in found]) for item in items}
     scatters = scatters_of(part, items)
     return {
         item: Number(value, variance_if(part, scatter, population, in_time=in_time), part.n)
@@ -319,17 +305,6 @@ def _labels(metric: Metric) -> tuple[str, ...]:
     return metric.domain.compared or metric.domain.labels or (MEAN,)
 
 
-@dataclass(frozen=True)
-class Scan:
-    """Where a series is split best, and the chances to look so, had nothing changed."""
-
-    place: int  # the first stretch after the split
-    p_value: float  # of the split, all splits counted
-    constant_p: float  # of all deviations together
-    before: Number
-    after: Number
-
-
 def series_of(slices: Sequence[Slice]) -> Iterator[tuple[Slice, ...]]:
     """Yield the slices that differ in time only, in its order."""
     groups: dict[tuple[tuple[str, str], ...], list[Slice]] = {}
@@ -344,71 +319,7 @@ def others(part: Slice, name: str) -> dict[str, str]:
     return {key: value for key, value in part.dimensions.items() if key != name}
 
 
-def scans_of(
-    parts: Sequence[Slice], items: Sequence[str], population: Population
-) -> Mapping[str, Scan]:
-    """Return the scan of each item over at least two stretches, none of them refused.
-
-    Raises: InvalidTallyError: a tally cannot have come from its reports.
-    """
-    laws = {
-        whole.metric.digest: scatters_of(whole, items)
-        for whole in each_definition(merged(parts, {}))
-    }
-    each = [numbers_of(part, items, population, in_time=True) for part in parts]
-    scans = {}
-    for item in items:
-        scatters = {digest: of_all[item][1] for digest, of_all in laws.items()}
-        numbers = [of_all[item] for of_all in each]
-        variances = [_variance_in_time(part, scatters, population) for part in parts]
-        place, p_value, constant_p = scan([number.value for number in numbers], variances)
-        sides = _together(numbers[:place]), _together(numbers[place:])
-        scans[item] = Scan(place, p_value, constant_p, *sides)
-    return scans
-
-
-def _variance_in_time(
-    part: Slice, scatters: Mapping[bytes, Scatter], population: Population
-) -> float:
-    """Return the variance of a number of *part*, were the reports of each definition as stated."""
-    squares = (
-        each.n**2 * variance_if(each, scatters[each.metric.digest], population, in_time=True)
-        for each in each_definition(part)
-    )
-    return sum(squares) / part.n**2
-
-
-def scan(values: Sequence[float], variances: Sequence[float]) -> tuple[int, float, float]:
-    """Return where independent *values*, at least two, differ most before and after.
-
-    The split whose sides are furthest apart, in standard errors, is where a single step would be
-    most likely; its p-value counts that the furthest of all was taken.  Beside it, the sum of
-    squared deviations from the common mean tests any kind of change.  Errors are those that the
-    common mean would leave: if they followed each stretch's own number, low ones would weigh more.
-
-    Returns: the first place after the split, its p-value with all splits counted, and the p-value
-             of all deviations from the common mean together.
-    Source:  Page, Biometrika 1954: cumulative sums; Šidák, JASA 1967: the inequality by which the
-             splits may be counted as if they were independent; the weights are derived here.
-    """
-    weights = 1 / np.array(variances)
-    apart = _deviations(np.array(values), weights)
-    sides = np.cumsum(weights)[:-1]
-    total = weights.sum()
-    # before less after, by its standard error: the cumulative sum over its own
-    scores = np.abs(np.cumsum(weights * apart)[:-1]) / np.sqrt(sides * (total - sides) / total)
-    place = int(scores.argmax())
-    alone = erfc(float(scores[place]) / sqrt(2))
-    of_all = chi_square_tail(float(weights @ apart**2), len(values) - 1)
-    return place + 1, any_of(alone, len(scores)), of_all
-
-
-def _deviations(values: Any, weights: Any) -> Any:
-    """Return *values* less their common mean."""
-    return values - weights @ values / weights.sum()
-
-
-def _together(numbers: Sequence[Number]) -> Number:
+def together(numbers: Sequence[Number]) -> Number:
     """Return independent *numbers* as one, weighted by reports."""
     n = sum(number.n for number in numbers)
     value = sum(number.n * number.value for number in numbers) / n

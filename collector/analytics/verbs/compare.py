@@ -22,12 +22,12 @@ from ..comparing.numbers import (
     DRAWN,
     Population,
     askable,
-    averages,
     items_of,
     refusal,
     taken_for_granted,
 )
 from ..rows import TIME, Findings, Row, empty_row, with_item
+from ..sums import averages
 from ..verb import Slice, Verb, VerbQuery
 
 MOST_FACTS: Final = 1_000  # comparisons whose two numbers are told

@@ -37,7 +37,6 @@ from ..comparing.numbers import (
     NEW,
     Population,
     askable,
-    averages,
     items_of,
     refusal,
     taken_for_granted,
@@ -53,6 +52,7 @@ from ..rows import (
     row_of,
     with_item,
 )
+from ..sums import averages
 from ..verb import Slice, Verb, VerbQuery
 
 DIFFERENCE, LIFT = "difference", "lift"

@@ -21,8 +21,9 @@ from msgspec import Meta, Struct
 
 from ...estimation.significance import each_of
 from ..comparing.mix import of_groups
-from ..comparing.numbers import askable, averages, estimates_of, items_of, refusal
+from ..comparing.numbers import askable, estimates_of, items_of, refusal
 from ..rows import RAW, TIME, Findings, Row, empty_row, row_of, with_item
+from ..sums import averages
 from ..suppression import TOGETHER
 from ..verb import OTHER, Slice, Verb, VerbQuery
 

@@ -19,18 +19,16 @@ from ..comparing.differences import NO_CHANGE, covers_zero, difference
 from ..comparing.numbers import (
     DRAWN,
     Population,
-    Scan,
     askable,
-    averages,
     estimate_together,
     estimates_of,
     items_of,
     others,
     refusal,
-    scans_of,
     series_of,
     why_none,
 )
+from ..comparing.scan import Scan, scans_of
 from ..distribution import refusal as distribution_refusal
 from ..rows import (
     ITEM,
@@ -44,6 +42,7 @@ from ..rows import (
     row_of,
     with_item,
 )
+from ..sums import averages
 from ..verb import Slice, Verb, VerbQuery, merged
 from .quantile import Level, quantile_rows
 

@@ -10,8 +10,8 @@ from collector.analytics.comparing.numbers import (
     items_of,
     numbers_of,
     refusal,
-    scans_of,
 )
+from collector.analytics.comparing.scan import scans_of
 from collector.analytics.verb import Slice, merged, united
 from collector.core.errors import QueryError
 from collector.estimation.estimate import shares

@@ -10,7 +10,7 @@ import pytest
 
 from client_sdk.registry import Registry
 from collector.analytics.comparing.differences import NO_CHANGE
-from collector.analytics.comparing.numbers import scan, scans_of
+from collector.analytics.comparing.scan import scan, scans_of
 from collector.analytics.rows import Findings
 from collector.analytics.verb import Slice, merged
 from collector.core.errors import QueryError
