@@ -95,10 +95,11 @@ MOST_ENTRIES: Final = 16  # of a folder
 LARGE: Final = {
     "client_sdk": 19,
     "client_sdk/core": 18,  # each format that both sides write and read is a file
-    "client_sdk/registry": 19,  # each type of values is a class, and few share a file
+    "client_sdk/registry": 20,  # each type of values is a class, and few share a file
     "collector": 22,
+    "collector/query": 17,
 }  # of folders that may have more: here each capability has one
-MOST_LINES: Final = 400  # of a file
+MOST_STATEMENTS: Final = 265  # of a file; lines would be packed instead
 FEWEST_LINES: Final = 80  # of a file that one other imports
 # Folders in which each file is one of a kind, however many there are and however short.
 KINDS: Final = (
@@ -116,6 +117,7 @@ KINDS: Final = (
 SHORT: Final = {
     "client_sdk.core.launcher",  # the command begins here
     "client_sdk.pytest_fixture",  # pytest finds it by its entry point
+    "client_sdk.registry.mistakes",  # loaded when a registry is wrong
     "client_sdk.storage.readonly",  # loaded when somebody looks, not when values are recorded
     "collector.worker.archive.dask",  # needs a package that few install
     "collector.worker.quarantine",
@@ -248,9 +250,20 @@ def test_no_folder_but_those_of_kinds_has_more_entries_than_a_reader_takes_in() 
 
 
 def test_no_file_is_longer_than_one_subject_takes() -> None:
-    lines = {name: source.count("\n") for name, (source, _) in SOURCES.items()}
+    long = {
+        name: n
+        for name, (source, _) in SOURCES.items()
+        if (n := statements(source)) > MOST_STATEMENTS
+    }
 
-    assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
+    assert long == {}
+
+
+def statements(source: str) -> int:
+    """Return how many statements *source* has, its documentation apart."""
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt)]
+    texts = [node for node in nodes if isinstance(node, ast.Expr)]
+    return len(nodes) - sum(isinstance(node.value, ast.Constant) for node in texts)
 
 
 def short_files(modules: Mapping[str, tuple[str, bool]]) -> set[str]:
