@@ -45,8 +45,9 @@ def most_dates(days: int) -> int:
     return -(-longest // day) + 2
 
 
-# Hours of running that make a week of trusted time, where no time off is longer than MOST_CREDIT.
-WHOLE_WEEK: Final = -(-WEEK * 24 * RUN // (RUN + EARNED))
+# A machine that runs so many hours on so many days of a week has its week's budget back in a week.
+HOURS_ON: Final = 8
+DAYS_ON: Final = 5
 
 # Caps of a week that seven days of true time can cost at most.
 FORGED_WEEKS: Final = -(-most_dates(WEEK) // WEEK)

@@ -2,7 +2,7 @@
 
 A charge is written in the transaction that draws and queues its report, so neither exists without
 the other.  Charges are never taken back.  Days are those of ``trusted_clock``, which no setting of
-the clock makes run faster.
+the clock alone makes run faster.
 
 A charge counts for the days that its report is about: the day on which a value was recorded, or all
 days from the first value that was added up to the last day of the epoch.  A week is within its cap

@@ -21,6 +21,7 @@ from client_sdk.core.errors import HearsayError, InvalidParameterError
 from client_sdk.mechanisms import MAX_REPORTS
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.panel import with_samples
+from client_sdk.privacy.time_off import DAYS_ON
 from client_sdk.registry.contract import Registry, is_compiled, lock_of, read_text
 from client_sdk.registry.fields import lock_beside
 from client_sdk.registry.metric import Metric
@@ -44,7 +45,7 @@ _hours_on = click.option(
 )  # fmt: skip
 _days_on = click.option(
     "--days-on", type=click.IntRange(1, 7), metavar="DAYS",
-    help="With --hours-on: on so many days of a week, 5 by default.",
+    help=f"With --hours-on: on so many days of a week, {DAYS_ON} by default.",
 )  # fmt: skip
 
 
@@ -54,7 +55,7 @@ def _hours(hours_on: int | None, days_on: int | None) -> Hours | None:
 
     if hours_on is None and days_on is not None:
         raise click.UsageError("--days-on goes with --hours-on")
-    return None if hours_on is None else Hours(hours_on, days_on or 5)
+    return None if hours_on is None else Hours(hours_on, days_on or DAYS_ON)
 
 
 @registry.command()

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
-from client_sdk.privacy.time_off import WHOLE_WEEK
+from client_sdk.privacy.time_off import DAYS_ON, HOURS_ON
 from client_sdk.registry.metric import Metric
 
 from ..analytics.answer import combined
@@ -36,7 +36,7 @@ OF_RECORDS: Final = (
     "n counts all reports, and each is about one attribute, drawn by chance; crosstab tells how"
     " many are about which"
 )
-_ALL_DEVICES: Final = f"all devices that run {WHOLE_WEEK} hours a week or more"
+_ALL_DEVICES: Final = f"all devices that run {HOURS_ON} hours on {DAYS_ON} days a week or more"
 OF_SAMPLE: Final = (
     f"intervals of shares and means are of {_ALL_DEVICES}; those of distributions, strings,"
     " variances and the means of keys are of the devices that answered"

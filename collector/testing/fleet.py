@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from http import HTTPStatus
 from io import BytesIO
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
@@ -71,7 +72,7 @@ class Fleet:
 
     def __init__(
         self,
-        registry: str,
+        registry: str | Path,
         *,
         devices: int,
         hours_on: int = 24,
@@ -98,7 +99,7 @@ class Fleet:
         self._begin = self._last = day_of_date(begin) * DAY  # Unix seconds: weeks; what has run
         self._storage = MemoryStorage()
         self._storage.clock = self._begin
-        settings = {"REGISTRY": registry, "WRITE_KEY": WRITE_KEY, "READ_TOKEN": READ_TOKEN}
+        settings = {"REGISTRY": str(registry), "WRITE_KEY": WRITE_KEY, "READ_TOKEN": READ_TOKEN}
         most = {"KEY_RATE": "1000000", "NEW_TALLIES_MB": "0"}  # all have one key, and one moment
         config = Config.from_env({f"HEARSAY_{k}": v for k, v in (settings | most).items()})
         now = self._now

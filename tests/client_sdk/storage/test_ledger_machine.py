@@ -60,7 +60,7 @@ class LedgerModel:
 
     def record(self, metric: Metric, value: str, epoch: int, wall: float, up: Uptime) -> str:
         """Return under what a value is counted, and do what that means."""
-        day = self._day(wall, up)
+        day = self.day(wall, up)
         if any((name, past) == (metric.name, epoch) for name, past, _, _ in self.charges):
             return "already_reported"
         dearest = max(self._cost(metric, seen) for seen in range(3))
@@ -126,7 +126,7 @@ class LedgerModel:
         before, after = spent[min(seen, 2)], spent[min(seen + 1, 2)]
         return math.ceil(after * 10**9) - math.ceil(before * 10**9)
 
-    def _day(self, wall: float, up: Uptime) -> int:
+    def day(self, wall: float, up: Uptime) -> int:
         """Return the trusted day: the least of what both clocks allow, kept every so often."""
         if self.trusted is None:
             self.trusted, self.today, self.anchor = wall, wall // DAY, (wall, up)
@@ -256,6 +256,8 @@ class Device(RuleBasedStateMachine):
         if wait:  # the clock may have been set back, and have just come there again
             self.clock.advance(seconds=wait + 1)
         self.network.up = arrives
+        if self.client._engine.store.exists:  # it is open, and trusted time is kept
+            self.model.day(self.clock.now, self.clock.uptime())
         sent = self.model.send(self.clock.now, arrives=arrives)
         before = self.client.stats()["uploaded"]
 

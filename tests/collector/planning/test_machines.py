@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from client_sdk.privacy.time_off import DAYS_ON, HOURS_ON
 from client_sdk.registry import Registry
 from client_sdk.storage import trusted_clock
 from client_sdk.storage.store import Store
@@ -50,6 +51,12 @@ def test_a_planned_machine_counts_the_days_that_a_ledger_counts(hours: Hours) ->
 
     begin = days[0] - moments[0][1]
     assert [day - begin for day in days] == [today for _, today, _ in moments]
+
+
+def test_the_hours_that_answers_name_make_a_whole_week() -> None:
+    assert Hours(HOURS_ON, DAYS_ON).is_whole
+    assert not Hours(HOURS_ON - 1, DAYS_ON).is_whole
+    assert not Hours(HOURS_ON, DAYS_ON - 1).is_whole
 
 
 def test_the_fewer_hours_a_machine_runs_the_less_arrives(path: str) -> None:
