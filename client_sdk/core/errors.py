@@ -17,6 +17,7 @@ HearsayError
 ├── AlreadyReportedError                  this metric has its report for this epoch
 ├── EntropyError (OSError)                the operating system gave no randomness; nothing was drawn
 ├── StoreError (OSError)                  the device database cannot be used
+│   └── UnusableFolderError (OSError)     of another version or program, or without locks
 └── TransportError (OSError)              the collector could not be reached
 """
 

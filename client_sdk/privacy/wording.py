@@ -126,17 +126,16 @@ def who_sees_the_address(relay: str | None = None, issuer: str | None = None) ->
 
     A registry does not know that, so its compiled texts say nothing of it: a device adds this.
     """
+    relay_host, issuer_host = (
+        (url or "").partition("://")[2].partition("/")[0] for url in (relay, issuer)
+    )
     texts = [*(_SEEN if relay is None else _RELAYED), *([] if issuer is None else [_ISSUED])]
-    return [text.format(relay=_host_of(relay), issuer=_host_of(issuer)) for text in texts]
+    return [text.format(relay=relay_host, issuer=issuer_host) for text in texts]
 
 
 def with_address(text: str, relay: str | None = None, issuer: str | None = None) -> str:
     """Return the notice *text* with who sees the address of a device that sends by these URLs."""
     return "\n".join((text, *who_sees_the_address(relay, issuer), ""))
-
-
-def _host_of(url: str | None) -> str:
-    return (url or "").partition("://")[2].partition("/")[0]
 
 
 def _about_segments(registry: Registry) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from ..core.dataclass import replace
 from ..core.epoch import HOUR
@@ -170,14 +170,12 @@ class Engine:
             seconds = seconds_of(timeout)
         with self.store.within(max(seconds, self.patience)):
             self._flush(seconds)
-            if self._closed or self._unwritten:
-                return Delivery(None)
-            try:
-                delivery = self.uploader.delivery()
-            except Exception:  # noqa: BLE001 - the flush met it before, and counted it
-                return Delivery(None)
-        waiting = (delivery.waiting or 0) + (0 if self._own is None else len(self._own().inbox))
-        return replace(delivery, waiting=waiting)
+            if not self._closed and not self._unwritten:
+                with suppress(Exception):  # the flush met it before, and counted it
+                    delivery = self.uploader.delivery()
+                    inside = 0 if self._own is None else len(self._own().inbox)
+                    return replace(delivery, waiting=(delivery.waiting or 0) + inside)
+        return Delivery(None)
 
     def _flush(self, seconds: float) -> None:
         end = time.monotonic() + seconds
@@ -226,14 +224,11 @@ class Engine:
             self.patience = self.patience if timeout is None else seconds_of(timeout)
         if self._own is None:
             if not self.uploader.failing:
-                with self.store.within(self.patience):
-                    self._flush(self.patience)
+                self.flush(self.patience)
             self.leave()
-            return
-        if self._closed:
-            return
-        self._closed = True
-        self._end(self._own(), silent=False)
+        elif not self._closed:
+            self._closed = True
+            self._end(self._own(), silent=False)
 
     def leave(self) -> None:
         """Erase what is due and close the store; send nothing."""
@@ -251,24 +246,24 @@ class Engine:
         self._closed = True
 
     def _end(self, own: _Own, *, silent: bool) -> None:
-        """Write and send the last within ``patience``, and count it if that was too short.
+        """Write and send the last within ``patience``; *silent*: only if there is any to write."""
 
-        Args: silent: a process that has nothing to write sends nothing either.
-        """
+        def write() -> None:
+            own.background.drain(self.patience)
+            self._finish()
+
         self._deadline = time.monotonic() + self.patience
         if not own.background.stop(self.patience):
             if silent and not own.inbox and not self._owes_windows():
                 return
-            run_within(self.patience, self._drain_and_finish)
+            run_within(self.patience, write)
         if own.inbox or own.background.writing:
             self.stats.add(Reason.LATE)
 
     def watch(self) -> None:
         """See to the windows from now on, whether or not anything is recorded."""
         with self._counting():
-            if self._closed:
-                return
-            if not self._wake():
+            if not self._closed and not self._wake():
                 self.tick()
 
     def apply_consent(self) -> None:
@@ -314,7 +309,7 @@ class Engine:
     def _count(self, counts: Counter[Reason], pendings: list[Pending]) -> None:
         for reason, count in counts.items():
             self.stats.add(reason, count)
-        if counts[Reason.BUDGET]:  # a developer hears of metrics that can never be reported
+        if counts[Reason.BUDGET]:  # some are never reported, or only if others are not
             from ..privacy.budget import why_refused  # most registries fit
 
             for metric in {pending.metric.digest: pending.metric for pending in pendings}.values():
@@ -339,11 +334,6 @@ class Engine:
             self.uploader.start(_UPLOAD_TIMEOUT)
         return _RETRY
 
-    def _drain_and_finish(self) -> None:
-        if self._own is not None:
-            self._own().background.drain(self.patience)
-        self._finish()
-
     def _finish(self) -> None:
         """Send what may be sent in the time that is left, and close the store."""
         erased = self.erasure.run()
@@ -358,13 +348,12 @@ class Engine:
 
     def _send_last(self, seconds: float) -> None:
         """Send what has no later moment within *seconds*."""
-        uploader = self.uploader
         if self.store.durable:
             # a database that outlives the process keeps to the schedule, and hides its end
             short = time.monotonic() - self._born < SHORTEST_REST
-            uploader.run(seconds, last=short or why_no_thread() is not None)
-        elif not uploader.failing:
-            uploader.flush(seconds)
+            self.uploader.run(seconds, last=short or why_no_thread() is not None)
+        elif not self.uploader.failing:
+            self.uploader.flush(seconds)
 
     def _close_store(self) -> None:
         self.uploader.hang_up()  # a collector could otherwise hold the thread of a request

@@ -7,7 +7,6 @@ raises leaves as a StoreError; a file of a newer version is never touched.
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 import time
@@ -18,7 +17,7 @@ from ..core.dataclass import dataclass
 from ..core.errors import StoreError
 from ..core.locks import Process, QuietLock, this_process
 from ..core.paths import PathOrStr
-from ..core.typing import TYPE_CHECKING
+from ..core.typing import TYPE_CHECKING, Final
 from .database import (
     BUSY_TIMEOUT,
     ReserveFile,
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
     import sqlite3
 
     from .schema import Transaction
+
+_NEVER: Final = float("inf")  # on the monotonic clock
 
 
 @dataclass()
@@ -188,18 +189,17 @@ class Store:
     @contextmanager
     def _turn(self) -> Iterator[None]:
         """Keep other threads out.  Raises StoreError: one was in for too long."""
-        deadline = self._deadlines.get(threading.get_ident(), math.inf)
-        if not self._lock.acquire(deadline - time.monotonic()):
+        if not self._lock.acquire(self._seconds_left()):
             raise StoreError(f"{FILE_NAME}: another thread uses it")
         try:
             yield
         finally:
             self._lock.release()
 
-    def _patience(self) -> float:
-        """Return the seconds that this thread may wait for other processes."""
-        deadline = self._deadlines.get(threading.get_ident(), math.inf)
-        return max(0.0, min(BUSY_TIMEOUT, deadline - time.monotonic()))
+    def _seconds_left(self) -> float:
+        """Return how long this thread may wait."""
+        deadline = self._deadlines.get(threading.get_ident(), _NEVER)
+        return max(0.0, deadline - time.monotonic())
 
     def _connection(self) -> _OpenDatabase:
         if self._closed:
@@ -210,14 +210,14 @@ class Store:
             if process != self._process:  # each process would spend the caps
                 raise StoreError("data_dir=None: a store in memory ends at a fork")
             return opened or self._open.setdefault(process, _OpenDatabase(open_in_memory(), 0))
+        patience = min(BUSY_TIMEOUT, self._seconds_left())
         if opened is None or opened.inode != self._inode():
             # a parent's connection stays referenced: closing it here would break the parent's locks
             self._close_connection()
-            connection, inode, doubted = open_on_disk(self._folder, self._patience())
+            connection, inode, doubted = open_on_disk(self._folder, patience)
             self._doubts += doubted
             opened = self._open[process] = _OpenDatabase(connection, inode)
-        milliseconds = int(1_000 * self._patience())
-        opened.connection.execute(f"PRAGMA busy_timeout = {milliseconds}")
+        opened.connection.execute(f"PRAGMA busy_timeout = {int(1_000 * patience)}")
         return opened
 
     def _make_room(self, reserve: ReserveFile) -> None:

@@ -212,8 +212,8 @@ class RequestsTransport:
         self._connections.allow()
         self._last = Exchange(self._request(path, body, limit, more))
         answer = self._last.latest_within(limit)
-        if not self._last.ended_within(0.0):
-            self._connections.cut()  # the peer could otherwise hold its thread
+        # the peer could hold its thread; and no other request may meet a connection that it ends
+        self._connections.cut()
         if answer is None:
             raise TransportError("no answer: timeout")
         return answer
@@ -242,7 +242,7 @@ class RequestsTransport:
 
         session = self._session()
         headers = {"User-Agent": USER_AGENT, "Accept": self.accept, "Accept-Encoding": "identity"}
-        headers["Connection"] = "close"  # as it is, after each exchange
+        headers["Connection"] = "close"
         if body is not None:
             headers = {"Content-Type": self._content_type, **headers}
         headers |= more

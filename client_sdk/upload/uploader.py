@@ -381,14 +381,12 @@ class Uploader:
         self._postpone(answer.retry_after or 0.0, refusal=refusal)
         return True
 
-    def _postpone(
-        self, retry_after: float, unseen: SealedUpload | None = None, refusal: int = 0
-    ) -> None:
+    def _postpone(self, wait: float, unseen: SealedUpload | None = None, refusal: int = 0) -> None:
         """Wait.  What is *unseen*, as no connection was made, need not stay as it was sealed."""
         with self._store.transaction() as tx:
             unsealed = unseen is not None and self._sealer.unseal(tx, unseen)
             now = self._clock()
-            self._schedule.postpone(tx, now, retry_after, unseen=unsealed, refusal=refusal)
+            self._schedule.postpone(tx, now, wait, unseen=unsealed, refusal=refusal)
 
     def _count(self, upload: SealedUpload, answer: Answer) -> None:
         if outcome_of(answer) is Outcome.PERMANENT:

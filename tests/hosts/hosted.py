@@ -9,8 +9,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
+
+import pytest
 
 from collector.demo.demo import free_port
 from tests.support.device.device import metric_text, rows
@@ -31,12 +34,19 @@ REGISTRY: Final = (
 )
 
 CLIENT: Final = """
+import logging
 from client_sdk import Client
+logging.basicConfig()
 client = Client(
     "https://127.0.0.1:9", "key", {registry!r}, consent="granted", data_dir={data!r},
 )
 client._engine.patience = 20
 """
+
+
+def needs(package: str) -> pytest.MarkDecorator:
+    """Skip a test of a host that no version of this Python has, or this system."""
+    return pytest.mark.skipif(find_spec(package) is None, reason=f"no {package} for this Python")
 
 
 def environment(folder: Path, *more: Path) -> dict[str, str]:

@@ -12,7 +12,7 @@ import pytest
 from collector.demo.embedded import EmbeddedStore
 from tests.support.store.servers import needs_real
 
-from .hosted import BIN, PATIENCE, application, reports, run, runs
+from .hosted import BIN, PATIENCE, application, needs, reports, run, runs
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -81,7 +81,13 @@ QUEUES: Final = {
 }
 
 
-@pytest.mark.parametrize(("program", "worker", "processes"), QUEUES.values(), ids=QUEUES)
+@pytest.mark.parametrize(
+    ("program", "worker", "processes"),
+    [
+        pytest.param(*queue, id=name, marks=[needs("eventlet")] if "eventlet" in name else [])
+        for name, queue in QUEUES.items()
+    ],
+)
 def test_workers_of_a_queue_lose_nothing(
     tmp_path: Path, program: str, worker: tuple[str, ...], processes: set[int]
 ) -> None:

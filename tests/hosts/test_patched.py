@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from .hosted import CLIENT, PATIENCE, REGISTRY, reports, run, runs
+from .hosted import CLIENT, PATIENCE, REGISTRY, needs, reports, run, runs
 
 IMPORT: Final = "from client_sdk import Client\n"
 HOSTS: Final = {
@@ -51,7 +51,7 @@ def silent() -> Iterator[str]:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", [pytest.param(host, marks=needs(host)) for host in HOSTS])
 @pytest.mark.parametrize("patched", ["first", "after the import", "after the client"])
 def test_a_program_of_greenlets_goes_on_and_loses_nothing(
     tmp_path: Path, silent: str, host: str, patched: str

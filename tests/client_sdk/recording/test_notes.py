@@ -126,10 +126,13 @@ def configured(settings: str) -> str:
     )
 
 
+LISTENS: Final = "import logging\nlogging.basicConfig(format='%(message)s')\n"
+
+
 def said(folder: Path, body: str) -> list[str]:
-    """Run a program and return the lines that it writes to standard error."""
+    """Run a program that listens, and return the lines that it writes to standard error."""
     done = subprocess.run(
-        program(body),
+        program(LISTENS + body),
         cwd=folder,
         env=environment(folder),
         capture_output=True,

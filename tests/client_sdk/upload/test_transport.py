@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from client_sdk.client import Client
 from client_sdk.core.errors import InvalidParameterError, TransportError
 from client_sdk.core.limits import MAX_ANSWER
-from client_sdk.core.locks import this_process
 from client_sdk.testing import answer_of
 from client_sdk.upload import endpoint as endpoints
 from client_sdk.upload.transport import Answer, RequestsTransport
@@ -35,8 +34,10 @@ class Collector:
     body: bytes = b"{}"
     keep_alive: bool = False
     seen: list[tuple[str, Mapping[str, str], bytes]] = field(default_factory=list)
+    ports: set[int] = field(default_factory=set)  # from which the connections came
 
     def answer(self, request: http.server.BaseHTTPRequestHandler) -> None:
+        self.ports.add(request.client_address[1])
         size = int(request.headers["Content-Length"])
         self.seen.append((request.path, dict(request.headers), request.rfile.read(size)))
         request.send_response_only(self.status)
@@ -199,29 +200,18 @@ def test_a_value_reaches_the_wire_perturbed_and_its_acknowledgement_is_counted(
     assert [CANARY.encode() in body for _, _, body in collector.seen] == [False]
 
 
-def test_a_pass_ends_its_connection_and_the_next_one_makes_another(collector: Collector) -> None:
-    """Law: no connection that is kept open tells the collector when the application ends."""
+@pytest.mark.parametrize("kept", [False, True])
+def test_every_request_has_a_connection_of_its_own(collector: Collector, kept: bool) -> None:
+    """Law: none is open after its answer, so that none tells when the application ends."""
+    collector.keep_alive = kept
     transport = RequestsTransport(collector.url, KEY)
-    ended = []
-    for _ in range(2):
-        transport.send(BODY, 30.0)
-        (twin,) = transport._connections._sockets[this_process()]
-        transport.hang_up()
-        ended.append(twin.fileno() == -1)
-
-    assert (ended, len(collector.seen)) == ([True, True], 2)
-
-
-def test_the_uploads_of_one_pass_share_a_connection(collector: Collector) -> None:
-    """Law: a handshake is made once a pass, and not once an upload."""
-    collector.keep_alive = True
-    transport = RequestsTransport(collector.url, KEY)
+    left = []
 
     for _ in range(3):
         transport.send(BODY, 30.0)
+        left += transport._connections._sockets
 
-    assert len(transport._connections._sockets[this_process()]) == 1
-    transport.hang_up()
+    assert (left, len(collector.seen), len(collector.ports)) == ([], 3, 3)
 
 
 def test_a_pass_of_a_client_leaves_no_connection(collector: Collector) -> None:
