@@ -327,9 +327,7 @@ def _part(name: str, value: str) -> str:
     return f"against {value}" if name == AGAINST and value else value
 
 
-_MOVED: Final = (
-    "what noise made impossible is shown as the nearest possible value; files have the raw one"
-)
+_MOVED: Final = "shown as the nearest possible value; raw in files"
 
 
 def remarks(rows: Sequence[Row], still_open: str = "Current period, not complete") -> list[Note]:
