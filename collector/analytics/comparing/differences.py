@@ -125,12 +125,14 @@ def flipped_by(comparison: Comparison) -> int | None:
     reaches = [reach_of(metric, comparison.item) for metric in metrics.values()]
     if first.value == second.value:
         return None
-    fakes = [
-        reach
-        and fakes_to_flip(Side(first.value, reach, first.n), Side(second.value, reach, second.n))
-        for reach in reaches
-    ]
-    return None if None in fakes else min(filter(None, fakes))
+    fakes = []
+    for reach in reaches:
+        if reach is None:
+            return None
+        fakes.append(
+            fakes_to_flip(Side(first.value, reach, first.n), Side(second.value, reach, second.n))
+        )
+    return min((number for number in fakes if number is not None), default=None)
 
 
 @dataclass(frozen=True)
