@@ -41,9 +41,9 @@ from benchmarks.lib.crowds import (
 from benchmarks.lib.questions import ALL, MONTH, ONE_DAY, Name, Scenario
 from client_sdk.registry.domains import MEAN_OF
 from client_sdk.registry.joint_domains import PairDomain
-from collector.analytics.answer import label_truth
 from collector.analytics.rows import Findings
 from collector.analytics.verb import Slice
+from collector.demo.fleet import label_truth
 from collector.estimation.estimate import quantile_positions
 
 FLIGHTS: Final = "flights from or to Chicago"

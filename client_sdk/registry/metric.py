@@ -64,7 +64,7 @@ class Sample(NamedTuple):
         """Why it is not known how many devices the reports stand for; None if it is."""
         if not self.is_least:
             return None
-        return "is drawn for another part of the devices in another registry; ask for means"
+        return "is drawn for another part of the devices in another registry"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The answer to a metric's own question, one row an item, and the truth that demos hold it against.
+"""The answer to a metric's own question, one row an item.
 
 What a row is of follows from the domain: the share of each item, the mean and five quantiles of a
 number, the share of the holders of each key and the mean of its numbers.  Answers under several
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor, nan
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,6 @@ from ..estimation.estimate import (
     key_means,
     key_shares,
     mean,
-    mean_of,
     normal_quantile,
     quantile_positions,
     shares,
@@ -52,13 +51,14 @@ from .rows import (
     row_of,
     with_item,
 )
-from .verb import Slice, sampled, widened
+from .verb import Slice, devices_of, draw_law, mean_of_drawn, sampled, widened
 
 QUANTILES: Final = {"p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9}
 MEAN: Final = "mean"
 MONOTONE: Final = "monotone"  # of a distribution made to rise
 NO_HOLDERS: Final = "not enough reports: whether any device holds the key is not sure"
 _NOTE = "over several definitions of the metric, each by its reports"
+_DRAWN = "over several definitions of the metric, each by the devices that its reports stand for"
 
 
 def mean_items(domain: Domain) -> tuple[str, ...]:
@@ -292,32 +292,6 @@ def shown_items(metric: Metric) -> tuple[str, ...]:
     return tuple(_units(metric))
 
 
-def label_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float]:
-    """Return the true answer per row from how many devices hold each value; for demos and tests.
-
-    A pair is given as the tuple of its answers, since a mapping cannot be counted.
-    """
-    total, domain = sum(values.values()), metric.domain
-    if domain.grid:
-        exact = sum(float(str(value)) * n for value, n in values.items()) / total
-        return {**quantile_truth(metric, values), MEAN: exact}
-    if domain.numbers:
-        return key_truth(metric, values)
-    if isinstance(metric.mechanism, VectorMechanism):
-        return vector_truth(metric, values)
-    held = Counter[str]()
-    for value, n in values.items():
-        if domain.parts and isinstance(value, tuple):
-            value = dict(zip(domain.parts, value, strict=True))
-        encoded = domain.encode(value, metric.name)
-        if isinstance(encoded, tuple):  # a record, of an item each attribute
-            held.update(dict.fromkeys((domain.labels[item] for item in encoded), n))
-            continue
-        answer = domain.as_given(encoded)
-        held.update(dict.fromkeys(answer if isinstance(answer, list) else [str(answer)], n))
-    return {item: held[item] / total for item in domain.answer_items() or held}
-
-
 def expectation(metric: Metric, alpha: float) -> tuple[str, float]:
     """Return the unit of the answers, and the half-width to expect with the expected devices."""
     domain = metric.domain
@@ -334,52 +308,75 @@ def _units(metric: Metric) -> dict[str, str]:
     return {**dict.fromkeys(domain.answer_items(), domain.unit), **means}
 
 
-def combined(findings: Sequence[Findings]) -> Findings:
+class _Weighed(NamedTuple):
+    """A row under one definition."""
+
+    row: Row
+    weight: float  # the devices that its reports stand for
+    law: float = 0.0  # what a draw of devices adds to its variance, for each square it is apart
+
+
+def combined(
+    findings: Sequence[Findings], alpha: float, definitions: Sequence[Sequence[Slice]] = ()
+) -> Findings:
     """Return *findings* as one: rows of the same dimensions weighted by their reports.
 
-    So a row is about all devices that reported, as ever.  Weights by inverse variance would scatter
-    less and be about nobody: users of the two definitions may differ.  Definitions have reports of
-    different devices or epochs, so their errors are independent.  Reports of a definition that has
-    no number for a row, as one that has just begun, are not in it, which its ``n`` and note say.
+    So a row is about all devices that reported, as ever; where a panel draws them, by the devices
+    that reports stand for, as each definition may draw another part.  Weights by inverse variance
+    would scatter less and be about nobody: users of the two definitions may differ.  Definitions
+    have reports of different devices or epochs, so their errors are independent.  Reports of a
+    definition that has no number for a row, as one that has just begun, are not in it, which its
+    ``n`` and note say.
 
+    Args:    definitions: the slices of each, where a panel may draw devices.
+    Derived: the mean x of n_i reports each, sum(n_i x_i)/n, has variance sum((n_i s_i)^2)/n^2.  How
+             many devices a panel draws is chance, too: as of a ratio, x_i - x counts beside s_i.
     """
     if len(findings) == 1:
         return findings[0]
-    places: dict[tuple[tuple[tuple[str, str], ...], str], list[Row]] = {}
-    for part in findings:
+    places: dict[tuple[tuple[tuple[str, str], ...], str], list[_Weighed]] = {}
+    for place, part in enumerate(findings):
+        slices = definitions[place] if definitions else ()
+        named = {tuple(each.dimensions.items()): each for each in slices}
+        length = len(slices[0].dimensions) if slices else 0
         for row in part.rows:
-            places.setdefault((tuple(row.dimensions.items()), row.unit), []).append(row)
-    rows = tuple(_combine(rows) for rows in places.values())
+            names = tuple(row.dimensions.items())
+            whole = named.get(names[:length])
+            law = (devices_of(whole), draw_law(whole)) if whole else (row.n, 0.0)
+            places.setdefault((names, row.unit), []).append(_Weighed(row, *law))
+    rows = tuple(_combine(rows, alpha) for rows in places.values())
     warnings = tuple(dict.fromkeys(text for part in findings for text in part.warnings))
     return Findings(rows, warnings)
 
 
-def _combine(rows: Sequence[Row]) -> Row:
+def _combine(each: Sequence[_Weighed], alpha: float) -> Row:
     """Return one row of several about the same, each with its own reports."""
+    rows = [part.row for part in each]
     missing = [row for row in rows if row.value is None or row.std_error is None]
     if len(rows) == 1 or len(missing) == len(rows):
         return replace(rows[0], n=sum(row.n for row in rows))
     if missing:
-        row_of_rest = _combine([row for row in rows if row not in missing])
+        row_of_rest = _combine([part for part in each if part.row not in missing], alpha)
         few = sum(row.n for row in missing)
         return replace(
             row_of_rest, note=f"without {few} reports under another definition, too few alone"
         )
-    reports = [row.n for row in rows]
-    whole = mean_of([_unbiased(row) for row in rows], reports)
+    weights = [part.weight for part in each]
+    laws = [part.law for part in each]
+    whole = mean_of_drawn([_unbiased(row) for row in rows], weights, laws, alpha)
     is_raw = all(row.raw is None for row in rows)
-    value = whole.value if is_raw else np.average([row.value for row in rows], weights=reports)
+    value = whole.value if is_raw else np.average([row.value for row in rows], weights=weights)
     return replace(
         rows[0],
         value=float(value),
         ci_low=whole.ci_low,
         ci_high=whole.ci_high,
         std_error=whole.std_error,
-        n=sum(reports),
+        n=sum(row.n for row in rows),
         quality=quality_of(whole),
         raw=None if is_raw else whole.value,
         is_open=any(row.is_open for row in rows),
-        note=_NOTE,
+        note=_DRAWN if any(part.law for part in each) else _NOTE,
     )
 
 

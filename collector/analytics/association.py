@@ -76,7 +76,7 @@ def association(shares: Shares, rows: int, columns: int, alpha: float) -> Associ
     places = [(i, j) for i in kept_rows for j in kept_columns]
     weights = np.array([_weights(of_rows[i], of_columns[j], r[i], c[j]) for i, j in places])
     deviations = np.array([shares.values[i * columns + j] - r[i] * c[j] for i, j in places])
-    errors = np.sqrt(shares.variances(weights))
+    errors = np.sqrt(shares.variances(weights) + shares.drawn * shares.spreads(weights))
     expected = np.array([r[i] * c[j] for i, j in places])
     comparisons = _distinct(len(kept_rows)) * _distinct(len(kept_columns))
     reach = normal_quantile(alpha / comparisons) * errors

@@ -157,6 +157,14 @@ class Shares:
             weights, np, tally=self.tally, n=self.n, shares=self.values
         )
 
+    def spreads(self, weights: Any) -> Any:
+        """Return how much weights differ between devices, as a variance, shape (sums,).
+
+        Args: weights: as above.
+        """
+        inside = np.clip(self.values, 0, 1)
+        return np.maximum(weights**2 @ inside - (weights @ inside) ** 2, 0)
+
 
 def _mean_over(laws: Any, members: Any) -> Any:
     """Return the mean of each law over the items of its group; 0 of none."""

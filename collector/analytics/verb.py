@@ -20,15 +20,16 @@ from importlib import import_module
 from math import hypot, sqrt
 from pkgutil import iter_modules
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
+import numpy as np
 from msgspec import Struct
 
 from client_sdk.registry.kinds import Domain
 from client_sdk.registry.metric import Metric
 
 from ..core.cells import Source
-from ..estimation.estimate import Estimate, normal_quantile
+from ..estimation.estimate import Estimate, mean_of, normal_quantile
 from .rows import ITEM, RAW, SHARE, TIME, Findings, Row, empty_row, row_of
 
 _VERBS: Final = f"{__package__}.verbs"  # the folder: it stands above, so nothing here imports it
@@ -37,6 +38,12 @@ OTHER: Final = "(other)"  # the value of dimensions of groups that are told toge
 ESTIMATE: Final = "estimate"  # the verb of a request that names none
 ACTIVES: Final = "actives"  # what it asks of a metric that shows its count, with AVERAGED
 AVERAGED: Final[Mapping[str, Any]] = MappingProxyType({"average": True})
+Devices: TypeAlias = Literal["all", "answered", "both"]
+# For which devices intervals hold where a panel draws those that report: all; those that answered;
+# of shares and means all, of quantiles and of the means of keys those that answered.
+OF_ALL: Final = "all"
+OF_ANSWERED: Final = "answered"
+OF_BOTH: Final = "both"
 _Key = TypeVar("_Key")
 
 
@@ -229,6 +236,8 @@ class Verb:
     counts: Callable[[Any], bool] = _never  # with these options it only counts reports, and so is
     # given the slices of all definitions at once
     joins: bool = False  # of a funnel and a retention, rows are of what one report says together
+    # of a metric, with these options: OF_ALL, OF_ANSWERED or OF_BOTH
+    holds: Callable[[Metric, Any], Devices] = lambda _metric, _options: OF_ALL
     merges_small: bool = True  # groups with too few reports are told as one, *(other)*
     most_slices: int = 50_000  # of one question, so that none keeps a processor for long
 
@@ -315,22 +324,53 @@ def sampled(
     if metric.sample.share >= 1:
         return list(estimates)
     law = draw_law(part) / max(fraction, 1 / part.n)
-    z, least, extent = normal_quantile(alpha), metric.domain.least, metric.domain.extent
+    least, extent = metric.domain.least, metric.domain.extent
 
     def error(number: float) -> float:
         if spread is not None:
             return sqrt(law * spread(number))
         return extent * sqrt(law * spread_of_share((number - least) / extent))
 
-    return [
-        Estimate(
-            e.value,
-            hypot(e.std_error, error(e.value)),
-            e.value - hypot(e.value - e.ci_low, z * error(e.ci_low)),
-            e.value + hypot(e.ci_high - e.value, z * error(e.ci_high)),
-        )
-        for e in estimates
-    ]
+    return [with_draw(estimate, alpha, error) for estimate in estimates]
+
+
+def with_draw(e: Estimate, alpha: float, error: Callable[[float], float]) -> Estimate:
+    """Return an estimate with the *error* that a draw of devices adds, at each limit its own."""
+    z = normal_quantile(alpha)
+    return Estimate(
+        e.value,
+        hypot(e.std_error, error(e.value)),
+        e.value - hypot(e.value - e.ci_low, z * error(e.ci_low)),
+        e.value + hypot(e.ci_high - e.value, z * error(e.ci_high)),
+    )
+
+
+def devices_of(part: Slice) -> float:
+    """Return how many devices the reports of a slice stand for, whatever a panel draws."""
+    return part.n / part.metric.sample.share
+
+
+def mean_of_drawn(
+    estimates: Sequence[Estimate], weights: Sequence[float], laws: Sequence[float], alpha: float
+) -> Estimate:
+    """Return the mean over all devices of what independent *estimates* are of.
+
+    Args:    weights: the devices that the reports of each stand for.
+             laws: what a draw of devices adds to its variance, for each square it is apart.
+    Derived: how many devices a panel draws is chance, so as of a ratio, x_i - x counts beside s_i.
+    """
+    centre = np.average([each.value for each in estimates], weights=weights)
+
+    def with_its_draw(each: Estimate, law: float) -> Estimate:
+        apart = sqrt(law) * abs(each.value - centre)
+        return with_draw(each, alpha, lambda _: apart)
+
+    return mean_of(list(map(with_its_draw, estimates, laws)), weights)
+
+
+def of_answered(_metric: Metric, _options: Any) -> Devices:
+    """Return that rows are of the devices that answered alone."""
+    return OF_ANSWERED
 
 
 def rows_of(

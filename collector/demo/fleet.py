@@ -20,12 +20,13 @@ from typing import Final, TypeAlias, TypeVar
 from client_sdk.client import Client
 from client_sdk.core.epoch import day_of
 from client_sdk.gateway import Gateway
+from client_sdk.mechanisms import VectorMechanism
 from client_sdk.privacy.consent import Consent, NoOptOuts
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.registry import Registry
 from client_sdk.upload.transport import Transport
 
-from ..analytics.answer import label_truth
+from ..analytics.answer import MEAN, key_truth, quantile_truth, vector_truth
 
 Truth: TypeAlias = Mapping[str, Mapping[str, float]]  # metric name to row to true answer
 
@@ -328,3 +329,29 @@ def _counts(name: str) -> dict[tuple[str, ...], int]:
     text = (DATA / name).read_text(encoding="utf-8")
     lines = csv.reader(text.splitlines()[1:])
     return {tuple(values): int(count) for *values, count in lines}
+
+
+def label_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float]:
+    """Return the true answer per row from how many devices hold each value; for demos and tests.
+
+    A pair is given as the tuple of its answers, since a mapping cannot be counted.
+    """
+    total, domain = sum(values.values()), metric.domain
+    if domain.grid:
+        exact = sum(float(str(value)) * n for value, n in values.items()) / total
+        return {**quantile_truth(metric, values), MEAN: exact}
+    if domain.numbers:
+        return key_truth(metric, values)
+    if isinstance(metric.mechanism, VectorMechanism):
+        return vector_truth(metric, values)
+    held = Counter[str]()
+    for value, n in values.items():
+        if domain.parts and isinstance(value, tuple):
+            value = dict(zip(domain.parts, value, strict=True))
+        encoded = domain.encode(value, metric.name)
+        if isinstance(encoded, tuple):  # a record, of an item each attribute
+            held.update(dict.fromkeys((domain.labels[item] for item in encoded), n))
+            continue
+        answer = domain.as_given(encoded)
+        held.update(dict.fromkeys(answer if isinstance(answer, list) else [str(answer)], n))
+    return {item: held[item] / total for item in domain.answer_items() or held}

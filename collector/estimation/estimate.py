@@ -272,20 +272,20 @@ def ratio_limits(over: Any, under: Any, level: Any, slope: Any, alpha: float) ->
     return (over * under - reach) / bound, (over * under + reach) / bound
 
 
-def mean_of(estimates: Sequence[Estimate], reports: Sequence[int]) -> Estimate:
-    """Return the mean over all *reports* of what independent *estimates* are of, each its own.
+def mean_of(estimates: Sequence[Estimate], weights: Sequence[float]) -> Estimate:
+    """Return the mean of independent *estimates*, each of so many reports or devices.
 
-    The mean of n_i reports each, sum(n_i x_i)/n, has variance sum((n_i s_i)^2)/n^2, and its limits
+    The mean of n_i each, sum(n_i x_i)/n, has variance sum((n_i s_i)^2)/n^2, and its limits
     are as far as those of its parts add up in squares, so it is as skewed as they are.
 
     Source: Zou, Donner, Statistics in Medicine 2008: limits of a sum from those of its parts.
     """
-    weights = np.array(reports) / sum(reports)
+    parts = np.array(weights) / sum(weights)
     numbers = np.array([(e.value, e.std_error, e.ci_low, e.ci_high) for e in estimates])
-    value = float(weights @ numbers[:, 0])
+    value = float(parts @ numbers[:, 0])
     apart = np.abs(numbers - numbers[:, :1])
     apart[:, 1] = numbers[:, 1]
-    error, below, above = np.sqrt(weights**2 @ apart**2).tolist()[1:]
+    error, below, above = np.sqrt(parts**2 @ apart**2).tolist()[1:]
     return Estimate(value, error, value - below, value + above)
 
 

@@ -52,7 +52,7 @@ class Reading:
     definitions: tuple[Metric, ...]
     epochs: Sequence[int]
     version: int | None
-    is_open: bool  # the last epoch is still running
+    running: int | None  # the epoch that is still running, if it is in the window
     label: Callable[[int], str] | None  # of the stretch of time of an epoch; None: no time asked
     earlier: range | None = None  # those of the epochs that the others are held against
 
@@ -62,8 +62,13 @@ class Reading:
         return self.definitions[0]
 
     @property
+    def is_open(self) -> bool:
+        """Whether an epoch is still running."""
+        return self.running is not None
+
+    @property
     def is_unfinished(self) -> bool:
-        """Whether the last period is still running; what is reported once has no periods."""
+        """Whether a period is still running; what is reported once has no periods."""
         return self.is_open and self.metric.every != ONCE
 
     @property
@@ -350,7 +355,8 @@ def _reading(
     if before is not None:
         adjoins = before.stop == chosen.start
         epochs = range(before.start, chosen.stop) if adjoins else (*before, *chosen)
-    running = metric.every == ONCE or epochs[-1] >= epoch_of(metric.every, now)
+    today = epoch_of(metric.every, now)  # hours of today that are to come are in the window, too
+    running = today if epochs[-1] >= today else None
     published = version_of(metric.every, epochs, now)
     version = query.version
     if version is None and published == LAST_VERSION:

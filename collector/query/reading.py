@@ -173,7 +173,8 @@ class _Total:
             raise QueryError(f"date_range: {rule}")
         reports, origins = self._counted()
         epochs = tuple(sorted(reports))
-        running = reading.is_unfinished and reading.epochs[-1] in epochs
+        begun = None if reading.metric.every == ONCE else reading.running
+        running = begun is not None and bool(epochs) and epochs[-1] >= begun
         tally, refusal = self._sum.tally, too_few(metric, n)
         return Slice(
             metric=metric,

@@ -17,7 +17,7 @@ from ..analytics.records import is_of_records
 from ..analytics.rows import LEFT_OUT, TIME, Findings, Row
 from ..analytics.sums import is_joined
 from ..analytics.suppression import guard, sized
-from ..analytics.verb import Slice, VerbQuery, united
+from ..analytics.verb import OF_ALL, OF_ANSWERED, OF_BOTH, Slice, VerbQuery, united
 from ..core.config import RelayTerms
 from ..core.errors import QueryError
 from ..storage.protocols import TallyStore
@@ -37,14 +37,14 @@ OF_RECORDS: Final = (
     " many are about which"
 )
 _ALL_DEVICES: Final = f"all devices that run {HOURS_ON} hours on {DAYS_ON} days a week or more"
-OF_SAMPLE: Final = (
-    f"intervals of shares and means are of {_ALL_DEVICES}; those of distributions, strings,"
-    " variances and the means of keys are of the devices that answered"
-)
-OF_ALL: Final = f"the intervals hold for {_ALL_DEVICES}"
-OF_ANSWERED: Final = "the intervals hold for the devices that answered"
-_SHARES: Final = frozenset({"frequency", "funnel", "map", "mean", "retention", "sum", "top_k"})
-_DISTRIBUTIONS: Final = frozenset({"cdf", "heavy_hitters", "histogram", "quantile", "variance"})
+HOLDS: Final = {
+    OF_ALL: f"the intervals hold for {_ALL_DEVICES}",
+    OF_ANSWERED: "the intervals hold for the devices that answered",
+    OF_BOTH: (
+        f"intervals of shares and means hold for {_ALL_DEVICES}, those of quantiles and of the"
+        " means of keys for the devices that answered"
+    ),
+}
 Intervals: TypeAlias = Literal["pointwise", "simultaneous", "mixed"]
 _NUMBERS = ("value", "ci_low", "ci_high", "std_error", "n", "p_value")
 
@@ -206,7 +206,7 @@ def _findings(plan: Plan, request: VerbQuery, used: Sequence[list[list[Slice]]])
             findings = plan.verb.answer(united(used[0], metrics[0]), request)
         else:
             each = [plan.verb.answer(slices, request) for slices in used[0]]
-            findings = combined(each)
+            findings = combined(each, request.alpha, used[0])
     if not plan.verb.estimates or len(metrics) > 1:
         return findings
     return replace(findings, rows=guard(findings.rows, metrics[0]))
@@ -323,12 +323,14 @@ def _is_of_furthest(plan: Plan, reading: Reading) -> bool:
     return reading.metric.domain.largest is not None and not counted
 
 
-def _held_for(verb: str, metric: Metric) -> str:
-    """Return for which devices the intervals of *verb* hold if a sample of them answers."""
-    if verb in _DISTRIBUTIONS:
-        return OF_ANSWERED
-    is_of_shares = metric.domain.encodes is int and metric.domain.grid is None
-    return OF_ALL if is_of_shares or verb in _SHARES else OF_SAMPLE
+def _held_for(plan: Plan, definitions: Sequence[Metric]) -> str:
+    """Return for which devices intervals hold if a sample of them answers.
+
+    Where registries draw other parts of one definition, reports do not say of which they are.
+    """
+    if any(metric.sample.is_least for metric in definitions):
+        return HOLDS[OF_ANSWERED]
+    return HOLDS[plan.verb.holds(definitions[0], plan.options)]
 
 
 def _intervals(rows: Iterable[Row]) -> Intervals:
@@ -355,8 +357,10 @@ def _warnings(
         if gap := reading.gap:
             between = " to ".join(dict.fromkeys(gap))
             yield f"{name}: {between} lies between both ranges and is not counted"
-        if sample := reading.metric.sample.in_words:
-            yield f"{name}: {sample}; {_held_for(plan.query.verb, reading.metric)}"
+        drawn = [reading.metric, *(part.metric for each in taken for part in each if part.n)]
+        if samples := list(filter(None, dict.fromkeys(each.sample.in_words for each in drawn))):
+            held_for = _held_for(plan, drawn)
+            yield f"{name}: {', under an earlier definition '.join(samples)}; {held_for}"
         if is_of_records(reading.metric) and plan.query.verb != "crosstab":
             yield f"{name}: {OF_RECORDS}"
         if _is_of_furthest(plan, reading):

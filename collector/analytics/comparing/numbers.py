@@ -15,7 +15,8 @@ E times that of independent ones.  Reports do not show whether devices come back
 say that they do not: of *new* devices in each epoch nothing is alike.  Beside the same devices at
 another time what is alike cancels; there reports count as n, as if each epoch had drawn its devices
 anew.  That is too few where devices stay for long and then leave, and too many where they stay for
-good.
+good.  Where a panel draws others for each week, or four, those of one draw stay for its epochs:
+their spread counts once.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
+from client_sdk.core.epoch import LENGTHS
 from client_sdk.mechanisms import KeyValueMechanism, Reach, VectorMechanism
 from client_sdk.registry.domains import listed
 from client_sdk.registry.metric import Metric
@@ -37,7 +39,6 @@ from ...estimation.estimate import (
     is_pure,
     key_shares,
     mean,
-    mean_of,
     shares,
     shares_of_each,
 )
@@ -46,7 +47,7 @@ from ..poisoning.influence import mean_reach
 from ..rows import TIME
 from ..sums import is_joined, joined, joined_reach, unsure
 from ..suppression import too_few
-from ..verb import Slice, each_definition, widened
+from ..verb import Slice, devices_of, draw_law, each_definition, mean_of_drawn, widened
 
 Population: TypeAlias = Literal["drawn", "new", "reported"]
 DRAWN: Final = "drawn"
@@ -134,7 +135,7 @@ def estimates_of(part: Slice, alpha: float) -> Mapping[str, Estimate]:
     Raises: InvalidTallyError: the tally cannot have come from n reports.
     """
     if part.definitions:
-        return _of_all(part, [estimates_of(each, alpha) for each in part.definitions])
+        return _of_all(part, [estimates_of(each, alpha) for each in part.definitions], alpha)
     if is_joined(part.metric.domain):
         groups = joined(part, alpha)
         return {
@@ -172,7 +173,7 @@ def independent(part: Slice, alpha: float) -> Mapping[str, Estimate]:
     Raises: InvalidTallyError: the tally cannot have come from n reports.
     """
     if part.definitions:
-        return _of_all(part, [independent(each, alpha) for each in part.definitions])
+        return _of_all(part, [independent(each, alpha) for each in part.definitions], alpha)
     if is_joined(part.metric.domain):
         return {label: estimates.estimate for label, estimates in joined(part, alpha).items()}
     if vars(part).get(_KEPT, (None,))[0] != alpha:
@@ -181,10 +182,16 @@ def independent(part: Slice, alpha: float) -> Mapping[str, Estimate]:
     return known
 
 
-def _of_all(part: Slice, found: Sequence[Mapping[str, Estimate]]) -> Mapping[str, Estimate]:
-    """Return the numbers that were *found* under each definition as one, each by its reports."""
-    reports = [each.n for each in part.definitions]
-    return {label: mean_of([one[label] for one in found], reports) for label in found[0]}
+def _of_all(
+    part: Slice, found: Sequence[Mapping[str, Estimate]], alpha: float
+) -> Mapping[str, Estimate]:
+    """Return the numbers that were *found* under each definition as one, each by its devices."""
+    weights = [devices_of(each) for each in part.definitions]
+    laws = [draw_law(each) for each in part.definitions]
+    return {
+        label: mean_of_drawn([one[label] for one in found], weights, laws, alpha)
+        for label in found[0]
+    }
 
 
 def _of_any_level(part: Slice) -> Mapping[str, Estimate]:
@@ -223,7 +230,9 @@ def numbers_of(
             )
             for each in part.definitions
         ]
-        return {item: together([one[item] for one in found]) for item in items}
+        weights = [devices_of(each) for each in part.definitions]
+        laws = [draw_law(each) for each in part.definitions]
+        return {item: together([one[item] for one in found], weights, laws) for item in items}
     scatters = scatters_of(part, items)
     return {
         item: Number(value, variance_if(part, scatter, population, in_time=in_time), part.n)
@@ -252,7 +261,10 @@ def variance_if(part: Slice, scatter: Scatter, population: Population, *, in_tim
 
     Args: in_time: as above.
     """
-    repeats = 1 if in_time else max(len(part.epochs), 1)
+    repeats = max(len(part.epochs), 1)
+    if in_time:  # the same devices cancel out, unless a panel draws others each time
+        is_redrawn = part.metric.sample.share < 1 and part.metric.sample.period in LENGTHS
+        repeats = part.metric.drawn_together(part.epochs) if is_redrawn else 1
     fresh, alike = parted(part.metric, scatter, population)
     return (fresh + repeats * alike) / part.n
 
@@ -319,8 +331,19 @@ def others(part: Slice, name: str) -> dict[str, str]:
     return {key: value for key, value in part.dimensions.items() if key != name}
 
 
-def together(numbers: Sequence[Number]) -> Number:
-    """Return independent *numbers* as one, weighted by reports."""
+def together(
+    numbers: Sequence[Number], devices: Sequence[float] = (), laws: Sequence[float] = ()
+) -> Number:
+    """Return independent *numbers* as one, weighted by reports, or by *devices* that a panel drew.
+
+    Args: laws: what the draw adds to the variance of each, for each square it is apart.
+    """
     n = sum(number.n for number in numbers)
-    value = sum(number.n * number.value for number in numbers) / n
-    return Number(value, sum(number.n**2 * number.variance for number in numbers) / n**2, n)
+    parts = np.array(devices or [number.n for number in numbers])
+    parts = parts / parts.sum()
+    values = np.array([number.value for number in numbers])
+    value = float(parts @ values)
+    variances = np.array([number.variance for number in numbers])
+    if laws:
+        variances = variances + np.array(laws) * (values - value) ** 2
+    return Number(value, float(parts**2 @ variances), n)

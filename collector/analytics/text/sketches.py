@@ -230,11 +230,11 @@ def clipped(rest: Sketch, cells: Any, taken: Any) -> Sketch:
     for _ in range(_CLIPS):
         middle = float(shares[clean].mean())
         spread = float(((shares - middle) ** 2 - own)[clean].mean())
-        standing = (shares - middle) ** 2 > SURE**2 * (np.maximum(spread, 0.0) + own)
+        noise = (rest.mechanism.noise + slope_of(rest.mechanism) * middle) / float(reports.mean())
+        standing = (shares - middle) ** 2 > SURE**2 * (max(spread, noise) + own)
         if (standing == ~clean).all() or standing.all():
             break
         clean = ~standing
-    noise = (rest.mechanism.noise + slope_of(rest.mechanism) * middle) / float(reports.mean())
     crowd = min(max((spread - noise) * m, 0.0), rest.crowd)
     return replace(rest, mass=m * middle, crowd=crowd, clean=clean)
 

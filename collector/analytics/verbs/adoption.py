@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Final, TypeAlias
+from math import sqrt
+from typing import Annotated, Any, Final, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -12,7 +13,15 @@ from ...core.errors import QueryError
 from ...estimation.estimate import Estimate
 from ..comparing.numbers import askable, estimates_of, items_of, others, refusal
 from ..rows import SHARE, TIME, Findings, Row, empty_row, row_of, with_item
-from ..verb import Slice, Verb, VerbQuery, sampled, spread_of_share
+from ..verb import (
+    Slice,
+    Verb,
+    VerbQuery,
+    devices_of,
+    draw_law,
+    spread_of_share,
+    with_draw,
+)
 
 EXACT: Final = "exact: counted in the clear; of devices, if each reports as often"
 DRAWN: Final = "counted in the clear among the devices drawn; the interval is of all"
@@ -44,6 +53,9 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     if options.item is not None:
         (item,) = items_of(slices[0].metric, options.item, 1)
         return Findings(tuple(_estimated(part, item, query.alpha) for part in askable(slices)))
+    for part in slices:
+        if reason := part.metric.sample.why_no_totals:
+            raise QueryError(f"metrics: {part.metric.address} {reason}; name an item")
     totals = _totals(slices, name)
     return Findings(
         tuple(_counted(parts, totals, name, query.alpha) for parts in alike(slices)),
@@ -72,30 +84,51 @@ def _dimension(part: Slice, choice: str | None) -> str:
     return choice
 
 
-def _totals(slices: Sequence[Slice], name: str) -> Mapping[tuple[str, ...], int]:
-    """Return the reports by the values of all dimensions but *name*."""
-    totals: dict[tuple[str, ...], int] = {}
+_Totals: TypeAlias = Mapping[tuple[str, ...], Mapping[bytes, Slice]]
+
+
+def _totals(slices: Sequence[Slice], name: str) -> _Totals:
+    """Return by the values of all dimensions but *name* the reports under each definition."""
+    totals: dict[tuple[str, ...], dict[bytes, Slice]] = {}
     for part in slices:
-        group = tuple(others(part, name).values())
-        totals[group] = totals.get(group, 0) + part.n
+        group = totals.setdefault(tuple(others(part, name).values()), {})
+        digest, whole = part.metric.digest, part
+        if (before := group.get(digest)) is not None:
+            epochs = tuple({*before.epochs, *part.epochs})
+            whole = replace(part, n=before.n + part.n, epochs=epochs)
+        group[digest] = whole
     return totals
 
 
-def _counted(
-    parts: Sequence[Slice], totals: Mapping[tuple[str, ...], int], name: str, alpha: float
-) -> Row:
-    """Return the share of reports of slices of the same dimensions."""
-    first, n = parts[0], sum(part.n for part in parts)
-    is_open = any(part.is_open for part in parts)
-    total = totals[tuple(others(first, name).values())]
-    share = n / total
+def _counted(parts: Sequence[Slice], totals: _Totals, name: str, alpha: float) -> Row:
+    """Return the share of the devices that reports of slices of the same dimensions stand for.
+
+    Each definition has a draw of its own, of its own part of the devices.
+
+    Derived: with the share f of those of a definition, a part w of all, the error of the share s is
+    the sum of w^2 times that of f and of (f - s)^2: which part w is, is chance too.
+    """
+    first, wholes = parts[0], totals[tuple(others(parts[0], name).values())]
+    devices = sum(map(devices_of, wholes.values()))
+    share = sum(map(devices_of, parts)) / devices
     point = Estimate(share, 0.0, share, share)
-    if first.metric.sample.share < 1:
-        whole = replace(first, n=total)
-        (point,) = sampled(whole, [point], alpha, spread=spread_of_share)
-        more = {"is_open": is_open, "note": DRAWN}
+    more: dict[str, Any] = {"is_open": any(part.is_open for part in parts), "note": EXACT}
+    own = {part.metric.digest: part.n for part in parts}
+    laws = [
+        (draw_law(whole) * (devices_of(whole) / devices) ** 2, own.get(digest, 0) / whole.n - share)
+        for digest, whole in wholes.items()
+    ]
+    if any(law for law, _ in laws):
+
+        def error(number: float) -> float:
+            parts = (law * (spread_of_share(number + apart) + apart**2) for law, apart in laws)
+            return sqrt(sum(parts))
+
+        point = with_draw(point, alpha, error)
+        more["note"] = DRAWN
     else:
-        more = {"simultaneous": True, "is_open": is_open, "note": EXACT}
+        more["simultaneous"] = True
+    n = sum(part.n for part in parts)
     return row_of(first.dimensions, point, n, alpha, SHARE, **more)
 
 

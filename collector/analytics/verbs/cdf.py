@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from ..distribution import Curve, assumption, refusal
 from ..postprocess import OF_CURVES, processed
 from ..rows import Findings, Row
-from ..verb import Slice, Verb, VerbQuery, named, refused_rows, rows_of
+from ..verb import Slice, Verb, VerbQuery, named, of_answered, refused_rows, rows_of
 from .histogram import edges_of
 
 STEPS: Final = 40  # between the ends of the range, where no points are named
@@ -55,4 +55,4 @@ def points_of(part: Slice, options: Options) -> list[Fraction]:
     return edges_of(part.metric, STEPS)
 
 
-VERB = Verb(answer, refusal, Options, OF_CURVES, most_slices=400)
+VERB = Verb(answer, refusal, Options, OF_CURVES, most_slices=400, holds=of_answered)

@@ -50,8 +50,12 @@ def bounded(part: Slice, other: Slice, alpha: float, tables: int = 0) -> list[Ro
     columns = [{first: ALL, second: y} for y in _labels(other)]
     refusal = part.refusal or other.refusal
     if refusal is not None:
-        names: Sequence[Mapping[str, str]] = [*cells, *rows, *columns]
-        return refused_rows(part, names, alpha, reason=refusal, simultaneous=tables > 0)
+        fewer = min(part, other, key=lambda each: each.n)
+        return [
+            row
+            for each, names in ((fewer, cells), (part, rows), (other, columns))
+            for row in refused_rows(each, names, alpha, reason=refusal, simultaneous=tables > 0)
+        ]
     margins = (len(rows) + len(columns)) * tables
     inside = [_shares(half, alpha / (margins or 2)) for half in (part, other)]
     beside = [_shares(half, alpha / (margins or 1)) for half in (part, other)]

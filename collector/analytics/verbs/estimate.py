@@ -8,9 +8,9 @@ from typing import Any
 from client_sdk.registry.kinds import Domain
 from client_sdk.registry.metric import Metric
 
-from ..answer import answer_rows
+from ..answer import answer_rows, quantile_items
 from ..rows import Findings
-from ..verb import Slice, Verb, VerbQuery
+from ..verb import OF_ALL, OF_BOTH, Devices, Slice, Verb, VerbQuery
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
@@ -30,4 +30,10 @@ def _combines(domain: Domain, options: Any) -> bool:
     return not domain.numbers
 
 
-VERB = Verb(answer, refusal, combines=_combines)
+def _holds(metric: Metric, _: Any) -> Devices:
+    """Return that quantiles and means of keys, where there are any, are of those that answered."""
+    has_both = quantile_items(metric) or (metric.domain.numbers and metric.domain.labels)
+    return OF_BOTH if has_both else OF_ALL
+
+
+VERB = Verb(answer, refusal, combines=_combines, holds=_holds)

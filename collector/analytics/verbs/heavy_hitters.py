@@ -16,7 +16,7 @@ from ..rows import LIKELY, SURE, Findings, Row, altered
 from ..text.certainty import FALSE, Shares, sorted_out
 from ..text.search import Plan, candidates
 from ..text.sketches import Sketch, shares_of, sketches_of
-from ..verb import Slice, Verb, VerbQuery, named, refused_rows, rows_of
+from ..verb import Slice, Verb, VerbQuery, named, of_answered, refused_rows, rows_of
 
 PRINTABLE: Final = "".join(map(chr, range(32, 127)))
 USELESS: Final = 0.5  # share; where only strings more common than that would be found, none is told
@@ -154,4 +154,4 @@ def refusal(metric: Metric) -> str | None:
     return "has a list of values, or numbers; ask for top_k, or declare a metric of the type string"
 
 
-VERB = Verb(answer, refusal, Options, estimates=False, most_slices=16)
+VERB = Verb(answer, refusal, Options, estimates=False, most_slices=16, holds=of_answered)

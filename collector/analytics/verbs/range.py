@@ -19,7 +19,17 @@ from .. import distribution
 from ..distribution import Curve
 from ..rows import Findings, Row
 from ..sums import Shares
-from ..verb import Slice, Verb, VerbQuery, named, refused_rows, rows_of
+from ..verb import (
+    OF_ALL,
+    OF_ANSWERED,
+    Devices,
+    Slice,
+    Verb,
+    VerbQuery,
+    named,
+    refused_rows,
+    rows_of,
+)
 
 CONSISTENT: Final = (
     "all ranges are read off one linear estimate: those that adjoin add up exactly, "
@@ -127,4 +137,8 @@ def refusal(metric: Metric) -> str | None:
     return None if domain.encodes is int else distribution.refusal(metric)
 
 
-VERB = Verb(answer, refusal, Options, most_slices=100)
+def _holds(metric: Metric, _: Options) -> Devices:
+    return OF_ANSWERED if metric.domain.grid else OF_ALL
+
+
+VERB = Verb(answer, refusal, Options, most_slices=100, holds=_holds)

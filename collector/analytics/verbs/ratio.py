@@ -106,7 +106,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         raise QueryError('options.population: totals are of the devices that "reported"')
     for metric in (first, second) if options.of == TOTALS else ():
         if reason := metric.sample.why_no_totals:
-            raise QueryError(f"options.of: metric={metric.address} {reason}")
+            raise QueryError(f"options.of: metric={metric.address} {reason}; take means")
     sides = (
         Side.of(first, options.numerator, "numerator"),
         Side.of(second, options.denominator, "denominator"),

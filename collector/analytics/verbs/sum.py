@@ -60,7 +60,8 @@ def _total(part: Slice, alpha: float) -> Estimate:
 
 def refusal(metric: Metric) -> str | None:
     """Answer metrics of numbers of which it is known how many devices report."""
-    return mean.refusal(metric) or metric.sample.why_no_totals
+    unknown = metric.sample.why_no_totals
+    return mean.refusal(metric) or (unknown and f"{unknown}; ask for mean")
 
 
 VERB = Verb(answer, refusal)

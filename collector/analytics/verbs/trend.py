@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from client_sdk.core.epoch import DAY, LENGTHS
 from client_sdk.registry.domains import BOOLEAN_LABELS
 from client_sdk.registry.kinds import Domain
+from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
 from ...estimation.significance import each_of, holm
@@ -43,7 +44,7 @@ from ..rows import (
     with_item,
 )
 from ..sums import averages
-from ..verb import Slice, Verb, VerbQuery, merged
+from ..verb import OF_ALL, OF_ANSWERED, Devices, Slice, Verb, VerbQuery, merged
 from .quantile import Level, quantile_rows
 
 _MINUS: Final = "\u2212"
@@ -232,4 +233,17 @@ def _combines(domain: Domain, options: Options) -> bool:
     return averages(domain, options) and not options.levels
 
 
-VERB = Verb(answer, refusal, Options, needs_time=True, combines=_combines, unites=True, joins=True)
+def _holds(_: Metric, options: Options) -> Devices:
+    return OF_ANSWERED if options.levels else OF_ALL
+
+
+VERB = Verb(
+    answer,
+    refusal,
+    Options,
+    needs_time=True,
+    combines=_combines,
+    unites=True,
+    joins=True,
+    holds=_holds,
+)

@@ -19,7 +19,7 @@ from client_sdk.registry.metric import COUNT, Metric
 from ...analytics.comparing.arms import are_arms
 from ...analytics.rows import TIME, Row
 from ...analytics.sums import is_joined
-from ...analytics.verb import ACTIVES, AVERAGED, ESTIMATE, load, summary
+from ...analytics.verb import ACTIVES, AVERAGED, ESTIMATE, OF_ALL, load, summary
 from ...core.catalog import ADDRESS, Catalog
 from ...core.credentials import ASK, VIEW
 from ...core.text_tables import above
@@ -27,7 +27,7 @@ from ...query import Query
 from ...query.completion import SPREADING, control_of
 from ...query.headline import greatest
 from ...query.request import SEGMENT
-from ...query.run import OF_ALL
+from ...query.run import HOLDS
 from ...query.window import PREVIOUS
 from ...rendering.wording import sentence
 from ..api.openapi import Operation, in_path, in_query
@@ -86,7 +86,7 @@ blueprint = Blueprint("metric", __name__)
 _NAME = in_path("name", f"^{ADDRESS}$", "The name of a metric, or app/name.")
 _DEVICES: Final = "Devices that reported"
 _OF_REPORTS: Final = "Exact shares of reports: versions are sent in the clear, without noise."
-_OF_SAMPLE: Final = f"Shares of a sample: {OF_ALL}; only which are in the sample is chance."
+_OF_SAMPLE: Final = f"Shares of a sample: {HOLDS[OF_ALL]}; only which are in the sample is chance."
 _PANEL = in_path("panel", "^[A-Za-z0-9_-]+$", "The name of a panel of the page.")
 _ITEM = in_query("item", {"type": "string"}, "The item that segments and lines are about.")
 _ALL = in_query("all", {"type": "string"}, "The name of a panel whose chart has all its rows.")

@@ -205,7 +205,7 @@ def test_every_request_has_a_connection_of_its_own(collector: Collector, kept: b
     """Law: none is open after its answer, so that none tells when the application ends."""
     collector.keep_alive = kept
     transport = RequestsTransport(collector.url, KEY)
-    left = []
+    left: list[object] = []
 
     for _ in range(3):
         transport.send(BODY, 30.0)

@@ -23,7 +23,7 @@ def only(findings: Findings) -> Row:
 
 def test_each_definition_counts_by_its_reports() -> None:
     """Not by how little it scatters: 3,000 devices at 0.3 and 1,000 at 0.5 are 0.35 of all."""
-    row = only(combined([found(0.3, 0.02, 3_000), found(0.5, 0.01, 1_000)]))
+    row = only(combined([found(0.3, 0.02, 3_000), found(0.5, 0.01, 1_000)], 0.05))
 
     assert row.value == pytest.approx(0.35)
     assert row.std_error == pytest.approx(((0.75 * 0.02) ** 2 + (0.25 * 0.01) ** 2) ** 0.5)
@@ -35,20 +35,20 @@ def test_a_definition_that_has_just_begun_is_left_out_and_said() -> None:
     """A new release must not silence a metric until it has enough reports of its own."""
     refused = Findings((empty_row({"item": "a"}, 5, 0.05, "share", "not enough reports"),))
 
-    row = only(combined([refused, found(0.3, 0.01)]))
+    row = only(combined([refused, found(0.3, 0.01)], 0.05))
 
     assert (row.value, row.n) == (0.3, 1_000)
     assert row.note == "without 5 reports under another definition, too few alone"
-    assert only(combined([refused, refused])).reason == "not enough reports"
+    assert only(combined([refused, refused], 0.05)).reason == "not enough reports"
 
 
 def test_one_definition_is_left_as_it_is() -> None:
     alone = found(0.3, 0.01)
 
-    assert combined([alone]) is alone
+    assert combined([alone], 0.05) is alone
 
 
 def test_rows_that_one_definition_has_are_kept() -> None:
     other = Findings((row_of({"item": "b"}, Estimate(0.1, 0.01, 0.08, 0.12), 9, 0.05, "share"),))
 
-    assert [row.item for row in combined([found(0.3, 0.01), other]).rows] == ["a", "b"]
+    assert [row.item for row in combined([found(0.3, 0.01), other], 0.05).rows] == ["a", "b"]

@@ -14,8 +14,8 @@ import pytest
 from client_sdk.mechanisms import KeyValueMechanism
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
-from collector.analytics.answer import label_truth
 from collector.analytics.rows import Row
+from collector.demo.fleet import label_truth
 from collector.estimation.estimate import normal_quantile, ratio_limits
 from collector.planning.registry_report import (
     compare_mechanisms,

@@ -16,7 +16,7 @@ from client_sdk.registry import Registry
 from client_sdk.storage.ledger import Ledger
 from client_sdk.storage.outbox import Outbox
 from client_sdk.storage.store import Store
-from collector.analytics.answer import label_truth
+from collector.demo.fleet import label_truth
 from collector.planning.registry_report import (
     compare_mechanisms,
     describe_metrics,

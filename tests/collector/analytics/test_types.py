@@ -9,7 +9,7 @@ import pytest
 
 from client_sdk.mechanisms import SetMechanism
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
-from collector.analytics.answer import label_truth
+from collector.demo.fleet import label_truth
 from collector.planning.registry_report import compare_mechanisms
 from tests.support.crowds.asking import answer, holds
 from tests.support.device.registries import NUMBER, SET

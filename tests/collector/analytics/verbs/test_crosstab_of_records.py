@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from client_sdk.registry.metric import Metric
-from collector.analytics.answer import label_truth
 from collector.analytics.records import by_attribute
 from collector.analytics.rows import ALL
 from collector.analytics.verb import Slice
 from collector.core.errors import QueryError
+from collector.demo.fleet import label_truth
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import RECORD
 from tests.support.enumeration.populations import metric_of, reported

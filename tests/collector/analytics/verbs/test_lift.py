@@ -261,7 +261,7 @@ def test_devices_that_may_repeat_themselves_are_not_waited_for() -> None:
     (power,) = found.facts["power"]
     assert power["days_needed"] is None
     assert "more devices: running longer is not enough" in found.warnings[1]
-    assert 'if none reports twice, ask with population "new"' in found.warnings[0]
+    assert 'if none reports twice, ask with population "new"' in found.warnings[1]
 
 
 @pytest.mark.parametrize("epochs", [1, 7, 28])
