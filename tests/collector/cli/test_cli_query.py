@@ -373,6 +373,12 @@ def test_an_end_that_is_no_number_is_refused_with_what_it_must_be(shop: str) -> 
         assert "--option ranges=…: must have numbers for ends" in result.output
 
 
+def difference_of(table: list[str]) -> str:
+    """Return the only row of a difference; sentences below the table hold the word, too."""
+    (row,) = [line for line in table if "  difference  " in line]
+    return row
+
+
 @pytest.mark.parametrize("metric", ["basket", "deals"])
 def test_what_a_lift_prints_has_the_sign_that_its_interval_has(shop: str, metric: str) -> None:
     """In the table as in the file: an interval beside 0 is not rounded across it."""
@@ -382,7 +388,7 @@ def test_what_a_lift_prints_has_the_sign_that_its_interval_has(shop: str, metric
     table = printed_of_shop(shop, *asked).splitlines()
 
     assert 0 < float(found["ci_low"]) < 1 or metric == "deals"
-    (shown,) = [line for line in table if " difference " in line]
+    shown = difference_of(table)
     value, _, reach = shown.partition(found["measure"])[2].split()[:3]
     assert float(value) > float(reach.strip("()"))
 
@@ -391,7 +397,7 @@ def test_a_difference_of_shares_is_printed_in_points(shop: str) -> None:
     """Beside the lift, which is in percent of the control."""
     table = printed_of_shop(shop, "deals", *LIFT, "--option", "control=old").splitlines()
 
-    (difference,) = [line for line in table if " difference " in line]
+    difference = difference_of(table)
     (lift,) = [line for line in table if " lift " in line]
     assert " points " in difference
     assert "%" not in difference

@@ -110,7 +110,7 @@ def test_a_question_is_completed_once_and_for_all(verb: str) -> None:
         (["m", "--verb", "foo"], "--verb: must be one of "),
         (["m", "--definition", "x"], "--definition: of m "),
         (["m", "--verb", "retention"], "METRICS: m: does not join the periods"),
-        (["thme"], "METRICS: is not known (did you mean theme?); known are m, theme"),
+        (["thme"], "METRICS: is not known (did you mean theme?); known are theme, m"),
         (["m", "--against", "2026-01-01"], "must be previous, year, or two days such as"),
     ],
 )
