@@ -3,9 +3,11 @@
 The part F(x) of the population up to a threshold x is estimated by one weight a symbol, so its bias
 and variance are known without drawing anything.  The interval of a quantile is where the interval
 of F still holds its level; as F rises, a threshold is also out when a lower one is surely above the
-level, or a higher one surely below.  That intervals then cover at their level is measured, not
-proved (``python -m benchmarks distribution``): variances are estimated from the same reports and
-errors taken as normal, and with few reports at a small epsilon upper quantiles are covered less.
+level, or a higher one surely below.  Of the many thresholds where F is flat, as in a long tail, one
+is so by chance; so for a quantile FAR out they must be OTHERS times as sure.  That intervals then
+cover at their level is measured, not proved (``python -m benchmarks distribution``): variances are
+estimated from the same reports and errors taken as normal, and with few reports at a small epsilon
+upper quantiles are covered less.
 
 Reports cannot tell what is much finer than their noise, so an interval must assume how rough a
 population may be: between the ends of the range its density curves no more than a bell's with a
@@ -19,7 +21,7 @@ Source: Donoho, Annals of Statistics 1994: linear estimates with bounded bias, o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import pi, sqrt
@@ -34,6 +36,8 @@ from ..estimation.estimate import Estimate, normal_quantile
 BELL: Final = 0.06  # part of the range; narrower resolves sharper peaks and widens every interval
 ROUGHER: Final = 2.5  # weights are made for curves so much rougher: bias is a fifth of the noise
 THRESHOLDS: Final = 2  # a bin; halfway the errors of two neighbours partly cancel
+FAR: Final = 0.05  # a quantile with less than this part of the population beyond it
+OTHERS: Final = 10  # about as many thresholds in a tail as have errors of their own
 STEADY: Final = 1.3  # normal quantile, level 80 %; checked for levels from 1 % to 1 - 1e-6
 CURVATURE: Final = sqrt(3 / (8 * sqrt(pi))) * BELL**-2.5  # of a bell: root of the integral of f''^2
 
@@ -101,15 +105,35 @@ def quantile_limits(
     middle, reach = _cdf(linear, seen, n, alpha)
     bins = linear.shares.shape[0]
     places = np.linspace(-0.5, bins - 0.5, middle.size)
-    highest = np.minimum.accumulate(np.clip(middle + reach, 0, 1)[::-1])[::-1]
-    lowest = np.maximum.accumulate(np.clip(middle - reach, 0, 1))
-    rising = np.sort(np.clip(middle, 0, 1))
-    limits = [np.interp(levels, limit, places) for limit in (highest, rising, lowest)]
+    others = _cdf(linear, seen, n, alpha / OTHERS)[1]
+
+    def at(curve: Any, monotone: Callable[[Any], Any]) -> Any:
+        return np.interp(levels, monotone(curve.clip(0, 1)), places)
+
+    is_far = np.minimum(levels, np.subtract(1, levels)) < FAR
+    own = at(middle + reach, _from_left), at(middle - reach, _from_right)
+    near = at(middle + reach, _from_right), at(middle - reach, _from_left)
+    far = at(middle + others, _from_right), at(middle - others, _from_left)
+    limits = [
+        np.where(is_far, np.maximum(own[0], far[0]), near[0]),
+        at(middle, np.sort),
+        np.where(is_far, np.minimum(own[1], far[1]), near[1]),
+    ]
     # Limits that cross, one time in 1,000, swap; a value outside of both becomes the nearer one.
     low, value, high = np.sort(limits, axis=0).clip(0, bins - 1)
     # A share at an end of the range is read as if spread over half a bin, but it may be an atom.
     low, high = np.where(low < 0.5, 0, low), np.where(high > bins - 1.5, bins - 1, high)
     return np.array([low, value, high])
+
+
+def _from_left(curve: Any) -> Any:
+    """Return the highest value so far, so that a place is the first at a level."""
+    return np.maximum.accumulate(curve)
+
+
+def _from_right(curve: Any) -> Any:
+    """Return the lowest value from here on, so that a place is the last at a level."""
+    return np.minimum.accumulate(curve[::-1])[::-1]
 
 
 def bias_aware_reach(bias: Any, errors: Any, alpha: float) -> Any:

@@ -47,7 +47,14 @@ SETTINGS: Final = [
 ]
 
 
-def hits(epsilon: str, devices: int, law: Any, *, claimed: float = 1.0) -> Any:
+def hits(
+    epsilon: str,
+    devices: int,
+    law: Any,
+    *,
+    claimed: float = 1.0,
+    levels: tuple[float, ...] = LEVELS,
+) -> Any:
     """Return how often each interval holds the truth, made for *claimed* times the reports."""
     mechanism = SquareWave(epsilon, BINS)
     held = np.rint(law * devices / law.sum()).astype(int)
@@ -57,9 +64,9 @@ def hits(epsilon: str, devices: int, law: Any, *, claimed: float = 1.0) -> Any:
     laws /= laws.sum(axis=1, keepdims=True)
     drawn = [generator.multinomial(k, row, REPLICATIONS) for k, row in zip(held, laws, strict=True)]
     tallies = np.sum(drawn, axis=0)
-    linear, truth = linear_cdf(mechanism, n), quantile_positions(held / n, LEVELS)
+    linear, truth = linear_cdf(mechanism, n), quantile_positions(held / n, levels)
     limits = np.array(
-        [quantile_limits(linear, seen, round(claimed * n), LEVELS, ALPHA) for seen in tallies / n]
+        [quantile_limits(linear, seen, round(claimed * n), levels, ALPHA) for seen in tallies / n]
     )
     return ((limits[:, 0] <= truth) & (truth <= limits[:, 2])).sum(axis=0)
 
@@ -81,6 +88,31 @@ def test_the_interval_of_each_quantile_covers_at_a_rate_like_its_level(
 def test_an_interval_of_half_the_variance_would_be_seen() -> None:
     """Were twice the reports claimed, every quantile would fail the check."""
     assert not any(within_band(found) for found in hits(*SETTINGS[0], claimed=2))
+
+
+def starts() -> Any:
+    """Return times with a long tail, flat over half of the range."""
+    x = (np.arange(BINS) + 0.5) * 5_000 / BINS
+    return np.exp(-0.5 * (np.log(x / 800) / 0.5) ** 2) / x
+
+
+@pytest.mark.parametrize("devices", [2_280, 20_000])
+def test_a_quantile_far_out_in_a_tail_is_covered(devices: int) -> None:
+    """Many thresholds of a tail have nearly one level, and each is far off by chance."""
+    (found,) = hits("2", devices, starts(), levels=(0.99,))
+
+    assert fits_rate(found, REPLICATIONS, max(found / REPLICATIONS, LOW))
+
+
+def test_a_tail_whose_other_thresholds_are_as_sure_would_be_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The control: as many thresholds as there are then exclude the truth too often."""
+    monkeypatch.setattr("collector.analytics.quantiles.OTHERS", 1)
+
+    (found,) = hits("2", 2_280, starts(), levels=(0.99,))
+
+    assert not fits_rate(found, REPLICATIONS, LOW)
 
 
 @pytest.mark.parametrize("alpha", [0.99, 0.9, 0.5, 0.2, 0.05, 1e-4, 1e-6])
