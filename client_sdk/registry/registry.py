@@ -155,8 +155,9 @@ def _metric(
     entry = {key: part for key, part in entry.items() if key not in {keys[0] for keys in inner}}
     if inner and not entry:
         return None
-    kind = fields.one_of(place, "type", entry, tuple(sorted(kinds())), problems)
-    if kind is None or (domain_type := kind_of(kind)) is None:
+    kind = entry.get("type")
+    if not isinstance(kind, str) or (domain_type := kind_of(kind)) is None:
+        fields.one_of(place, "type", entry, tuple(sorted(kinds())), problems)
         return None
     fields.refuse_unknown(place, entry, _COMMON_KEYS | domain_type.table_keys, problems)
     title, question, owner = (

@@ -43,8 +43,8 @@ def with_exact(
     cases, place = np.unique(
         np.stack([supports[either], n[either]]), axis=1, return_inverse=True
     )  # of many items most are alike
-    found = exact_limits(channel, cases[0], cases[1], alpha)
-    for limit, mask, exact in zip(limits, little, found, strict=True):
+    ends = exact_limits(channel, cases[0], cases[1], alpha)
+    for limit, mask, exact in zip(limits, little, ends, strict=True):
         limit[mask] = exact[place.ravel()][mask[either]]
     return limits
 

@@ -195,6 +195,7 @@ const RELAYED = [
   "The server that collects them can read them, and does not see your address.",
 ];
 const ISSUED = "The server issuer.example gives out permits for reports; it sees your internet address and no report.";
+const UNCHECKED = "A browser cannot check its clock. If somebody sets it ahead again and again, only the number for life holds.";
 const OF_A_BROWSER = "A server that sees your address also sees which browser or app, which system and which languages you use.";
 
 test("texts say who sees the address, by the way that reports go", () => {
@@ -208,11 +209,12 @@ test("texts say who sees the address, by the way that reports go", () => {
     [{ relay, tokens }, [...RELAYED, ISSUED]],
   ];
   for (const [more, sentences] of ways) {
-    for (const [each, seen] of [[NodeClient, sentences], [Client, [...sentences, OF_A_BROWSER]]] as const) {
+    const browser = [Client, [...sentences, OF_A_BROWSER], `\n\n${UNCHECKED}`] as const;
+    for (const [each, seen, clock] of [[NodeClient, sentences, ""] as const, browser]) {
       const client = new each(options({ registry, dryRun: true, ...more }));
 
-      assert.equal(client.notice(), `${registry["notice"].trimEnd()}\n\n${seen.join("\n")}\n`);
-      assert.equal(client.explain(DAILY), `${registry["metrics"][0].explanation}\nWho sees your internet address: ${seen.join(" ")}`);
+      assert.equal(client.notice(), `${registry["notice"].trimEnd()}${clock}\n\n${seen.join("\n")}\n`);
+      assert.equal(client.explain(DAILY), `${registry["metrics"][0].explanation.trimEnd()}${clock}\nWho sees your internet address: ${seen.join(" ")}`);
     }
   }
 });

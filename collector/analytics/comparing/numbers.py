@@ -159,8 +159,9 @@ def estimate_together(parts: Sequence[Slice], alpha: float) -> None:
         metric, mechanism = lacking[0].metric, lacking[0].metric.mechanism
         if is_joined(metric.domain) or metric.domain.grid or not is_pure(mechanism):
             continue
-        found = shares_of_each(mechanism, [(part.tally, part.n) for part in lacking], alpha)
-        for part, estimates in zip(lacking, found, strict=True):
+        tallies = [(part.tally, part.n) for part in lacking]
+        by_slice = shares_of_each(mechanism, tallies, alpha)
+        for part, estimates in zip(lacking, by_slice, strict=True):
             named = dict(zip(_labels(metric), estimates, strict=True))
             vars(part)[_KEPT] = alpha, named
 
@@ -183,14 +184,14 @@ def independent(part: Slice, alpha: float) -> Mapping[str, Estimate]:
 
 
 def _of_all(
-    part: Slice, found: Sequence[Mapping[str, Estimate]], alpha: float
+    part: Slice, separate: Sequence[Mapping[str, Estimate]], alpha: float
 ) -> Mapping[str, Estimate]:
-    """Return the numbers that were *found* under each definition as one, each by its devices."""
+    """Return *separate* numbers, one a definition, as one, weighted by devices."""
     weights = [devices_of(each) for each in part.definitions]
     laws = [draw_law(each) for each in part.definitions]
     return {
-        label: mean_of_drawn([one[label] for one in found], weights, laws, alpha)
-        for label in found[0]
+        label: mean_of_drawn([each[label] for each in separate], weights, laws, alpha)
+        for label in separate[0]
     }
 
 
@@ -221,7 +222,7 @@ def numbers_of(
     """
     if part.definitions:
         # a device may have reported under several: its value is alike in all of their epochs
-        found = [
+        separate = [
             numbers_of(
                 each if in_time else replace(each, epochs=part.epochs),
                 items,
@@ -232,7 +233,7 @@ def numbers_of(
         ]
         weights = [devices_of(each) for each in part.definitions]
         laws = [draw_law(each) for each in part.definitions]
-        return {item: together([one[item] for one in found], weights, laws) for item in items}
+        return {item: together([each[item] for each in separate], weights, laws) for item in items}
     scatters = scatters_of(part, items)
     return {
         item: Number(value, variance_if(part, scatter, population, in_time=in_time), part.n)

@@ -101,7 +101,7 @@ MISTAKES: Final = [
         'metrics.ui.theme.type: must be one … gory?); found "categroy" (line 10)',
     ]),
     ('type = "category"\n', "", [
-        "metrics.ui.theme.type: must be one … te, vector; it is missing (line 7)",
+        "metrics.ui.theme.type: must be one … ; it is missing (line 7)",
     ]),
     ('values = ["light", "dark"]\n', "", [
         "metrics.ui.theme.values: must be a li … characters; it is missing (line 7)",
