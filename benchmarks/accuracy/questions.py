@@ -1,11 +1,12 @@
 """Thirty-eight questions of a product manager, asked on pages and over the API, held against truth.
 
-Run: ``python -m benchmarks questions``; a minute or two.  With ``--write`` the table goes into
-docs/evidence/questions.md, between its marks.
+Run: ``python -m benchmarks questions``; some minutes.  With ``--write`` the tables go into
+docs/evidence/questions.md and a short form into README.md, between their marks.
 
 Every question goes the way of a newcomer: the address of a page, as links and lists make it, and
-the same question of the API.  What the API says is held against what the devices of
-``benchmarks.lib.shop`` really hold, and the page must show the same numbers.
+the same question of the API.  What the API says is held against what the devices really hold, and
+the page must show the same numbers.  All is asked of two shops: of ``benchmarks.lib.shop``, which
+asks much, and of ``benchmarks.lib.fleet_shop``, which keeps the default cap of a device.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from html import unescape
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,9 +27,12 @@ from urllib.parse import parse_qsl, urlsplit
 from flask.testing import FlaskClient
 from pyarrow import ipc
 
-from benchmarks.lib.manager import BOARD, FORMATS, QUESTIONS, RELEASE, Question, Truth
-from benchmarks.lib.page import PAGES, ROOT, publish, table
-from benchmarks.lib.shop import FIRST, TODAY, TOKEN, shop_app
+from benchmarks.lib.fleet_shop import DIFFERENCES, asked_fleet, fleet_shop
+from benchmarks.lib.manager import BOARD, FORMATS, RELEASE, Question, Truth, questions
+from benchmarks.lib.page import PAGES, README, ROOT, publish, table
+from benchmarks.lib.shop import TOKEN, Shop, asker, crowd, shop_app
+from client_sdk.client import DEFAULT_CAPS
+from client_sdk.privacy.budget import costs_together, epsilon
 from collector.query.release.publish import ReleaseRequest, release
 from collector.web.services import services
 
@@ -37,8 +41,12 @@ MOST_CHOICES: Final = 5  # of an easy way, the page's own link included
 LEAST_EASY: Final = 33  # the bar
 NEAR: Final = 4.5  # standard errors: of a thousand right numbers fewer than 0.01 are further off
 RIGHT, STRUGGLE, REFUSED = "right and easy", "right, but not easy", "refused, with the reason"
+FEW_REPORTS: Final = "not enough reports"
+NO_REPORTS: Final = ": no reports"  # of a window
+FEW = f"{FEW_REPORTS}, which it says"
+_REST: Final = "(other)"
 WRONG, MISSING = "wrong", "not to be had"
-_HEADERS: Final = {"Authorization": f"Bearer {TOKEN}"}
+KINDS: Final = (RIGHT, STRUGGLE, FEW, REFUSED, WRONG, MISSING)
 _TAG: Final = re.compile(r"<(script|style|pre)\b.*?</\1>|<[^>]*>", re.DOTALL)
 _NUMBER: Final = re.compile(r"−?\d[\d,]*(?:\.\d+)?")
 _Z: Final = 1.96
@@ -61,56 +69,99 @@ class Verdict:
 
 def main() -> None:
     """Print what goes between the marks of the page, or put it there."""
-    verdicts = list(judged(shop_app().test_client()))
-    publish((PAGE, {"summary": summary(verdicts), "questions": rows_of(verdicts)}))
+    shop = crowd()
+    first = list(judged(asker(shop_app(), TOKEN), questions(shop)))
+    staying = fleet_shop()
+    with asked_fleet() as client:
+        second = list(judged(client, fleet_questions(staying)))
+    parts = {
+        "crowd": population(shop),
+        "summary": summary(first),
+        "questions": rows_of(first),
+        "fleet": population(staying),
+        "fleet-summary": figures(second),
+        "fleet-questions": rows_of(second),
+    }
+    publish((PAGE, parts), (README, {"questions": in_short([(shop, first), (staying, second)])}))
 
 
-def judged(client: FlaskClient, questions: Sequence[Question] = QUESTIONS) -> Iterator[Verdict]:
+def judged(client: FlaskClient, asked: Sequence[Question]) -> Iterator[Verdict]:
     """Yield the verdict on each question."""
-    for question in questions:
+    for question in asked:
         yield judge(client, question)
 
 
 def judge(client: FlaskClient, question: Question) -> Verdict:
     """Ask a page and the API, and say what the answer is worth."""
-    got = client.get(question.page, headers=_HEADERS)
+    got = client.get(question.page)
     page = text_of(got.get_data(as_text=True))
     choices = 1 + len(parse_qsl(urlsplit(question.page).query)) if question.page != "/" else 0
     if question.refusal:
         return _refused(client, question, page, choices)
     if got.status_code != 200:
         return Verdict(question, MISSING, f"the page answers {got.status_code}", choices)
+    if question.truth is not None:
+        return _held(client, question, question.truth, page, choices)
+    return _said(question, page, choices) or Verdict(
+        question, _ease(choices), question.says[0], choices
+    )
+
+
+def _said(question: Question, page: str, choices: int) -> Verdict | None:
+    """Return the verdict on a page that does not say what it must; None of others."""
     absent = [words for words in question.says if words not in page]
-    if absent:
-        return Verdict(question, MISSING, f"the page does not say {absent[0]!r}", choices)
-    if question.truth is None:
-        return Verdict(question, _ease(choices), question.says[0], choices)
-    return _held(client, question, question.truth, page, choices)
+    if not absent:
+        return None
+    return Verdict(question, MISSING, f"the page does not say {absent[0]!r}", choices)
 
 
 def _held(
     client: FlaskClient, question: Question, truth: Truth, page: str, choices: int
 ) -> Verdict:
     """Hold the rows of the API's answer against the truth, and the page against them."""
-    reply = client.post("/v1/query", json=question.request, headers=_HEADERS)
+    reply = client.post("/v1/query", json=question.request)
     answer = json.loads(reply.data)
     if reply.status_code != 200:
         return Verdict(question, MISSING, answer["detail"], choices)
-    numbers = [row for row in question.part(answer) if row["value"] is not None]
-    pairs = [(row, true) for row in numbers if (true := truth(row)) is not None]
-    if len(pairs) < question.rows:
-        few = f"{len(pairs)} numbers of {question.rows}"
-        return Verdict(question, MISSING, few, choices)
+    rows = question.part(answer)
+    numbers = [row for row in rows if row["value"] is not None]
+    few = [reason for row in rows if (reason := _too_few(row))]
+    few = few or ([] if rows else [w for w in answer["meta"]["warnings"] if NO_REPORTS in w])
+    own = [row for row in numbers if not _is_rest(row)]
+    pairs = [(row, true) for row in own if (true := truth(row)) is not None]
+    if few and not pairs:
+        said = few[0].removeprefix(f"{question.request['metrics'][0]}: ") in page
+        words = "all of its groups together, as (other)" if few[0] == _REST else few[0]
+        return Verdict(question, FEW if said else MISSING, words, choices)
+    if len(pairs) + len(few) < question.rows and len(own) == len(numbers):
+        missing = f"{len(pairs)} numbers of {question.rows}"
+        return Verdict(question, MISSING, missing, choices)
     row, true = max(pairs, key=lambda pair: distance(*pair))
     words = in_words(row, true)
-    held = sum(row["ci_low"] <= true <= row["ci_high"] for row, true in pairs)
+    if few:
+        words += f"; {len(few)} of {len(rows)} rows have too few reports"
+    noisy = [(row, true) for row, true in pairs if row["ci_low"] < row["ci_high"]]
+    held = sum(row["ci_low"] <= true <= row["ci_high"] for row, true in noisy)
     if distance(row, true) > NEAR:
-        return Verdict(question, WRONG, words, choices, held, len(pairs))
+        return Verdict(question, WRONG, words, choices, held, len(noisy))
+    if unsaid := _said(question, page, choices):
+        return unsaid
     if question.way and (fault := other_way(client, question, pairs)):
         return Verdict(question, MISSING, fault, choices)
     if not shows(page, [row for row, _ in pairs], question.shown):
         return Verdict(question, MISSING, f"the page shows no such number: {words}", choices)
-    return Verdict(question, _ease(choices), words, choices, held, len(pairs))
+    return Verdict(question, _ease(choices), words, choices, held, len(noisy))
+
+
+def _too_few(row: Mapping[str, Any]) -> str:
+    """Return what a row says that has too few reports for a number of its own, "" of others."""
+    reason = row.get("reason") or ""
+    return _REST if _is_rest(row) else reason if FEW_REPORTS in reason else ""
+
+
+def _is_rest(row: Mapping[str, Any]) -> bool:
+    """Return whether a row is of all small groups together, which it does not name."""
+    return _REST in row["dimensions"].values()
 
 
 def other_way(
@@ -148,7 +199,7 @@ def _in_formats(client: FlaskClient, question: Question) -> Iterator[tuple[str, 
 
 def _reply(client: FlaskClient, question: Question, form: str) -> bytes:
     said = {"format": form, "q": json.dumps(question.request)}
-    reply = client.get("/v1/query", query_string=said, headers=_HEADERS)
+    reply = client.get("/v1/query", query_string=said)
     return bytes(reply.data)
 
 
@@ -157,15 +208,16 @@ def _on_board(client: FlaskClient, question: Question) -> Iterator[tuple[str, li
     (name,) = question.request["metrics"]
     link = json.loads(GRAFANA.read_text(encoding="utf-8"))["panels"][0]["targets"][0]["url"]
     of_dates = "${__%s:date:YYYY-MM-DD}"
-    variables = {"${metric}": name, "${step}": "time", of_dates % "from": f"{FIRST}"}
-    for variable, value in (variables | {of_dates % "to": f"{TODAY}"}).items():
+    first, last = question.window
+    variables = {"${metric}": name, "${step}": "time", of_dates % "from": f"{first}"}
+    for variable, value in (variables | {of_dates % "to": f"{last}"}).items():
         link = link.replace(variable, value)
-    reply = client.get(link, headers=_HEADERS)
+    reply = client.get(link)
     yield GRAFANA.name, [row["value"] for row in json.loads(reply.data)]
 
 
 def _refused(client: FlaskClient, question: Question, page: str, choices: int) -> Verdict:
-    reply = client.post("/v1/query", json=question.request, headers=_HEADERS)
+    reply = client.post("/v1/query", json=question.request)
     detail = json.loads(reply.data).get("detail", "")
     if reply.status_code != 400 or question.refusal not in detail:
         return Verdict(question, MISSING, "is not refused with the reason", choices)
@@ -221,18 +273,76 @@ def in_words(row: Mapping[str, Any], true: float) -> str:
     return words.replace("-", "−")
 
 
-def summary(verdicts: Sequence[Verdict]) -> str:
-    """Return in words how many questions went how."""
-    kinds = Counter(verdict.kind for verdict in verdicts)
-    held, of = sum(v.held for v in verdicts), sum(v.of for v in verdicts)
-    counts = ", ".join(
-        f"{kinds[kind]} {kind}" for kind in (RIGHT, STRUGGLE, REFUSED, WRONG, MISSING)
+def fleet_questions(shop: Shop) -> tuple[Question, ...]:
+    """Return the same questions of the shop within the cap, with what differs."""
+    return tuple(
+        replace(question, **DIFFERENCES.get(question.number, {})) for question in questions(shop)
     )
+
+
+def summary(verdicts: Sequence[Verdict]) -> str:
+    """Return in words how many questions went how, and whether the bar is met."""
+    kinds = Counter(verdict.kind for verdict in verdicts)
     met = kinds[RIGHT] >= LEAST_EASY and not kinds[WRONG]
     return (
-        f"Of {len(verdicts)}: {counts}. The bar, at least {LEAST_EASY} right and easy and none "
-        f"wrong, is {'met' if met else 'missed'}. "
-        f"{held:,} of {of:,} intervals and counts hold the truth."
+        f"{figures(verdicts)} The bar, at least {LEAST_EASY} right and easy and none wrong, "
+        f"is {'met' if met else 'missed'}."
+    )
+
+
+def figures(verdicts: Sequence[Verdict]) -> str:
+    """Return in words how many questions went how, and how many intervals hold the truth."""
+    held = _held_of(verdicts)
+    return f"Of {len(verdicts)}: {_counts(verdicts)}. {held[0].upper()}{held[1:]}."
+
+
+def _held_of(verdicts: Sequence[Verdict]) -> str:
+    held, of = sum(v.held for v in verdicts), sum(v.of for v in verdicts)
+    part = f" ({100 * held / of:.3g} %)" if of else ""
+    return f"{held:,} of {of:,} intervals hold the truth{part}, where 95 % are expected"
+
+
+def _counts(
+    verdicts: Sequence[Verdict], named: Callable[[str, int], bool] = lambda kind, number: True
+) -> str:
+    kinds = Counter(verdict.kind for verdict in verdicts)
+    return ", ".join(f"{kinds[kind]} {kind}" for kind in KINDS if named(kind, kinds[kind]))
+
+
+def population(shop: Shop) -> str:
+    """Return what the registry of a shop costs a device, and how many devices report what."""
+    registry = shop.registry
+    counts = Counter(device.day for device in shop.of(shop.daily))
+    fewest, most = min(counts.values()), max(counts.values())
+    devices = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+    words = (
+        f"The registry can cost a device ε {week_of(shop)} in any seven days; the default cap "
+        f"is ε {epsilon(DEFAULT_CAPS.week)}. On a day {devices} devices use the shop. "
+    )
+    if registry.panel_week is None:
+        return f"{words}It has no panel."
+    inside = [metric for metric in registry if metric.panel]
+    shares = sorted({round(100 * float(metric.sample.share)) for metric in inside})
+    return (
+        f"{words}Its panel of ε {epsilon(registry.panel_week)} a week draws which devices report "
+        f"of {len(inside)} of its {len(registry.metrics)} metrics: "
+        f"{' or '.join(map(str, shares))} in 100, by the metric; of the others all do."
+    )
+
+
+def week_of(shop: Shop) -> str:
+    """Return the most ε that a device is charged for any seven days, as ``registry budget``."""
+    registry = shop.registry
+    return epsilon(costs_together(registry, registry.panel_week).week)
+
+
+def in_short(runs: Sequence[tuple[Shop, Sequence[Verdict]]]) -> str:
+    """Return what became of all runs, a line each, for readers of the README."""
+    return "\n".join(
+        f"- At up to ε {week_of(shop)} a week of a device: "
+        f"{_counts(verdicts, lambda kind, number: number > 0 or kind == WRONG)}; "
+        f"{_held_of(verdicts)}."
+        for shop, verdicts in runs
     )
 
 

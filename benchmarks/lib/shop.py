@@ -1,9 +1,10 @@
 """A shop whose every device is known: what it holds is drawn once, and perturbed as on devices.
 
-Fourteen days of thirteen metrics in three dimensions, three metrics of weeks and of four weeks, and
-one metric a year before.  Each period has devices of its own.  Tallies of items and numbers are
-drawn from the exact law of one report; those of sets, keys, strings and places come from the
-mechanism's own code.  Everything has a fixed seed.
+``crowd``: fourteen days of thirteen metrics in three dimensions, three metrics of weeks and of four
+weeks, and one metric a year before.  Each period has devices of its own.  Tallies of items and
+numbers are drawn from the exact law of one report; those of sets, keys, strings and places come
+from the mechanism's own code.  Everything has a fixed seed.  ``benchmarks.lib.fleet_shop`` is the
+other one.
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
-from functools import cache
+from functools import cache, cached_property
 from math import exp
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from flask import Flask
+from flask.testing import FlaskClient
 
 from benchmarks.lib.tallies import Law, law_of
 from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.core.randomness import ByteRandomness
+from client_sdk.privacy.panel import with_samples
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.core.cells import Cell, segment_text
@@ -48,6 +51,7 @@ SECTIONS: Final = {"news": 15.0, "video": 35.0, "games": 25.0}  # minutes, of th
 _SEED: Final = 20_261_122
 _UNENUMERATED: Final = frozenset({"set", "string", "key_value", "location"})
 _EPOCH: Final = date(1970, 1, 1)
+EVERYBODY: Final[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,55 @@ class Device:
     day: date
     segment: Mapping[str, str]
     values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Shop:
+    """What is known of a shop, and how often it asks."""
+
+    file: Path  # of the registry
+    devices: tuple[Device, ...]  # a device once in each period of which it reports
+    first: date  # of what is asked about
+    today: date
+    released: date  # when version 1.3 came out
+    daily: str  # the metric that counts the devices of a day
+    periods: int  # of most metrics, from first to today
+
+    @cached_property
+    def registry(self) -> Registry:
+        """The registry, whose metrics know which part of the devices reports of them."""
+        return with_samples(Registry.from_file(str(self.file)))
+
+    @property
+    def days(self) -> int:
+        """How many days are asked about."""
+        return (self.today - self.first).days + 1
+
+    def of(
+        self,
+        metric: str,
+        segment: Mapping[str, str] = EVERYBODY,
+        first: date | None = None,
+        last: date | None = None,
+    ) -> list[Device]:
+        """Return the devices in a segment that report *metric* of the days *first* to *last*."""
+        first, last = first or self.first, last or self.today
+        return [
+            device
+            for device in _asked(self, metric)
+            if first <= device.day <= last and segment.items() <= device.segment.items()
+        ]
+
+
+@cache
+def _asked(shop: Shop, metric: str) -> tuple[Device, ...]:
+    return tuple(device for device in shop.devices if metric in device.values)
+
+
+@cache
+def crowd() -> Shop:
+    """Return the shop that has new devices in each period."""
+    return Shop(REGISTRY, devices(), FIRST, TODAY, RELEASED, "screen", DAYS)
 
 
 @cache
@@ -82,12 +135,32 @@ def devices() -> tuple[Device, ...]:
 
 def _device(day: date, chance: random.Random) -> Device:
     """Return a device with what holds of it, all drawn from shares that are written here."""
-    pick = chance.choices
-    platform = pick(("ios", "android", "web"), (35, 45, 20))[0]
+    platform = any_platform(chance)
     newest = max(0.0, min(0.8, 0.1 + 0.09 * (day - RELEASED).days)) if day >= RELEASED else 0.0
-    version = "1.3" if chance.random() < newest else pick(("1.0", "1.1", "1.2"), (5, 25, 70))[0]
-    arm = pick(("control", "treated"))[0]
-    treated, new = arm == "treated", version == "1.3"
+    version = "1.3" if chance.random() < newest else earlier_version(chance)
+    segment = {"platform": platform, "version": version, "arm": any_arm(chance)}
+    return Device(day, segment, values_of(segment, chance))
+
+
+def any_platform(chance: random.Random) -> str:
+    """Return the platform of a device."""
+    return chance.choices(("ios", "android", "web"), (35, 45, 20))[0]
+
+
+def earlier_version(chance: random.Random) -> str:
+    """Return the version of a device before 1.3."""
+    return chance.choices(("1.0", "1.1", "1.2"), (5, 25, 70))[0]
+
+
+def any_arm(chance: random.Random) -> str:
+    """Return the arm of the experiment that a device is in."""
+    return chance.choices(("control", "treated"))[0]
+
+
+def values_of(segment: Mapping[str, str], chance: random.Random) -> dict[str, Any]:
+    """Return the values of a device in a period, by metric."""
+    pick, platform = chance.choices, segment["platform"]
+    treated, new = segment["arm"] == "treated", segment["version"] == "1.3"
     screens = (46, 12, 20, 8, 6, 8) if not new else (40, 18, 20, 8, 6, 8)
     member = chance.random() < 0.3
     buys = chance.random() < (0.5 if member else 0.19)
@@ -98,29 +171,25 @@ def _device(day: date, chance: random.Random) -> Device:
         (10, 40, 20, 6, 24) if treated else (10, 50, 20, 6, 14),
     )[0]
     chat, home = 0.35 if platform == "ios" else 0.25, chance.gauss(0, 1)
-    return Device(
-        day,
-        {"platform": platform, "version": version, "arm": arm},
-        {
-            "screen": pick(("home", "deals", "search", "cart", "account", "other"), screens)[0],
-            "crashed": chance.random() < (0.16 if new else 0.064) + 0.01 * (platform == "android"),
-            "deals": chance.random() < (0.28 if treated else 0.2),
-            "bought": buys,
-            "spent": max(0, spent),
-            "startup_ms": min(5_000, 50 * round(start / 50)),
-            "checkout": None if furthest == "none" else furthest,
-            "weeks": _weeks(0.45 if treated else 0.35, chance),
-            "search": pick((*WORDS, "unicorn"), (30, 20, 15, 14, 10, 6, 4.9, 0.1))[0],
-            "place": (10.0 + 0.9 * home, 51.0 + 0.7 * chance.gauss(0, 1)),
-            "features": _some({"chat": chat, "scanner": 0.2, "wishlist": 0.5}, chance),
-            "member": {"member": _yes(member), "buys": _yes(buys)},
-            "minutes": {
-                name: min(60, max(0, round(chance.gauss(mean, 6))))
-                for name, mean in SECTIONS.items()
-                if chance.random() < 0.4
-            },
+    return {
+        "screen": pick(("home", "deals", "search", "cart", "account", "other"), screens)[0],
+        "crashed": chance.random() < (0.16 if new else 0.064) + 0.01 * (platform == "android"),
+        "deals": chance.random() < (0.28 if treated else 0.2),
+        "bought": buys,
+        "spent": max(0, spent),
+        "startup_ms": min(5_000, 50 * round(start / 50)),
+        "checkout": None if furthest == "none" else furthest,
+        "weeks": weeks_of(0.45 if treated else 0.35, chance),
+        "search": pick((*WORDS, "unicorn"), (30, 20, 15, 14, 10, 6, 4.9, 0.1))[0],
+        "place": (10.0 + 0.9 * home, 51.0 + 0.7 * chance.gauss(0, 1)),
+        "features": _some({"chat": chat, "scanner": 0.2, "wishlist": 0.5}, chance),
+        "member": {"member": _yes(member), "buys": _yes(buys)},
+        "minutes": {
+            name: min(60, max(0, round(chance.gauss(mean, 6))))
+            for name, mean in SECTIONS.items()
+            if chance.random() < 0.4
         },
-    )
+    }
 
 
 def _earlier(day: date, chance: random.Random) -> Device:
@@ -133,7 +202,8 @@ def _earlier(day: date, chance: random.Random) -> Device:
     )
 
 
-def _weeks(back: float, chance: random.Random) -> tuple[str, ...]:
+def weeks_of(back: float, chance: random.Random) -> tuple[str, ...]:
+    """Return the weeks of a visit, of a device that comes back with the chance *back*."""
     shares = {"week 0": 1.0, "week 1": back, "week 2": 0.8 * back, "week 3": 0.65 * back}
     return _some(shares, chance)
 
@@ -194,3 +264,10 @@ def _tally(
 def _pairs(tally: Any, n: int) -> list[tuple[int, int]]:
     counts = enumerate(np.asarray(tally).tolist(), 1)
     return [(0, n), *((place, count) for place, count in counts if count)]
+
+
+def asker(app: Flask, token: str) -> FlaskClient:
+    """Return a browser, and a program, that has the token of *app*."""
+    client = app.test_client()
+    client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {token}"
+    return client

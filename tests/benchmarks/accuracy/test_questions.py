@@ -11,6 +11,8 @@ import pytest
 from flask import Flask, request
 
 from benchmarks.accuracy.questions import (
+    FEW,
+    KINDS,
     LEAST_EASY,
     MISSING,
     NEAR,
@@ -20,15 +22,20 @@ from benchmarks.accuracy.questions import (
     STRUGGLE,
     WRONG,
     Verdict,
+    fleet_questions,
     judge,
     judged,
     rows_of,
     shows,
     summary,
+    week_of,
 )
-from benchmarks.lib.manager import QUESTIONS, Question
+from benchmarks.lib.fleet_shop import DIFFERENCES, asked_fleet, fleet_shop
+from benchmarks.lib.manager import Question, questions
 from benchmarks.lib.page import part
-from benchmarks.lib.shop import shop_app
+from benchmarks.lib.shop import TOKEN, asker, crowd, shop_app
+from client_sdk.client import DEFAULT_CAPS
+from client_sdk.privacy.budget import epsilon
 
 ROW: dict[str, Any] = {
     "dimensions": {"item": "home"},
@@ -40,6 +47,7 @@ ROW: dict[str, Any] = {
 }
 ASKED = Question(1, "How many?", "/page?metric=screen", {"metrics": ["screen"]}, lambda row: 0.44)
 REASON = "spent: tells a mean only"
+FEW_REPORTS = "not enough reports: 12 of at least 300 needed"
 
 
 def collector(row: dict[str, Any], page: str, refuses: str = "") -> Flask:
@@ -49,7 +57,7 @@ def collector(row: dict[str, Any], page: str, refuses: str = "") -> Flask:
     @app.post("/v1/query")
     def query() -> Any:
         assert request.get_json()
-        return ({"detail": refuses}, 400) if refuses else {"rows": [row]}
+        return ({"detail": refuses}, 400) if refuses else {"rows": [row], "meta": {}}
 
     @app.get("/page")
     def shown() -> Any:
@@ -91,6 +99,17 @@ def test_a_row_without_a_number_is_not_to_be_had() -> None:
     assert kind(ASKED, empty, "43 %") == MISSING
 
 
+def test_a_row_with_too_few_reports_is_an_answer_if_the_page_says_so_too() -> None:
+    few = {**ROW, "value": None, "ci_low": None, "ci_high": None, "std_error": None}
+    few["reason"] = FEW_REPORTS
+    rest = {**ROW, "dimensions": {"version": "(other)", "item": "home"}}
+
+    assert kind(ASKED, few, f"<p>{FEW_REPORTS}</p>") == FEW
+    assert kind(ASKED, few, "<p>no</p>") == MISSING
+    assert kind(ASKED, {**few, "reason": "no reports"}, "<p>no reports</p>") == MISSING
+    assert kind(ASKED, rest, "<p>(other): 43 %</p>") == FEW
+
+
 def test_a_right_number_behind_many_choices_is_not_easy() -> None:
     far = replace(ASKED, page="/page?" + "&".join(f"choice{i}=x" for i in range(5)))
 
@@ -124,28 +143,55 @@ def test_large_numbers_may_be_rounded_to_hundreds() -> None:
 
 
 def test_one_wrong_answer_misses_the_bar() -> None:
-    right = [Verdict(question, RIGHT, "") for question in QUESTIONS]
+    asked = questions(crowd())
+    right = [Verdict(question, RIGHT, "") for question in asked]
 
     assert "is met" in summary(right)
-    assert "is missed" in summary([*right[1:], Verdict(QUESTIONS[0], WRONG, "")])
+    assert "is missed" in summary([*right[1:], Verdict(asked[0], WRONG, "")])
     assert "is missed" in summary(right[: LEAST_EASY - 1])
 
 
-def test_every_question_is_asked_once_and_its_verdict_is_on_the_page() -> None:
-    table, words = part(PAGE, "questions"), part(PAGE, "summary")
+@pytest.mark.parametrize(
+    ("table_name", "summary_name"),
+    [("questions", "summary"), ("fleet-questions", "fleet-summary")],
+)
+def test_every_question_is_asked_once_and_its_verdict_is_on_the_page(
+    table_name: str, summary_name: str
+) -> None:
+    table, words = part(PAGE, table_name), part(PAGE, summary_name)
 
     verdicts = [line.rsplit(" | ", 1)[1].removesuffix(" |") for line in table.split("\n")[3:-1]]
     counts = Counter(verdicts)
-    assert [question.number for question in QUESTIONS] == list(range(1, 39))
+    assert [question.number for question in questions(crowd())] == list(range(1, 39))
     assert re.findall(r"^\| (\d+) \|", table, re.MULTILINE) == [str(i) for i in range(1, 39)]
-    kinds = (RIGHT, STRUGGLE, REFUSED, WRONG, MISSING)
-    assert ", ".join(f"{counts[kind]} {kind}" for kind in kinds) in words
-    assert len(verdicts) == len(QUESTIONS)
+    assert ", ".join(f"{counts[kind]} {kind}" for kind in KINDS) in words
+    assert len(verdicts) == 38
+
+
+def test_the_shop_within_the_cap_asks_the_same_questions_and_keeps_the_cap() -> None:
+    shop = fleet_shop(50)
+    asked = fleet_questions(shop)
+
+    assert [q.words for q in asked] == [q.words for q in questions(crowd())]
+    assert set(DIFFERENCES) <= {q.number for q in asked}
+    assert week_of(shop) == epsilon(DEFAULT_CAPS.week)
+    assert float(week_of(crowd())) > 8
+    assert shop.registry.panel_week is not None
+
+
+def test_each_question_of_a_small_fleet_is_answered_or_refused_with_the_reason() -> None:
+    """Numbers of so few devices are counts; a false alarm takes noise of 4.5 standard errors."""
+    with asked_fleet(40) as client:
+        verdicts = list(judged(client, fleet_questions(fleet_shop(40))))
+
+    kinds = Counter(verdict.kind for verdict in verdicts)
+    assert kinds[WRONG] == kinds[MISSING] == 0, rows_of(verdicts)
+    assert min(kinds[RIGHT], kinds[REFUSED], kinds[FEW]) > 0
 
 
 @pytest.mark.slow
 def test_the_questions_of_a_manager_are_answered_right() -> None:
     """With the fixed seed, so nothing is left to chance but the few draws of the system."""
-    verdicts = list(judged(shop_app().test_client()))
+    verdicts = list(judged(asker(shop_app(), TOKEN), questions(crowd())))
 
     assert "is met" in summary(verdicts), rows_of(verdicts)
