@@ -44,9 +44,10 @@ _PHRASES: Final = {413: "Payload Too Large"}  # as the server writes it, and Pyt
 _TEXT: Final = "text/plain; charset=utf-8"
 _WHY: Final = {
     HTTPStatus.OK: "pages of this origin may send messages",
-    HTTPStatus.BAD_REQUEST: "an empty message: send an encapsulated request",
+    HTTPStatus.BAD_REQUEST: "the message is empty or cut off: send an encapsulated request",
     HTTPStatus.METHOD_NOT_ALLOWED: "only POST is relayed",
     HTTPStatus.REQUEST_TIMEOUT: f"the message must come within {BODY_S:.0f} s",
+    HTTPStatus.LENGTH_REQUIRED: "a message must say its length: send Content-Length",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: f"a message may have at most {MAX_MESSAGE} bytes",
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE: f"only {REQUEST_TYPE} is relayed",
     HTTPStatus.TOO_MANY_REQUESTS: "your network sends too much: keep the message, try again later",
@@ -172,16 +173,17 @@ class Front:
             _log.warning("%s; let it end X-Forwarded-For with the address of its client", text)
 
     async def _read(self, scope: Any, protocol: Any) -> bytes:
-        """Return the message.  Raises _RefusalError, ProtocolClosed."""
-        length = scope.headers.get("content-length")  # digits: the server has checked it
-        if length is not None and int(length) > MAX_MESSAGE:
+        """Return the message.  Raises _RefusalError."""
+        announced = scope.headers.get("content-length")
+        if announced is None:  # the server does not tell the end of such a body from a cut
+            raise _RefusalError(HTTPStatus.LENGTH_REQUIRED)
+        length = int(announced)  # digits: the server has checked it
+        if length > MAX_MESSAGE:
             raise _RefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         parts, size = [], 0
         try:
             async with asyncio.timeout(self._body_s):
                 async for part in protocol:
-                    if size + len(part) > MAX_MESSAGE:
-                        raise _RefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
                     if not self._batches.claim(len(part)):
                         raise _RefusalError(HTTPStatus.SERVICE_UNAVAILABLE)
                     size += len(part)
@@ -190,7 +192,7 @@ class Front:
             raise _RefusalError(HTTPStatus.REQUEST_TIMEOUT) from None
         finally:
             self._batches.release(size)  # what is whole is counted again where it waits
-        if not size:
+        if size < max(length, 1):
             raise _RefusalError(HTTPStatus.BAD_REQUEST)
         return b"".join(parts)
 

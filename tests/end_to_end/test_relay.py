@@ -7,10 +7,11 @@ import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -36,9 +37,10 @@ from tests.support.crowds.uploads import WRITE_KEY
 from tests.support.device.loopback import running
 from tests.support.device.tls import CERTIFICATES, TRUSTED
 from tests.support.faults.proxy import read_message
-from tests.support.sites.raw_requests import SMUGGLING, exchange, statuses
+from tests.support.sites.raw_requests import SMUGGLING, chunked, exchange, statuses
 from tests.support.sites.relayed import (
     GOOD,
+    PATIENCE,
     RELAY,
     OpaqueGateway,
     Relay,
@@ -266,6 +268,48 @@ def test_messages_that_trickle_hold_up_nobody(relay: Relay) -> None:
             slow.enter_context(connection).sendall(request_of(b"x" * 1_000)[:-900])
 
         assert len(relay.send(b"honest")) == ANSWER_SIZE
+
+
+CUT: Final = 20  # messages
+CUTS: Final = {
+    "closed": socket.socket.close,
+    "reset": lambda connection: (
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)),
+        connection.close(),
+    ),
+    "half-closed": lambda connection: connection.shutdown(socket.SHUT_WR),
+}
+
+
+@pytest.mark.parametrize("end", CUTS.values(), ids=CUTS)
+def test_a_message_that_is_cut_off_is_not_passed_on(
+    relay: Relay, gateway: OpaqueGateway, end: Callable[[socket.socket], object]
+) -> None:
+    """It says its length, so that what came of it is known not to be all."""
+    gateway.came.clear()
+
+    with ExitStack() as cut:
+        for _ in range(CUT):
+            connection = socket.create_connection(("127.0.0.1", relay.port), PATIENCE)
+            cut.enter_context(connection).sendall(request_of(b"x" * 1_000)[:-900])
+            end(connection)
+        whole = relay.send(b"whole")
+
+    assert len(whole) == ANSWER_SIZE
+    assert gateway.messages == [b"whole"]
+
+
+def test_a_message_without_a_length_is_refused(relay: Relay, gateway: OpaqueGateway) -> None:
+    """The server does not tell its end from a cut."""
+    gateway.came.clear()
+    said, _, _ = request_of(b"").partition(b"Content-Length")
+    message = said + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(b"x" * 1_000)
+
+    answer = exchange(socket.create_connection(("127.0.0.1", relay.port), PATIENCE), message)
+
+    assert statuses(answer) == [411]
+    assert b"send Content-Length" in answer
+    assert gateway.came == []
 
 
 def test_what_is_no_plain_request_is_refused_or_read_in_one_way(

@@ -74,6 +74,7 @@ _HEADERS: Final = [(name.lower(), value) for name, value in (*EVERY_ANSWER, (CAC
 _ACCEPTED: Final = [("content-type", "application/json"), *_HEADERS]
 _PLAIN: Final = [("content-type", "text/plain; charset=utf-8"), *_HEADERS]
 _READING: Final = ("GET", "HEAD")
+_CUT: Final = "the body is cut off: send all that its length says\n"
 
 
 class Front:
@@ -156,8 +157,10 @@ class Front:
                 protocol.response_bytes(200, _ACCEPTED, said.encode())
             else:
                 await self._ask_flask(scope, protocol)
-        except ProtocolClosed:
-            pass  # who asked has gone; a device sends again
+        except ProtocolClosed:  # who asked has gone, or no longer sends; a device sends again
+            protocol.response_str(
+                400, _PLAIN, "the body is cut off: send all that its length says\n"
+            )
         except MalformedHeadError as error:
             # No problem document: by another way the same upload is good, so a device keeps it.
             protocol.response_str(400, _PLAIN, f"{error}\n")
@@ -234,7 +237,13 @@ class Front:
             self._large_size -= size
 
     async def _read(self, protocol: Any, length: int | None, limit: int, patience: float) -> bytes:
-        """Return the body.  Raises SlowBodyError, BodyTooLargeError, ProtocolClosed."""
+        """Return the body.
+
+        Without a *length* a body that is cut off ends as a whole one does: it must be of a form
+        that no part of it has.
+
+        Raises: SlowBodyError, BodyTooLargeError, ProtocolClosed: less than *length* came.
+        """
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  # for the type checker: the server makes a task
         self._reading[task] = self._loop.time() + patience
@@ -298,6 +307,7 @@ class Front:
         """Return the body of a request to *view*: b"" where it reads none.
 
         Raises: UnauthorizedError, ForbiddenError: its head alone says that it is refused.
+                MalformedHeadError: a form without a length.
                 SlowBodyError, BodyTooLargeError, ProtocolClosed.
         """
         if scope.method in _READING:
@@ -314,9 +324,11 @@ class Front:
             await self._require(str(needed), header)
         is_form = FORM in operation.takes
         limit = operation.most_bytes or (MOST_BYTES if is_form else MAX_DEVICE_BODY)
-        length = said("content-length")
-        require_size(int(length or 0), limit)
-        return await self._read(protocol, None, limit, self._form_s if is_form else self._body_s)
+        length = _length_of(scope)
+        if is_form and length is None:  # the server does not tell its end from a cut
+            raise MalformedHeadError("a form must say its length: send Content-Length")
+        require_size(length or 0, limit)
+        return await self._read(protocol, length, limit, self._form_s if is_form else self._body_s)
 
     async def _require(self, needed: str, header: str) -> None:
         """Return if *header* holds a token with the scope *needed*; see ``auth.require``."""

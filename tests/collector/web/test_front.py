@@ -128,8 +128,11 @@ def test_a_body_that_does_not_come_is_given_up(app: Flask) -> None:
     assert (found.status, json.loads(found.body)["type"]) == (408, "urn:hearsay:problem:slow-body")
 
 
-def test_who_has_gone_gets_no_answer_and_leaves_nothing(app: Flask, storage: MemoryStorage) -> None:
-    assert answers(app, UPLOAD, gone=True) == [None]
+def test_a_body_that_is_cut_off_leaves_nothing(app: Flask, storage: MemoryStorage) -> None:
+    (answer,) = answers(app, UPLOAD, gone=True)
+
+    assert answer is not None
+    assert (answer.status, answer.body.partition(b":")[0]) == (400, b"the body is cut off")
     assert not storage.entries
 
 
@@ -218,7 +221,7 @@ def test_bodies_that_do_not_come_take_no_place_from_questions(app: Flask, path: 
     """Twice as many as there are places, and the next question is answered."""
 
     async def steps(front: Front) -> tuple[int, int]:
-        slow = Request(path, headers=bearer(READ_TOKEN) | FORM, parts=(b"token=",), chunked=True)
+        slow = Request(path, headers=bearer(READ_TOKEN) | FORM, parts=(b"token=",))
         held = [asyncio.ensure_future(ask(front, slow, stalls=True)) for _ in range(2 * PLACES)]
         await asyncio.sleep(0.1)
         waiting = sum(not one.done() for one in held)

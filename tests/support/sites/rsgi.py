@@ -56,7 +56,11 @@ class Response(NamedTuple):
 
 
 class Protocol:
-    """The server's end of one request."""
+    """The server's end of one request.
+
+    Args: parts: of the body.  stalls: no more than these come.  gone: the peer ends before the last
+          part; ``tests/end_to_end/test_server_protocol.py`` holds this against the server.
+    """
 
     def __init__(self, parts: tuple[bytes, ...], *, stalls: bool = False, gone: bool = False):
         self._parts, self._stalls, self._gone = parts, stalls, gone
@@ -71,7 +75,7 @@ class Protocol:
         return b"".join(self._parts)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        for part in self._parts:
+        for part in self._parts[: -1 if self._gone else None]:  # and it ends without an error
             await asyncio.sleep(0)
             yield part
         if self._stalls:
