@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.patience import PATIENCE
+
 
 def test_a_run_without_a_browser_ends_with_a_loud_word(tmp_path: Path) -> None:
     """Its worker could not say so: workers print nothing."""
@@ -19,7 +21,7 @@ def test_a_run_without_a_browser_ends_with_a_loud_word(tmp_path: Path) -> None:
         cwd=one.parents[2],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=2 * PATIENCE,
         check=False,
     )
 

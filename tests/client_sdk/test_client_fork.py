@@ -20,6 +20,7 @@ from client_sdk.core.locks import QuietLock, this_process
 from client_sdk.upload.connections import Connections
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import make_client, many_metrics, rows
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -75,7 +76,7 @@ def draws(kind: str, children: int, folder: Path) -> list[str]:
     """Return the payload that each of *children* draws for the same value with one client."""
     command = [sys.executable, "-c", _DRAW.format(wide=WIDE), kind, str(children), str(folder)]
     return subprocess.run(
-        command, capture_output=True, text=True, check=True, timeout=60
+        command, capture_output=True, text=True, check=True, timeout=PATIENCE
     ).stdout.split()
 
 
@@ -268,7 +269,7 @@ def test_a_fork_waits_until_nothing_is_half_imported(
     """
     command = [sys.executable, "-c", _IMPORT, kind, package, str(tmp_path), str(patience)]
 
-    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
 
     assert int(run.stdout) == status
 

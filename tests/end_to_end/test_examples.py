@@ -16,6 +16,7 @@ import requests
 
 from client_sdk.registry import Registry
 from collector.demo.demo import free_port
+from tests.support.patience import PATIENCE
 from tests.support.sites.site import Site, running_site
 from tests.support.store.servers import needs_real
 
@@ -25,7 +26,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 EDITOR, WIKI = EXAMPLES / "metrics.toml", EXAMPLES / "web_metrics.toml"
 KEY, TOKEN = "a-write-key-of-your-own", "a-read-token-of-your-own"
 UNDECIDED = {n: t for n, t in os.environ.items() if n not in ("DO_NOT_TRACK", "HEARSAY_TELEMETRY")}
-PATIENCE = 30.0  # seconds for a server to start, or a process to end
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def page(url: str) -> str:
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            return requests.get(url, timeout=5).text
+            return requests.get(url, timeout=PATIENCE).text
         except requests.ConnectionError:
             assert time.monotonic() < deadline, "the wiki did not start"
             time.sleep(0.05)

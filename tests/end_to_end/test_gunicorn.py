@@ -16,13 +16,13 @@ import pytest
 
 from collector.demo.demo import free_port
 from tests.support.device.device import metric_text, rows
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 VALUES: Final = 24  # recorded, each of a metric of its own
 OF_A_WORKER: Final = 5  # requests after which gunicorn replaces a worker
 WORKERS: Final = 2
-PATIENCE: Final = 60.0  # seconds for a server to start, answer or end on a busy machine
 UNDECIDED: Final = {
     n: t for n, t in os.environ.items() if n not in ("DO_NOT_TRACK", "HEARSAY_TELEMETRY")
 }

@@ -389,7 +389,9 @@ def test_the_command_starts_a_relay_that_can_end_tls_itself(
     ):
         session.verify, session.trust_env = str(TRUSTED), False
         kind = {"Content-Type": "message/ohttp-req"}
-        answer = session.post(f"https://localhost:{port}/", b"sealed", headers=kind, timeout=10)
+        answer = session.post(
+            f"https://localhost:{port}/", b"sealed", headers=kind, timeout=PATIENCE
+        )
 
     assert answer.content == b"sealed answer"
 
@@ -449,7 +451,11 @@ def test_the_process_of_a_relay_loads_no_store_no_registry_and_no_way_to_open_a_
         "print([m for m in sys.modules if m.startswith(('collector', 'client_sdk'))])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
     )
 
     rooms = {".".join(name.split(".")[:2]) for name in re.findall(r"'([\w.]+)'", done.stdout)}

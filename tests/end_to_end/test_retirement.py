@@ -17,12 +17,12 @@ from client_sdk.privacy.consent import NoOptOuts
 from collector.demo.demo import free_port
 from tests.support.crowds.uploads import WRITE_KEY
 from tests.support.device.device import metric_text, rows
+from tests.support.patience import PATIENCE
 from tests.support.store.servers import needs_real, real_server
 
 pytestmark = [pytest.mark.real, needs_real]
 
 HEARSAY: Final = (sys.executable, "-m", "collector")
-PATIENCE: Final = 60.0  # seconds for a start
 METRICS: Final = metric_text("first", every="1h") + metric_text("second", every="1h")
 
 

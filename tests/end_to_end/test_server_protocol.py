@@ -15,11 +15,11 @@ from typing import Any, Final
 import pytest
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
 
+from tests.support.patience import PATIENCE
 from tests.support.sites.raw_requests import chunked, head
 from tests.support.sites.rsgi import Protocol
 from tests.support.store.cluster import free_port
 
-PATIENCE: Final = 60.0  # seconds
 PARTS: Final = (b"x" * 100, b"y" * 100)
 PROGRAM: Final = """
 import json

@@ -28,13 +28,13 @@ from tests.support.crowds.uploads import (
     registry_text,
     upload,
 )
+from tests.support.patience import PATIENCE
 from tests.support.store.namespaces import AS_FIRST, needs_namespace
 from tests.support.store.processes import descendants, only_child
 from tests.support.store.servers import needs_real, real_server
 
 pytestmark = [pytest.mark.real, needs_real]
 
-PATIENCE: Final = 20.0  # seconds for a start
 WITHIN: Final = 10.0  # seconds in which a process that is asked must have ended
 PAUSE_MS: Final = 1_500  # milliseconds for which the store answers no write
 HEARSAY: Final = (sys.executable, "-m", "collector")
@@ -119,7 +119,7 @@ class Place:
 
     def _is_ready(self) -> bool:
         try:
-            return requests.get(f"http://127.0.0.1:{self.port}/readyz", timeout=5).ok
+            return requests.get(f"http://127.0.0.1:{self.port}/readyz", timeout=PATIENCE).ok
         except requests.ConnectionError:
             return False
 

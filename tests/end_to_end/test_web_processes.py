@@ -10,20 +10,18 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 import pytest
 
 from collector.operations.processes import is_fresh
 from tests.support.crowds.uploads import bearer, registry_text
+from tests.support.patience import PATIENCE
 from tests.support.sites.attacked_site import AttackedSite, attacked_site, today
 from tests.support.sites.hostile_bodies import good
 from tests.support.store.processes import descendants
 from tests.support.store.servers import needs_real, real_server
 
 pytestmark = [pytest.mark.real, needs_real]
-
-PATIENCE: Final = 30.0  # seconds
 
 
 def status_once_reached(site: AttackedSite, deadline: float) -> int:
@@ -69,9 +67,6 @@ def test_pages_that_are_open_are_so_by_a_link_of_this_start(tmp_path: Path) -> N
             assert site.ask("GET", "/operations", bearer(token)).status == 200
 
 
-_PATIENCE = 20.0  # seconds for a start
-
-
 @pytest.fixture
 def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
     """Settings of a worker on a real, empty store."""
@@ -89,7 +84,7 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
 def hearsay(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "collector", *arguments]
     return subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=20, check=False
+        command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
 
 
@@ -100,7 +95,7 @@ def test_a_worker_beats_while_it_runs_and_ends_well_when_asked(
     with subprocess.Popen(
         [sys.executable, "-m", "collector", "worker"], env=environment
     ) as process:
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + PATIENCE
         while not is_fresh(Path(environment["HEARSAY_HEARTBEAT"])):
             assert process.poll() is None
             assert time.monotonic() < deadline

@@ -192,7 +192,7 @@ def test_half_a_thousand_slow_clients_hold_nobody(site: AttackedSite) -> None:
     )
     with ExitStack() as slow:
         for number in range(SLOW):
-            one = socket.create_connection(("127.0.0.1", site.port), timeout=10)
+            one = socket.create_connection(("127.0.0.1", site.port), timeout=PATIENCE)
             slow.enter_context(one).sendall(halves[number % len(halves)])
 
         assert site.report(good(JSON, today())).status == 202
@@ -271,7 +271,7 @@ def test_a_connection_that_breaks_off_anywhere_leaves_the_collector_well(
     whole = head(f"Content-Length: {len(body)}") + body
 
     for end in range(0, len(whole), 7):
-        with socket.create_connection(("127.0.0.1", site.port), timeout=5) as connection:
+        with socket.create_connection(("127.0.0.1", site.port), timeout=PATIENCE) as connection:
             connection.sendall(whole[:end])
 
     assert site.is_well()

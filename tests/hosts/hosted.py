@@ -17,10 +17,10 @@ import pytest
 
 from collector.demo.demo import free_port
 from tests.support.device.device import metric_text, rows
+from tests.support.patience import PATIENCE
 
 ROOT: Final = Path(__file__).parents[2]
 BIN: Final = Path(sys.executable).parent
-PATIENCE: Final = 60.0  # seconds for a host to start, answer or end on a busy machine
 
 REGISTRY: Final = (
     'schema = 1\napp = "demo"\n'
@@ -134,7 +134,7 @@ def run(folder: Path, *command: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=10 * PATIENCE,
+        timeout=PATIENCE * PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -38,6 +38,7 @@ from tests.support.device.clock import FakeClock
 from tests.support.device.device import KEY, changed, make_client, metric_text
 from tests.support.device.loopback import LoopbackServer, running
 from tests.support.faults.proxy import read_message
+from tests.support.patience import PATIENCE
 from tests.support.sites.capsules import Keys, make_keys
 
 BODY: Final = b'{"v":1}'.ljust(SIZE_CLASSES[0])
@@ -430,7 +431,11 @@ except InvalidParameterError as error:
     print(error)
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
     )
 
     assert "pip install 'hearsay-telemetry[relay]'" in done.stdout

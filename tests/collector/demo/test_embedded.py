@@ -17,10 +17,10 @@ from collector.core.errors import StorageUnavailableError
 from collector.demo.embedded import FAKE, KINDS, PATH, URL, WHEEL, launch
 from collector.operations.parent_death import die_with_parent
 from collector.storage.connect import open_storage
+from tests.support.patience import PATIENCE
 from tests.support.store.servers import needs_real
 
 real = [pytest.mark.real, needs_real]
-PATIENCE = 30.0  # seconds
 ENTRY = (b"a" * 16, 30_000, b"entry", 1)
 
 

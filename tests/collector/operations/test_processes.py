@@ -18,6 +18,7 @@ from collector.demo.embedded import EmbeddedStore
 from collector.operations.processes import STALE_AFTER, Heartbeat, address_of, is_fresh, serve
 from collector.storage.connect import connect
 from tests.support.crowds.uploads import WRITE_KEY, registry_text
+from tests.support.patience import PATIENCE
 from tests.support.store.servers import needs_real, own_keys
 
 
@@ -100,7 +101,7 @@ def run(ask: str, grace: float, rest: str, *numbers: int) -> tuple[int, str]:
         for number in numbers:
             process.send_signal(number)
         output = process.stdout.read()
-        return process.wait(timeout=20), output
+        return process.wait(timeout=PATIENCE), output
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

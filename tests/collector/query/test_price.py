@@ -12,6 +12,7 @@ from collector.core.errors import BusyError, QueryError
 from collector.query import reading as questions
 from collector.query.reading import Gate, require_affordable, require_few_indexes
 from collector.storage.values import Index
+from tests.support.patience import PATIENCE
 from tests.support.store.memory_storage import MemoryStorage
 
 LARGE = Index((Cell(bytes(6), 0, ""),), questions.LARGE, {})
@@ -54,14 +55,14 @@ def test_two_large_questions_are_read_at_once_a_few_wait_and_others_are_refused(
     for thread in threads:
         thread.start()
     for _ in range(questions.AT_ONCE):
-        assert slow.begun.acquire(timeout=30)
+        assert slow.begun.acquire(timeout=PATIENCE)
     while gate.waiting < questions.QUEUE:
         threading.Event().wait(0.01)
     with pytest.raises(BusyError, match="ask again later"):
         list(gate.vectors(LARGE, 1))
     small = threading.Thread(target=lambda: list(gate.vectors(SMALL, 1)))
     small.start()
-    assert slow.begun.acquire(timeout=30)
+    assert slow.begun.acquire(timeout=PATIENCE)
     slow.go_on.set()
     for thread in (*threads, small):
         thread.join(30)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from typing import Final
 
-WAIT: Final = 60.0  # seconds for a program to end
+from tests.support.patience import PATIENCE
 
 
 def on_terminal(
@@ -30,7 +29,7 @@ def on_terminal(
             env=environment,
             start_new_session=True,
         )
-    out, _ = program.communicate(timeout=WAIT)
+    out, _ = program.communicate(timeout=PATIENCE)
     os.set_blocking(ours, False)
     try:
         shown = os.read(ours, 1 << 16)

@@ -25,6 +25,7 @@ from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from tests.support.crowds.uploads import WRITE_KEY
 from tests.support.device.movable_clock import MovableClock
+from tests.support.patience import PATIENCE
 from tests.support.sites.relayed import RELAY, is_alive
 from tests.support.store.cluster import Node, free_port
 
@@ -34,7 +35,6 @@ from .supervisor import Supervised, Supervisor
 
 PREFIX: Final = "hearsay"
 SHARDS: Final = 4  # the default
-_PATIENCE: Final = 90.0  # seconds for a start, or for reports to be folded, on a busy machine
 _SYNC: Final = {STRICT: "always"}
 
 
@@ -98,7 +98,7 @@ class FaultSite:
         """Return when the relay at *port* listens, with the seconds it took."""
         began = time.monotonic()
         while not is_alive(port):
-            self._require(time.monotonic() < began + _PATIENCE, "a relay is not ready")
+            self._require(time.monotonic() < began + PATIENCE, "a relay is not ready")
             time.sleep(0.02)
         return time.monotonic() - began
 
@@ -112,14 +112,14 @@ class FaultSite:
         """Return when the collector at *port* is ready, with the seconds it took."""
         began = time.monotonic()
         while not _is_ready(port):
-            self._require(time.monotonic() < began + _PATIENCE, "a collector is not ready")
+            self._require(time.monotonic() < began + PATIENCE, "a collector is not ready")
             time.sleep(0.02)
         return time.monotonic() - began
 
     def wait_for_worker(self, worker: Supervised) -> None:
         """Return when *worker* works; its heart must not beat from before."""
         beat = Path(worker.environment["HEARSAY_HEARTBEAT"])
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + PATIENCE
         while not beat.exists():
             self._require(time.monotonic() < deadline, "a worker does not start")
             time.sleep(0.02)
@@ -128,7 +128,7 @@ class FaultSite:
         """Return when nothing is pending, with the seconds it took."""
         began = time.monotonic()
         while self._backlog() != 0:
-            self._require(time.monotonic() < began + _PATIENCE, "entries stay pending")
+            self._require(time.monotonic() < began + PATIENCE, "entries stay pending")
             time.sleep(0.05)
         return time.monotonic() - began
 
@@ -174,7 +174,7 @@ class FaultSite:
 
 def _is_ready(port: int) -> bool:
     try:
-        return requests.get(f"http://127.0.0.1:{port}/readyz", timeout=5).ok
+        return requests.get(f"http://127.0.0.1:{port}/readyz", timeout=PATIENCE).ok
     except requests.RequestException:
         return False
 
