@@ -31,7 +31,7 @@ from tests.support.device.device import (
     rows,
 )
 from tests.support.device.device_transport import HookedTransport, ScriptedTransport
-from tests.support.device.programs import WAIT, environment, noting_collector, write_registry
+from tests.support.device.programs import environment, noting_collector, write_registry
 from tests.support.enumeration.enumeration import Untouchable
 from tests.support.patience import PATIENCE
 
@@ -315,7 +315,7 @@ def test_an_interpreter_without_daemon_threads_records_and_sends(tmp_path: Path)
             env=environment(tmp_path),
             capture_output=True,
             text=True,
-            timeout=WAIT,
+            timeout=PATIENCE,
             check=False,
         )
 

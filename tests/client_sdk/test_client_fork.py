@@ -25,7 +25,6 @@ from tests.support.patience import PATIENCE
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 REPORTS: Final = "SELECT count(*) FROM reports"
-PATIENCE: Final = 20  # seconds; a child that takes longer hangs
 WIDE: Final = 'type = "category"\nmechanism = "sue"\nvalues = [{}]'.format(
     ", ".join(f'"item {i}"' for i in range(128))
 )
@@ -37,7 +36,7 @@ def in_child(action: Callable[[], bytes]) -> bytes:
     child = os.fork()
     if child == 0:
         try:
-            signal.alarm(PATIENCE)
+            signal.alarm(int(PATIENCE))  # a child that takes longer hangs
             os.write(writing, action())
         finally:
             os._exit(0)

@@ -19,6 +19,7 @@ from collector.planning.compilation import compiled
 from tests.client_sdk_ts.channels import write_value
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.node import PACKAGE, Node
+from tests.support.patience import PATIENCE
 
 PLAIN: Final = 1 << 53  # whole numbers below are numbers of JavaScript, others bigints
 SECRET: Final = bytes(range(32))
@@ -66,7 +67,7 @@ class Device:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._process.communicate(timeout=60)
+        self._process.communicate(timeout=PATIENCE)
 
 
 @contextmanager

@@ -41,6 +41,7 @@ from tests.support.device.programs import (
     write_registry,
 )
 from tests.support.device.short_runs import Week
+from tests.support.patience import PATIENCE
 from tests.support.sites.site import Site, running_site
 from tests.support.store.servers import needs_real
 
@@ -383,7 +384,7 @@ def test_a_collector_that_never_answers_leaves_no_process_after_forty_seconds(
     clock = MovableClock(tmp_path / "clock")
     body = "from client_sdk.recording import handover\nhandover.toss = lambda: True\n"
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        silent.settimeout(20)
+        silent.settimeout(PATIENCE)
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         for hours in (0, 7):
             clock.set(hours * HOUR)

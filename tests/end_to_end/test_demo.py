@@ -23,7 +23,7 @@ from collector.analytics.answer import shown_items
 from collector.demo.fleet import DEMO_REGISTRY
 from tests.support.crowds.uploads import bearer
 from tests.support.patience import PATIENCE
-from tests.support.store.processes import descendants, survivors
+from tests.support.store.processes import descendants, survivors, until_ended
 
 REGISTRY = Registry.from_file(str(DEMO_REGISTRY))
 DEVICES = 1_000  # the fewest that the command takes
@@ -34,17 +34,15 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /
 def demo(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """Run ``hearsay demo`` with a temporary folder of its own."""
     environment = {name: value for name, value in os.environ.items() if name != "REDIS_URL"}
-    with subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "collector", "demo", "--devices", str(DEVICES), *arguments],
         env={**environment, "TMPDIR": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+    )
+    with until_ended(process, signal.SIGKILL):
+        yield process
 
 
 @pytest.fixture(scope="module")

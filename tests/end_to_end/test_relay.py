@@ -37,10 +37,10 @@ from tests.support.crowds.uploads import WRITE_KEY
 from tests.support.device.loopback import running
 from tests.support.device.tls import CERTIFICATES, TRUSTED
 from tests.support.faults.proxy import read_message
+from tests.support.patience import PATIENCE
 from tests.support.sites.raw_requests import SMUGGLING, chunked, exchange, statuses
 from tests.support.sites.relayed import (
     GOOD,
-    PATIENCE,
     RELAY,
     OpaqueGateway,
     Relay,
@@ -264,7 +264,7 @@ def test_messages_that_trickle_hold_up_nobody(relay: Relay) -> None:
     """Three hundred begin a message and stop."""
     with ExitStack() as slow:
         for _ in range(300):
-            connection = socket.create_connection(("127.0.0.1", relay.port), 10)
+            connection = socket.create_connection(("127.0.0.1", relay.port), PATIENCE)
             slow.enter_context(connection).sendall(request_of(b"x" * 1_000)[:-900])
 
         assert len(relay.send(b"honest")) == ANSWER_SIZE
@@ -362,13 +362,13 @@ def test_a_relay_that_is_asked_to_stop_answers_those_who_wait(
     to = f"http://127.0.0.1:{gateway.port}"
     with (
         running_relay(tmp_path, to, batch=2, within=600) as relay,
-        socket.create_connection(("127.0.0.1", relay.port), 10) as device,
+        socket.create_connection(("127.0.0.1", relay.port), PATIENCE) as device,
     ):
         device.sendall(request_of(b"x"))
         time.sleep(0.3)
         relay.process.send_signal(signal.SIGTERM)
         answer = read_message(device)
-        ended = relay.process.wait(10)
+        ended = relay.process.wait(PATIENCE)
         log = relay.log.read_text()
 
     assert answer.startswith(b"HTTP/1.1 503 ")
@@ -408,7 +408,7 @@ def test_the_memory_of_a_relay_holds_no_part_of_what_is_sealed(
     to = f"http://127.0.0.1:{gateway.port}"
     with (
         running_relay(tmp_path, to, batch=2, within=600) as relay,
-        socket.create_connection(("127.0.0.1", relay.port), 10) as device,
+        socket.create_connection(("127.0.0.1", relay.port), PATIENCE) as device,
     ):
         device.sendall(request_of(capsule.message))
         time.sleep(0.3)

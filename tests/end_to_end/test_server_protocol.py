@@ -19,6 +19,7 @@ from tests.support.patience import PATIENCE
 from tests.support.sites.raw_requests import chunked, head
 from tests.support.sites.rsgi import Protocol
 from tests.support.store.cluster import free_port
+from tests.support.store.processes import until_ended
 
 PARTS: Final = (b"x" * 100, b"y" * 100)
 PROGRAM: Final = """
@@ -52,23 +53,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Any]
     folder, port = tmp_path_factory.mktemp("server"), free_port()
     (folder / "program.py").write_text(PROGRAM, encoding="utf-8")
     command = (Path(sys.executable).parent / "granian", "--interface", "rsgi", "--no-ws", "--port")
-    with subprocess.Popen(
+    running = subprocess.Popen(
         [*command, str(port), "--log-level", "error", "program:app"],
         cwd=folder,
         env={"PYTHONPATH": f"{folder}:{Path.cwd()}", "PATH": ""},
         stdout=subprocess.PIPE,
         text=True,
-    ) as running:
-        try:
-            assert running.stdout is not None
-            assert json.loads(running.stdout.readline()) == "listens"
-            yield port, running.stdout
-        finally:
-            running.terminate()
-            try:
-                running.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                running.kill()
+    )
+    with until_ended(running):
+        assert running.stdout is not None
+        assert json.loads(running.stdout.readline()) == "listens"
+        yield port, running.stdout
 
 
 def seen_by_server(port: int, told: Any, how: str, end: str, *, is_chunked: bool) -> int | None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,11 +16,12 @@ import requests
 from client_sdk import Client, Issuer
 from client_sdk.core.private_token import Plan, read_plan
 from client_sdk.privacy.consent import NoOptOuts
-from collector.demo.demo import free_port
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, bearer, registry_text
 from tests.support.device.issuing import SECRET
-from tests.support.patience import PATIENCE
+from tests.support.patience import PATIENCE, wait_for
 from tests.support.sites.site import Site, running_site
+from tests.support.store.cluster import free_port
+from tests.support.store.processes import ended
 from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real, pytest.mark.slow]  # beside test_relay_and_issuer
@@ -49,21 +48,16 @@ def plan_in(folder: Path) -> Plan:
 @contextmanager
 def running_issuer(folder: Path) -> Iterator[str]:
     """Run ``hearsay issuer`` and yield its address; it ends in good order at SIGTERM."""
-    port = free_port(0)
+    port = free_port()
     options = ("issuer.json", "--attest", "secret=machines.secret", "--port", str(port))
     with (folder / "issuer.log").open("wb") as log:
         process = subprocess.Popen((*HEARSAY, "issuer", *options), cwd=folder, stderr=log)
         try:
             url = f"http://127.0.0.1:{port}"
-            deadline = time.monotonic() + PATIENCE
-            while not _lives(url):
-                assert process.poll() is None
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
+            wait_for(lambda: _lives(url), running=(process,))
             yield url
         finally:
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(PATIENCE) == 0
+            assert ended(process) == 0
 
 
 def _lives(url: str) -> bool:

@@ -66,7 +66,7 @@ def messages_in(requests: bytes) -> Iterator[bytes]:
 
 def from_address(port: int, address: str, request: bytes) -> bytes:
     """Return the answer to *request*, sent from *address*."""
-    with socket.create_connection(("127.0.0.1", port), 30, (address, 0)) as device:
+    with socket.create_connection(("127.0.0.1", port), PATIENCE, (address, 0)) as device:
         device.sendall(request)
         return read_message(device)
 

@@ -24,7 +24,8 @@ from tests.hostile.conftest import LISTED
 from tests.hostile.test_nginx import QUIET, gateway_body
 from tests.support.crowds.uploads import GATEWAY_KEY, READ_TOKEN, WRITE_KEY, bearer
 from tests.support.device.tls import TRUSTED
-from tests.support.sites.attacked_site import PATIENCE, AttackedSite, today
+from tests.support.patience import PATIENCE
+from tests.support.sites.attacked_site import AttackedSite, today
 from tests.support.sites.caddy import NAME, PROGRAM, SHIPPED, Caddy, needs_caddy, shipped_caddy
 from tests.support.sites.hostile_bodies import good
 from tests.support.sites.raw_requests import LAST, SMUGGLING, exchange, head, statuses

@@ -16,7 +16,8 @@ from client_sdk.core.limits import MAX_DEVICE_BODY
 from collector.intake.wire import JSON
 from collector.web.app import UNREAD_S
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, bearer
-from tests.support.sites.attacked_site import PATIENCE, AttackedSite, today
+from tests.support.patience import PATIENCE
+from tests.support.sites.attacked_site import AttackedSite, today
 from tests.support.sites.hostile_bodies import good
 from tests.support.sites.raw_requests import CODINGS, LAST, SMUGGLING, chunked, head, statuses
 from tests.support.store.servers import needs_real

@@ -113,7 +113,7 @@ class Deaf(requests.adapters.HTTPAdapter):
         super().__init__()
 
     def send(self, *arguments: object, **options: object) -> requests.Response:
-        self.stop.wait(30)
+        self.stop.wait(PATIENCE)
         raise requests.ConnectionError
 
 

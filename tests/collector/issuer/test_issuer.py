@@ -40,6 +40,7 @@ from tests.support.device.issuing import (
     running_issuer,
 )
 from tests.support.device.loopback import LoopbackServer, running
+from tests.support.patience import PATIENCE
 from tests.support.sites.trickler import ENDLESS, Trickler
 
 WEEK: Final = week_of(day_of(NOON))
@@ -362,7 +363,7 @@ def test_a_service_whose_answer_never_ends_is_left(kind: str) -> None:
         with pytest.raises(AttestationError):
             HttpCallback(f"http://127.0.0.1:{server.port}", timeout=0.2).identity("x")
 
-        assert server.left.wait(5.0)
+        assert server.left.wait(PATIENCE)
 
 
 def test_while_nobody_can_attest_a_device_is_told_to_come_again(

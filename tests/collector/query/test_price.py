@@ -34,7 +34,7 @@ class Slow(MemoryStorage):
             self.reading += 1
             self.most = max(self.most, self.reading)
         self.begun.release()
-        self.go_on.wait(30)
+        self.go_on.wait(PATIENCE)
         with self._lock:
             self.reading -= 1
         yield from ()
@@ -65,7 +65,7 @@ def test_two_large_questions_are_read_at_once_a_few_wait_and_others_are_refused(
     assert slow.begun.acquire(timeout=PATIENCE)
     slow.go_on.set()
     for thread in (*threads, small):
-        thread.join(30)
+        thread.join(PATIENCE)
 
     assert refused == []
     assert slow.most == questions.AT_ONCE + 1

@@ -15,6 +15,7 @@ import pytest
 
 from collector.relay import batches as module
 from collector.relay.batches import Batches, Shuffle
+from tests.support.patience import PATIENCE
 
 T = TypeVar("T")
 SOON = 0.05  # seconds between two beats
@@ -33,7 +34,7 @@ class Gateway:
 
     def carry(self, messages: Sequence[bytes], until: float) -> list[bytes | None]:
         assert 0 < until - time.monotonic() <= module.CARRY_S
-        self.held.wait(5)
+        self.held.wait(PATIENCE)
         answers: list[bytes | None] = []
         for message in messages:
             self.came.append(message)

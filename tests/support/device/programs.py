@@ -19,7 +19,7 @@ from client_sdk.core.wire import from_base64url
 from client_sdk.recording.handover import NOTES
 from tests.support.device.device import rows
 from tests.support.device.loopback import LoopbackServer, running
-from tests.support.patience import PATIENCE
+from tests.support.patience import PATIENCE, wait_for
 
 ROOT: Final = Path(__file__).parents[3]
 DATA: Final = "data"
@@ -35,6 +35,7 @@ import os, sys
 from client_sdk import command
 command.configure("{endpoint}", "key-of-the-application", "metrics.toml",
     data_dir="data", consent="{consent}")
+command._PATIENCE = {patience}
 {body}
 """
 
@@ -60,7 +61,7 @@ def program(
     body: str, *, endpoint: str = "http://127.0.0.1:9", consent: str = "granted"
 ) -> tuple[str, ...]:
     """Return the command of a program that says where values go, then does *body*."""
-    text = LIGHT.format(endpoint=endpoint, consent=consent, body=body)
+    text = LIGHT.format(endpoint=endpoint, consent=consent, patience=PATIENCE, body=body)
     return sys.executable, "-c", text
 
 
@@ -102,12 +103,8 @@ def children_of(folder: Path) -> list[int]:
 def wait_for_notes(folder: Path, *, after: int = 0, data: str = DATA) -> int:
     """Wait until a child has ended its work; return when it did, in nanoseconds of the file."""
     path = folder / data / NOTES
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        if path.exists() and path.stat().st_mtime_ns > after:
-            return path.stat().st_mtime_ns
-        time.sleep(0.02)
-    raise AssertionError("no child has noted anything")
+    wait_for(lambda: path.exists() and path.stat().st_mtime_ns > after)
+    return path.stat().st_mtime_ns
 
 
 def wait_for_no_children(folder: Path, seconds: float = PATIENCE) -> None:

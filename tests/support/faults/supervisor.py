@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +13,7 @@ from queue import Empty, SimpleQueue
 from typing import Final
 
 from collector.operations.parent_death import die_with_parent
-from tests.support.patience import PATIENCE
+from tests.support.patience import PATIENCE, wait_for
 from tests.support.store.processes import descendants
 
 POLL: Final = 0.05  # seconds until an ended process is noticed
@@ -46,10 +45,7 @@ class Supervised:
                 os.kill(pid, signal.SIGKILL)
         if not children:
             process.wait(PATIENCE)
-        deadline = time.monotonic() + PATIENCE
-        while children & descendants(process.pid):
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
+        wait_for(lambda: not children & descendants(process.pid))
 
 
 class Supervisor:
@@ -66,10 +62,7 @@ class Supervisor:
     def run(self, process: Supervised) -> Supervised:
         """Start *process* and keep it running."""
         self._new.put(process)
-        deadline = time.monotonic() + PATIENCE
-        while process.process is None:
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
+        wait_for(lambda: process.process)
         return process
 
     def end(self, process: Supervised) -> None:

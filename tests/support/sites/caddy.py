@@ -82,7 +82,7 @@ class Caddy:
 def shipped_caddy(folder: Path, upstream: int, text: str = "") -> Iterator[Caddy]:
     """Run Caddy before the collector on port *upstream*, with our file or another *text*."""
     folder.mkdir(parents=True, exist_ok=True)
-    port = free_port(0)
+    port = free_port()
     pair = CERTIFICATES / "good.pem"
     text = text or SHIPPED.read_text(encoding="utf-8")
     for shipped, here in (

@@ -65,7 +65,7 @@ class Nginx:
 @contextmanager
 def shipped_nginx(folder: Path, upstream: int) -> Iterator[Nginx]:
     """Run nginx with our file before the collector on port *upstream*: TLS, as ``localhost``."""
-    port = free_port(0)
+    port = free_port()
     text = SHIPPED.read_text(encoding="utf-8")
     for shipped, here in (
         ("listen 443", f"listen 127.0.0.1:{port}"),
@@ -84,7 +84,7 @@ def shipped_nginx(folder: Path, upstream: int) -> Iterator[Nginx]:
 @contextmanager
 def bare_nginx(folder: Path, upstream: int, more: str = "") -> Iterator[Nginx]:
     """Run nginx with ``proxy_pass`` and no more than the directives *more*."""
-    port = free_port(0)
+    port = free_port()
     address = f"http://127.0.0.1:{upstream}"
     with _running(folder, port, _BARE.format(port=port, upstream=address, more=more)):
         yield Nginx(folder, port, tls=False)
