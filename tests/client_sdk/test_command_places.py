@@ -34,6 +34,7 @@ from tests.support.device.programs import (
 )
 from tests.support.device.small_disk import fill, remount, small_disk
 from tests.support.patience import PATIENCE, wait_for
+from tests.support.store.processes import until_ended
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="looks into /proc and forks")
 
@@ -292,13 +293,13 @@ def test_a_child_that_hangs_is_ended_by_the_system() -> None:
         "import client_sdk.recording.detached as m;m.LIFE=1;m.be_child(d,f)",
     )
     child = subprocess.Popen([sys.executable, "-S", "-c", begin], stdin=subprocess.PIPE)
-    assert child.stdin is not None
-    path = [str(ROOT), *sys.path]
-    child.stdin.write(marshal.dumps({"path": path, "settings": {}, "sends": True}))
-    child.stdin.flush()
+    with until_ended(child, signal.SIGKILL):
+        assert child.stdin is not None
+        path = [str(ROOT), *sys.path]
+        child.stdin.write(marshal.dumps({"path": path, "settings": {}, "sends": True}))
+        child.stdin.flush()
 
-    assert child.wait(PATIENCE) == -signal.SIGALRM
-    child.stdin.close()
+        assert child.wait(PATIENCE) == -signal.SIGALRM
 
 
 def test_a_program_that_goes_on_keeps_no_trace_of_its_child(folder: Path) -> None:

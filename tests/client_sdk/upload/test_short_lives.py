@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from tests.support.device.clock import FakeClock
 from tests.support.device.device import KEY, make_client, many_metrics, rows
 from tests.support.device.slow_collector import SlowCollector, slow_collector
 from tests.support.patience import PATIENCE
+from tests.support.store.processes import until_ended
 
 MINUTE = 60  # seconds
 RUNS, APART = 20, 5 * HOUR  # seconds; four days of five metrics that are asked daily
@@ -136,10 +138,9 @@ def test_a_program_that_is_killed_while_it_sends_sends_the_same_at_its_next_run(
         while not collector.bodies and later < RUNS * APART:
             later += APART
             process = subprocess.Popen(program(tmp_path, collector, later, PATIENCE))
-            while process.poll() is None and not collector.arrived.wait(0.05):
-                continue
-            process.kill()
-            process.wait()
+            with until_ended(process, signal.SIGKILL):
+                while process.poll() is None and not collector.arrived.wait(0.05):
+                    continue
         collector.delay = lambda body: 0.0
         run_process(tmp_path, collector, later + 10 * MINUTE, PATIENCE)
 

@@ -18,6 +18,7 @@ from collector.demo.embedded import FAKE, KINDS, PATH, URL, WHEEL, launch
 from collector.operations.parent_death import die_with_parent
 from collector.storage.connect import open_storage
 from tests.support.patience import PATIENCE
+from tests.support.store.processes import until_ended
 from tests.support.store.servers import needs_real
 
 real = [pytest.mark.real, needs_real]
@@ -129,16 +130,14 @@ def test_a_server_ends_when_its_owner_is_killed() -> None:
     owner = subprocess.Popen(
         [sys.executable, "-c", _LAUNCH_AND_WAIT], stdout=subprocess.PIPE, text=True
     )
-    assert owner.stdout
-    url = owner.stdout.readline().strip()
-    store = open_storage(url, "test", 1, STANDARD)
-    assert store.backlog() == 0
+    with until_ended(owner, signal.SIGKILL):
+        assert owner.stdout
+        url = owner.stdout.readline().strip()
+        store = open_storage(url, "test", 1, STANDARD)
+        assert store.backlog() == 0
 
-    owner.send_signal(signal.SIGKILL)
-    owner.wait()
-    owner.stdout.close()
-
-    gone = _is_gone_within(url, PATIENCE)
+        owner.kill()
+        gone = _is_gone_within(url, PATIENCE)
     shutil.rmtree(_folder_of(url))  # what the killed owner could not do
     assert gone
 
