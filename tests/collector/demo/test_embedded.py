@@ -19,7 +19,7 @@ from collector.operations.parent_death import die_with_parent
 from collector.storage.connect import open_storage
 from tests.support.patience import PATIENCE
 from tests.support.store.processes import until_ended
-from tests.support.store.servers import needs_real
+from tests.support.store.servers import NO_SERVER, needs_real
 
 real = [pytest.mark.real, needs_real]
 ENTRY = (b"a" * 16, 30_000, b"entry", 1)
@@ -49,7 +49,7 @@ def test_nothing_to_be_had_is_an_error() -> None:
 @pytest.mark.parametrize("kind", [pytest.param(PATH, marks=real), pytest.param(WHEEL, marks=real)])
 def test_a_started_server_is_safe_to_use_and_leaves_nothing_behind(kind: str) -> None:
     if kind == PATH and not _has_server_on_path():
-        pytest.skip("neither redis-server nor valkey-server is on PATH")
+        pytest.skip(NO_SERVER)
     with launch(None, None, [kind]) as embedded:
         folder = _folder_of(embedded.url)
         store = open_storage(embedded.url, "test", 1, STANDARD)
