@@ -10,7 +10,6 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -37,7 +36,7 @@ from tests.support.crowds.uploads import WRITE_KEY
 from tests.support.device.loopback import running
 from tests.support.device.tls import CERTIFICATES, TRUSTED
 from tests.support.faults.proxy import read_message
-from tests.support.patience import PATIENCE
+from tests.support.patience import PATIENCE, wait_for
 from tests.support.sites.raw_requests import SMUGGLING, chunked, exchange, statuses
 from tests.support.sites.relayed import (
     GOOD,
@@ -356,6 +355,10 @@ def test_connections_that_wait_leave_files_for_the_way_to_the_gateway(
     assert {answer[9:12] for answer in answers} == {b"200"}
 
 
+def memory(relay: Relay) -> bytes:
+    return b"".join(memory_of(relay.process.pid))
+
+
 def test_a_relay_that_is_asked_to_stop_answers_those_who_wait(
     gateway: OpaqueGateway, tmp_path: Path
 ) -> None:
@@ -364,8 +367,8 @@ def test_a_relay_that_is_asked_to_stop_answers_those_who_wait(
         running_relay(tmp_path, to, batch=2, within=600) as relay,
         socket.create_connection(("127.0.0.1", relay.port), PATIENCE) as device,
     ):
-        device.sendall(request_of(b"x"))
-        time.sleep(0.3)
+        device.sendall(request_of(CANARY.encode()))
+        wait_for(lambda: CANARY.encode() in memory(relay))
         relay.process.send_signal(signal.SIGTERM)
         answer = read_message(device)
         ended = relay.process.wait(PATIENCE)
@@ -411,12 +414,11 @@ def test_the_memory_of_a_relay_holds_no_part_of_what_is_sealed(
         socket.create_connection(("127.0.0.1", relay.port), PATIENCE) as device,
     ):
         device.sendall(request_of(capsule.message))
-        time.sleep(0.3)
-        memory = b"".join(memory_of(relay.process.pid))
+        wait_for(lambda: capsule.message in memory(relay))
+        held = memory(relay)
 
-    assert capsule.message in memory
-    assert [trace for trace in (CANARY, WRITE_KEY) if trace.encode() in memory] == []
-    assert capsule.secret not in memory
+    assert [trace for trace in (CANARY, WRITE_KEY) if trace.encode() in held] == []
+    assert capsule.secret not in held
 
 
 WRONG_OPTIONS: Final = (

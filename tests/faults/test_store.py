@@ -212,8 +212,7 @@ def test_workers_that_fold_the_same_entries_count_them_once(
         for thread in threads:
             thread.start()
         append(storages[0], bodies.values())
-        while storages[0].backlog():
-            time.sleep(0.01)
+        until(lambda: not storages[0].backlog())
         stop.set()
         for thread in threads:
             thread.join()

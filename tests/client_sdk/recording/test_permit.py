@@ -6,7 +6,6 @@ import os
 import signal
 import sqlite3
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -32,6 +31,7 @@ from tests.support.device.programs import (
     wait_for_notes,
     write_registry,
 )
+from tests.support.patience import wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stops processes by signals")
 
@@ -171,9 +171,8 @@ def test_a_child_that_waits_for_the_database_looks_again(folder: Path, withdrawn
     other = sqlite3.connect(database, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     run(folder, "command.record('other', True)")
-    (child,) = children_of(folder)
-    while str(database) not in open_files_of(child):
-        time.sleep(0.01)
+    (child,) = wait_for(lambda: children_of(folder))
+    wait_for(lambda: str(database) in open_files_of(child))
 
     if withdrawn:
         os.remove(folder / "data" / PERMIT)

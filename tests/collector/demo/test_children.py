@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from collector.demo.demo import Children, free_port
 from collector.demo.embedded import EmbeddedStore
 from collector.demo.fleet import DEMO_REGISTRY
 from collector.storage.keys import Keys
-from tests.support.patience import PATIENCE
+from tests.support.patience import PATIENCE, wait_for
 from tests.support.store.servers import needs_real
 
 BARE = {name: value for name, value in os.environ.items() if not name.startswith("HEARSAY_")}
@@ -44,9 +43,7 @@ def test_leaving_the_set_stops_what_still_runs(
 
     with Children() as children:
         process = children.start("worker", {**BARE, **settings})
-        while not beat.exists():
-            children.require_alive()
-            time.sleep(0.02)
+        wait_for(beat.exists, running=(process,))
 
     assert process.returncode == 0
 

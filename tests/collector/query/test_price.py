@@ -12,7 +12,7 @@ from collector.core.errors import BusyError, QueryError
 from collector.query import reading as questions
 from collector.query.reading import Gate, require_affordable, require_few_indexes
 from collector.storage.values import Index
-from tests.support.patience import PATIENCE
+from tests.support.patience import PATIENCE, wait_for
 from tests.support.store.memory_storage import MemoryStorage
 
 LARGE = Index((Cell(bytes(6), 0, ""),), questions.LARGE, {})
@@ -56,8 +56,7 @@ def test_two_large_questions_are_read_at_once_a_few_wait_and_others_are_refused(
         thread.start()
     for _ in range(questions.AT_ONCE):
         assert slow.begun.acquire(timeout=PATIENCE)
-    while gate.waiting < questions.QUEUE:
-        threading.Event().wait(0.01)
+    wait_for(lambda: gate.waiting == questions.QUEUE)
     with pytest.raises(BusyError, match="ask again later"):
         list(gate.vectors(LARGE, 1))
     small = threading.Thread(target=lambda: list(gate.vectors(SMALL, 1)))

@@ -63,15 +63,16 @@ class Failing(MemoryStorage):
 
 
 async def append_all(
-    storage: MemoryStorage, uploads: Sequence[SealedUpload], largest: int = 256
+    storage: Slow, uploads: Sequence[SealedUpload], largest: int = 256
 ) -> list[bool | BaseException]:
+    """Append the first upload, and the others once that is on its way."""
     groups = Groups(storage, asyncio.get_running_loop(), largest)
     waiting = [asyncio.create_task(groups.append(upload)) for upload in uploads[:1]]
-    await asyncio.sleep(0.01)
+    while not storage.groups:
+        await asyncio.sleep(0)
     waiting += [asyncio.create_task(groups.append(upload)) for upload in uploads[1:]]
-    await asyncio.sleep(0.01)
-    if isinstance(storage, Slow):
-        storage.go.set()
+    await asyncio.sleep(0)
+    storage.go.set()
     found = await asyncio.gather(*waiting, return_exceptions=True)
     groups.close()
     return found

@@ -129,6 +129,10 @@ class AttackedSite:
         """Return the bytes of memory that the web processes have in use."""
         return sum(_resident(pid) for pid in {self.serve, *descendants(self.serve)})
 
+    def work(self) -> float:
+        """Return the seconds for which the web processes have had a processor."""
+        return sum(_worked(pid) for pid in {self.serve, *descendants(self.serve)})
+
     def kept(self) -> bytes:
         """Return all that is at rest or has been told: the store, its files, logs and metrics."""
         connection = Connection.open(self.store)
@@ -196,6 +200,11 @@ def _start(
 ) -> subprocess.Popen[bytes]:
     words = die_with_parent([sys.executable, "-m", "collector", *command])
     return subprocess.Popen(words, env=dict(environment), stdout=log, stderr=log)
+
+
+def _worked(pid: int) -> float:
+    ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
 
 def _resident(pid: int) -> int:
