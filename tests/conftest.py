@@ -153,10 +153,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section(f"faults, {SEED}={os.environ[SEED]}")
         for line in lines:
             terminalreporter.write_line(str(line))
-    for word, *lines in missing(terminalreporter):
+    for word, what, remedy in missing(terminalreporter):
         terminalreporter.write_sep("!", word, red=True, bold=True)
-        for line in lines:
-            terminalreporter.write_line(line)
+        terminalreporter.write_line(what)
+        terminalreporter.write_line(remedy)
 
 
 @pytest.fixture(scope="session")

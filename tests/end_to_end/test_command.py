@@ -318,6 +318,7 @@ def watched(folder: Path) -> Iterator[Path]:
     """Watch until the block ends; a file has how many children were seen, and canaries where."""
     words = [sys.executable, "-S", "-c", WATCHER]
     with until_ended(subprocess.Popen(words, stdin=subprocess.PIPE, text=True)) as watcher:
+        assert watcher.stdin is not None
         watcher.stdin.write(f"{CANARY}\n{BEGINS}\n{folder}\n")
         watcher.stdin.close()
         yield folder / "seen"
