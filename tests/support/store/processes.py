@@ -32,9 +32,9 @@ def descendants(pid: int) -> set[int]:
 def ended(process: Popen[Any], number: int = signal.SIGTERM) -> int:
     """Return the exit status of *process*, asked to end by a signal and killed if it does not.
 
-    What it started is killed with it; so no test meets the process of another.
+    What it started is killed if it stays, so no test meets the process of another.
     """
-    below = descendants(process.pid)
+    below = descendants(process.pid) if process.poll() is None else set()
     process.send_signal(number)
     try:
         process.wait(PATIENCE)
