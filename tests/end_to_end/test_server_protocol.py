@@ -15,10 +15,10 @@ from typing import Any, Final
 import pytest
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
 
-from tests.support.patience import PATIENCE
+from tests.support.patience import PATIENCE, wait_for
 from tests.support.sites.raw_requests import chunked, head
 from tests.support.sites.rsgi import Protocol
-from tests.support.store.cluster import free_port
+from tests.support.store.cluster import free_port, listens
 from tests.support.store.processes import until_ended
 
 PARTS: Final = (b"x" * 100, b"y" * 100)
@@ -63,6 +63,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Any]
     with until_ended(running):
         assert running.stdout is not None
         assert json.loads(running.stdout.readline()) == "listens"
+        wait_for(lambda: listens(port), running=(running,))  # it has said so just before
         yield port, running.stdout
 
 
