@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import random
+import signal
 import time
 from collections.abc import Iterator
 from typing import Final
@@ -20,6 +21,7 @@ from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from tests.support.deployment import NO_HELM, NO_KUBECTL, NO_SCHEMAS, NO_SYSTEMD
+from tests.support.device.movable_clock import NO_FAKETIME
 from tests.support.node import NO_MODULES, NO_NODE
 from tests.support.sites.caddy import NO_CADDY
 from tests.support.sites.nginx import NONE as NO_NGINX
@@ -29,6 +31,7 @@ from tests.support.store.memory_storage import MemoryStorage
 from tests.support.store.servers import (
     CLUSTER,
     MEMORY,
+    NO_SERVER,
     REAL,
     fake_connection,
     own_keys,
@@ -52,6 +55,8 @@ LOUD: Final = (
     (NO_HELM, *KUBERNETES, "pip install helm-python-sdk, or any helm. .ci/run does."),
     (NO_SCHEMAS, *KUBERNETES, "pip install kubernetes-validate. .ci/run does."),
     (NO_SYSTEMD, "THE UNITS WERE NOT TESTED", "of them", INSTALL.format("systemd")),
+    (NO_FAKETIME, "CLOCKS WERE NOT MOVED", "of them", INSTALL.format("faketime")),
+    (NO_SERVER, "NO SERVER OF THE SYSTEM WAS TESTED", "of it", INSTALL.format("redis-server")),
     (NO_STRACE, "WHO SEES WHAT WAS NOT TESTED", "of it", INSTALL.format("strace")),
     (NO_INDEX, "NOTHING WAS INSTALLED", "of it", "Run them where pip reaches an index."),
 )
@@ -62,15 +67,21 @@ SLOW_FIRST: Final = tuple(
     f"tests/{folder}/" for folder in ("end_to_end", "faults", "hosts", "hostile")
 )
 SEED: Final = "HEARSAY_TESTS_SEED"  # of the faults: the workers of a run inherit it
+MUST_TEST_ALL: Final = pytest.StashKey[bool]()  # as machines must, whose output nobody reads
 GARBAGE: Final = 20_000  # objects before the collector looks; at its 700, a tenth of a run is looks
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Draw the seed of this run's faults, or keep that of an earlier one.
 
     A machine that builds and tests is silent by itself, but here it stands for people; the programs
-    that tests start inherit that.
+    that tests start inherit that.  They can be interrupted, whatever started this run.
     """
+    for name, usual in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.SIG_DFL)):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
+    config.stash[MUST_TEST_ALL] = os.environ.get("CI") == "true"
     for variable in VARIABLES:
         os.environ.pop(variable, None)
     os.environ[HEARSAY_TELEMETRY] = "1"  # in a container that keeps nothing, too
@@ -113,17 +124,27 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def missing(reporter: pytest.TerminalReporter) -> Iterator[tuple[str, str, str]]:
+    """Yield loud word, sentence and remedy for each part without which tests were skipped."""
+    reasons = [str(report.longrepr) for report in reporter.stats.get("skipped", ())]
+    for reason, word, subject, remedy in LOUD:
+        if count := sum(reason in each for each in reasons):
+            yield word, f"{reason}; {count} tests {subject} were skipped.", remedy
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail if a part of the machine is missing and the run must test all."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if session.config.stash[MUST_TEST_ALL] and reporter and [*missing(reporter)]:
+        session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print what the faults did; say loudly what was not proved."""
-    reports = [
-        report
-        for outcome in ("passed", "failed", "skipped")
-        for report in terminalreporter.stats.get(outcome, ())
-        if isinstance(report, pytest.TestReport | pytest.CollectReport)
-    ]
     lines = [
         line
-        for report in reports
+        for outcome in ("passed", "failed", "skipped")
+        for report in terminalreporter.stats.get(outcome, ())
         if isinstance(report, pytest.TestReport)
         for name, line in report.user_properties
         if name == FAULT
@@ -132,12 +153,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section(f"faults, {SEED}={os.environ[SEED]}")
         for line in lines:
             terminalreporter.write_line(str(line))
-    for reason, word, subject, remedy in LOUD:
-        count = sum(report.skipped and reason in str(report.longrepr) for report in reports)
-        if count:
-            terminalreporter.write_sep("!", word, red=True, bold=True)
-            terminalreporter.write_line(f"{reason}; {count} tests {subject} were skipped.")
-            terminalreporter.write_line(remedy)
+    for word, what, remedy in missing(terminalreporter):
+        terminalreporter.write_sep("!", word, red=True, bold=True)
+        terminalreporter.write_line(what)
+        terminalreporter.write_line(remedy)
 
 
 @pytest.fixture(scope="session")

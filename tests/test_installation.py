@@ -20,6 +20,7 @@ import pytest
 
 from client_sdk import __version__
 from tests.conftest import NO_INDEX
+from tests.support.patience import PATIENCE
 from tests.test_packaging import IMAGE_ONLY, PACKAGES, ROOT
 
 NAME: Final = "hearsay-telemetry"
@@ -202,7 +203,7 @@ class Environment:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=300,
+            timeout=5 * PATIENCE,
         )
         return done.stdout
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import math
+import signal
+import subprocess
+import sys
 from decimal import Decimal
 from fractions import Fraction
 
 import pytest
 
 from client_sdk.core.randomness import Randomness
+from tests.support import patience
 from tests.support.enumeration.enumeration import Path, distribution, exp_below
 from tests.support.enumeration.formula import digits, evaluate
 from tests.support.enumeration.seeded import SeededRandomness, ShakeStream
+from tests.support.store import processes
 
 THIRD = Fraction(1, 3)
 
@@ -118,3 +123,35 @@ def test_seeded_uniform_drops_the_low_bits_and_rejects() -> None:
     randomness = SeededRandomness(b"\x07")
 
     assert [randomness.uniform(5) for _ in range(20)] == expected[:20]
+
+
+STUBBORN = """
+import signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3_600)"])
+print(child.pid, flush=True)
+time.sleep(3_600)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_a_process_that_does_not_end_is_killed_with_what_it_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(processes, "PATIENCE", 0.1)
+    process = subprocess.Popen([sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE)
+
+    with processes.until_ended(process):
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+
+    assert process.returncode == -signal.SIGKILL
+    patience.wait_for(lambda: not processes.survivors({child}))
+
+
+def test_a_wait_for_a_process_that_has_ended_is_in_vain() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+
+        with pytest.raises(AssertionError, match="its log"):
+            patience.wait_for(lambda: False, lambda: "its log", running=(process,))

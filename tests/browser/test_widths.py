@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Open
 from tests.browser.test_boards import METRIC, pinned
 from tests.browser.test_pages import PAGES
+from tests.support.patience import PATIENCE
 from tests.support.sites.browsing import NARROW, WIDE
 from tests.support.sites.shown_site import ShownSite
 
@@ -34,7 +35,7 @@ def cuts_of(page: Page) -> list[str]:
 
 def pages_of(site: ShownSite) -> list[str]:
     """Return the paths of the pages that the collector declares, with names in braces."""
-    document: dict[str, Any] = requests.get(f"{site.url}/v1/openapi.json", timeout=10).json()
+    document: dict[str, Any] = requests.get(f"{site.url}/v1/openapi.json", timeout=PATIENCE).json()
     return [
         path
         for path, methods in document["paths"].items()

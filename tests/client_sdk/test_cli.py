@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from client_sdk.privacy.consent import Consent, OptOuts
 from client_sdk.privacy.opt_outs import USER_FILE
 from client_sdk.testing import MemoryTransport
 from tests.support.device.terminals import on_terminal
+from tests.support.store.processes import until_ended
 
 ROOT = Path(__file__).parents[2]
 REGISTRY = ROOT / "tests" / "typing" / "notes.toml"
@@ -98,10 +100,9 @@ def test_a_program_that_is_killed_at_the_question_does_not_ask_again(
         stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True,
     )  # fmt: skip
     shown = b""
-    while b"Send such reports?" not in shown:
-        shown += os.read(ours, 4096)
-    program.kill()
-    program.wait()
+    with until_ended(program, signal.SIGKILL):
+        while b"Send such reports?" not in shown:
+            shown += os.read(ours, 4096)
     os.close(ours)
     os.close(theirs)
 

@@ -19,8 +19,8 @@ from client_sdk.client import Client
 from client_sdk.privacy.consent import NoOptOuts
 from tests.support.device.device import KEY, REGISTRY, make_client
 from tests.support.device.device_transport import ScriptedTransport
+from tests.support.patience import PATIENCE
 
-PATIENCE: Final = 20.0  # seconds; a machine this busy runs no tests
 TICKS: Final = 20  # turns of the loop while an upload is on its way
 ROOT: Final = Path(__file__).parents[2]
 

@@ -31,10 +31,10 @@ from tests.support.device.device import (
     rows,
 )
 from tests.support.device.device_transport import HookedTransport, ScriptedTransport
-from tests.support.device.programs import WAIT, environment, noting_collector, write_registry
+from tests.support.device.programs import environment, noting_collector, write_registry
 from tests.support.enumeration.enumeration import Untouchable
+from tests.support.patience import PATIENCE
 
-PATIENCE = 20.0  # seconds; a machine this busy runs no tests
 REPORTS = "SELECT count(*) FROM reports"
 
 
@@ -117,7 +117,7 @@ def test_recording_asks_nothing_of_the_system(tmp_path: Path, kind: str, quiet: 
     """
     command = [sys.executable, "-c", _NO_IO, str(tmp_path), kind]
 
-    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
 
     assert (run.stdout.strip() == "[]") is quiet
 
@@ -279,7 +279,9 @@ def test_a_process_that_just_ends_leaves_its_values_on_the_disk(tmp_path: Path, 
         endpoint=ENDPOINT, key=KEY, registry=str(registry), data=str(data), end=end
     )
 
-    subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, timeout=60)
+    subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=False, timeout=PATIENCE
+    )
 
     assert rows(data, REPORTS) == [(1,)]
 
@@ -313,7 +315,7 @@ def test_an_interpreter_without_daemon_threads_records_and_sends(tmp_path: Path)
             env=environment(tmp_path),
             capture_output=True,
             text=True,
-            timeout=WAIT,
+            timeout=PATIENCE,
             check=False,
         )
 

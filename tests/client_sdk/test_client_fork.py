@@ -20,11 +20,11 @@ from client_sdk.core.locks import QuietLock, this_process
 from client_sdk.upload.connections import Connections
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import make_client, many_metrics, rows
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 REPORTS: Final = "SELECT count(*) FROM reports"
-PATIENCE: Final = 20  # seconds; a child that takes longer hangs
 WIDE: Final = 'type = "category"\nmechanism = "sue"\nvalues = [{}]'.format(
     ", ".join(f'"item {i}"' for i in range(128))
 )
@@ -36,7 +36,7 @@ def in_child(action: Callable[[], bytes]) -> bytes:
     child = os.fork()
     if child == 0:
         try:
-            signal.alarm(PATIENCE)
+            signal.alarm(int(PATIENCE))  # a child that takes longer hangs
             os.write(writing, action())
         finally:
             os._exit(0)
@@ -75,7 +75,7 @@ def draws(kind: str, children: int, folder: Path) -> list[str]:
     """Return the payload that each of *children* draws for the same value with one client."""
     command = [sys.executable, "-c", _DRAW.format(wide=WIDE), kind, str(children), str(folder)]
     return subprocess.run(
-        command, capture_output=True, text=True, check=True, timeout=60
+        command, capture_output=True, text=True, check=True, timeout=PATIENCE
     ).stdout.split()
 
 
@@ -268,7 +268,7 @@ def test_a_fork_waits_until_nothing_is_half_imported(
     """
     command = [sys.executable, "-c", _IMPORT, kind, package, str(tmp_path), str(patience)]
 
-    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
 
     assert int(run.stdout) == status
 

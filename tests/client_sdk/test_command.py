@@ -28,6 +28,7 @@ from tests.support.device.programs import (
     write_registry,
 )
 from tests.support.device.short_runs import Week
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="looks into /proc and forks")
 
@@ -323,7 +324,7 @@ def test_a_flush_in_command_mode_does_the_work_here(folder: Path) -> None:
     local = client(folder)
     local.record("plain", True)
 
-    delivery = local.flush(timeout=5)
+    delivery = local.flush(timeout=PATIENCE)
 
     assert (delivery.waiting, local.stats()["recorded"]) == (1, 1)  # nobody listens there
     assert (folder / "data" / FILE_NAME).exists()

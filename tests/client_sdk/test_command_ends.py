@@ -13,7 +13,6 @@ from tests.support.device.device import KEY, metric_text
 from tests.support.device.programs import (
     RECORDS,
     TELLS,
-    WAIT,
     charges,
     environment,
     program,
@@ -22,6 +21,7 @@ from tests.support.device.programs import (
     wait_for_notes,
     write_registry,
 )
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="looks into /proc and forks")
 
@@ -81,7 +81,7 @@ def test_a_program_that_ends_without_a_word_hands_nothing_over(
         cwd=folder,
         env=environment(folder),
         capture_output=True,
-        timeout=WAIT,
+        timeout=PATIENCE,
         check=False,
     )
 
@@ -115,7 +115,11 @@ if __name__ == "__main__":
 """
     )
     subprocess.run(
-        [sys.executable, "tool.py"], cwd=folder, env=environment(folder), timeout=WAIT, check=True
+        [sys.executable, "tool.py"],
+        cwd=folder,
+        env=environment(folder),
+        timeout=PATIENCE,
+        check=True,
     )
     wait_for_notes(folder)
     wait_for_no_children(folder)

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from itertools import product
 from pathlib import Path
 from typing import Final
@@ -24,7 +23,6 @@ from tests.support.device.programs import (
     RECORDS,
     ROOT,
     TELLS,
-    WAIT,
     charges,
     children_of,
     environment,
@@ -35,6 +33,8 @@ from tests.support.device.programs import (
     write_registry,
 )
 from tests.support.device.small_disk import fill, remount, small_disk
+from tests.support.patience import PATIENCE, wait_for
+from tests.support.store.processes import until_ended
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="looks into /proc and forks")
 
@@ -85,7 +85,7 @@ def test_closed_streams_of_the_parent_change_nothing(
         ["sh", "-c", f'exec "$@" {ends}', "sh", *program(RECORDS)],
         cwd=folder,
         env=environment(folder),
-        timeout=WAIT,
+        timeout=PATIENCE,
         check=False,
     )
 
@@ -110,7 +110,7 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
 def test_a_program_without_a_home_hands_over(folder: Path) -> None:
     homeless = {name: text for name, text in environment(folder).items() if name != "HOME"}
 
-    subprocess.run(program(RECORDS), cwd=folder, env=homeless, timeout=WAIT, check=True)
+    subprocess.run(program(RECORDS), cwd=folder, env=homeless, timeout=PATIENCE, check=True)
 
     wait_for_notes(folder)
     assert charges(folder) == 1
@@ -162,7 +162,7 @@ def test_an_isolated_parent_has_an_isolated_child(folder: Path) -> None:
         [interpreter, "-I", *rest],
         cwd=folder,
         env={**environment(folder), "PYTHONPATH": str(folder / "trap")},
-        timeout=WAIT,
+        timeout=PATIENCE,
         check=True,
     )
 
@@ -187,7 +187,7 @@ def test_the_first_process_of_a_container_writes_its_values_itself(folder: Path)
         env=environment(folder),
         capture_output=True,
         text=True,
-        timeout=WAIT,
+        timeout=PATIENCE,
         check=True,
     )
 
@@ -275,7 +275,7 @@ os.posix_spawn = stopped
         stdout=subprocess.PIPE,
     )
     os.close(writer)
-    printed, _ = parent.communicate(timeout=WAIT)
+    printed, _ = parent.communicate(timeout=PATIENCE)
     os.set_blocking(reader, False)
     try:
         assert children_of(folder) == [int(printed)]
@@ -293,13 +293,13 @@ def test_a_child_that_hangs_is_ended_by_the_system() -> None:
         "import client_sdk.recording.detached as m;m.LIFE=1;m.be_child(d,f)",
     )
     child = subprocess.Popen([sys.executable, "-S", "-c", begin], stdin=subprocess.PIPE)
-    assert child.stdin is not None
-    path = [str(ROOT), *sys.path]
-    child.stdin.write(marshal.dumps({"path": path, "settings": {}, "sends": True}))
-    child.stdin.flush()
+    with until_ended(child, signal.SIGKILL):
+        assert child.stdin is not None
+        path = [str(ROOT), *sys.path]
+        child.stdin.write(marshal.dumps({"path": path, "settings": {}, "sends": True}))
+        child.stdin.flush()
 
-    assert child.wait(WAIT) == -signal.SIGALRM
-    child.stdin.close()
+        assert child.wait(PATIENCE) == -signal.SIGALRM
 
 
 def test_a_program_that_goes_on_keeps_no_trace_of_its_child(folder: Path) -> None:
@@ -317,12 +317,8 @@ def test_a_program_that_goes_on_keeps_no_trace_of_its_child(folder: Path) -> Non
     assert client.stats()["handed_over"] == 1
 
     wait_for_notes(folder)
-    end = time.monotonic() + WAIT
-    me = str(os.getpid())
-    while _zombies(me) and time.monotonic() < end:
-        time.sleep(0.02)
 
-    assert _zombies(me) == []
+    wait_for(lambda: not _zombies(str(os.getpid())))
 
 
 def _zombies(parent: str) -> list[str]:

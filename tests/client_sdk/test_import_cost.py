@@ -14,6 +14,7 @@ from client_sdk.registry import Registry
 from collector.planning.compilation import compiled
 from tests.support.device.device import ENDPOINT, KEY, metric_text
 from tests.support.device.registries import CATEGORY, KEY_VALUE, PAIR, file_with
+from tests.support.patience import PATIENCE
 
 NEVER_ON_A_DEVICE = {"flask", "msgspec", "numpy", "redis"}
 ONLY_WHEN_NEEDED = {"requests", "sqlite3", "ssl", "urllib3"}
@@ -49,7 +50,7 @@ def modules_after(snippet: str, *, leave: bool = False, bare: bool = False) -> s
     options = ["-I", "-S"] if bare else []
     path = f"import sys; sys.path.append({ROOT!r})\n" if bare else ""
     command = [sys.executable, *options, "-c", path + snippet + _SHOW + _LEAVE * leave]
-    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
     return set(run.stdout.split())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ from collector.planning.compilation import compiled
 from tests.client_sdk_ts.channels import write_value
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.node import PACKAGE, Node
+from tests.support.patience import PATIENCE
+from tests.support.store.processes import until_ended
 
 PLAIN: Final = 1 << 53  # whole numbers below are numbers of JavaScript, others bigints
 SECRET: Final = bytes(range(32))
@@ -66,7 +69,8 @@ class Device:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._process.communicate(timeout=60)
+        with until_ended(self._process, signal.SIGKILL):
+            self._process.communicate(timeout=PATIENCE)
 
 
 @contextmanager

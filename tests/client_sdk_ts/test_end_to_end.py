@@ -23,6 +23,7 @@ from tests.support.device.loopback import running
 from tests.support.enumeration.coverage import fits_rate
 from tests.support.faults.proxy import Proxy, Weather
 from tests.support.node import Node
+from tests.support.patience import PATIENCE
 from tests.support.sites.site import Site, running_site
 from tests.support.store.servers import needs_real
 
@@ -69,7 +70,7 @@ class Collector:
         """Return the rows of the estimate of *metric* by their item, of one day if it is given."""
         url = f"{self.site.url}/v1/metrics/{metric}/estimate"
         window = {} if day is None else {"from": day.isoformat(), "to": day.isoformat()}
-        answer = requests.get(url, headers=bearer(READ_TOKEN), params=window, timeout=10)
+        answer = requests.get(url, headers=bearer(READ_TOKEN), params=window, timeout=PATIENCE)
         answer.raise_for_status()
         return {row["dimensions"]["item"]: row for row in answer.json()["rows"]}
 
@@ -100,7 +101,9 @@ def fleet(
         "segment": SEGMENT,
         "planted": planted,
     }
-    done = node.run("build/tests/programs/fleet.js", stdin=json.dumps(question), timeout=900)
+    done = node.run(
+        "build/tests/programs/fleet.js", stdin=json.dumps(question), timeout=15 * PATIENCE
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     counts: dict[str, int] = json.loads(done.stdout)

@@ -23,6 +23,7 @@ from client_sdk.registry import Registry
 from collector.planning.typescript import typescript_module
 from tests.conftest import NO_BROWSER
 from tests.support.node import EXAMPLES, NO_MODULES, ModulesMissingError, Node, install_examples
+from tests.support.patience import PATIENCE
 from tests.support.sites.browsing import NARROW, browser_path, running_browser
 from tests.support.sites.shown_site import cookie_of
 from tests.support.sites.site import Site, running_site
@@ -34,7 +35,6 @@ REGISTRY: Final = EXAMPLES.parent / "metrics.toml"
 KEY: Final = "a-write-key-of-your-own"
 TOKEN: Final = "a-read-token-of-your-own"
 DEFAULT: Final = "http://127.0.0.1:8000"  # where the examples look for a collector
-MINUTE: Final = 60_000  # milliseconds
 # The program that drives this browser stands for a person.
 PERSON: Final = "Object.defineProperty(Navigator.prototype, 'webdriver', { get: () => false })"
 
@@ -131,16 +131,15 @@ def test_the_metrics_are_made_from_the_registry_of_the_examples() -> None:
 def test_a_page_of_phone_size_sees_its_own_report_in_the_dashboard(
     phone: Page, site: Site, origin: str
 ) -> None:
-    """The walk of a newcomer, each step of which is awaited for a minute at most."""
+    """The walk of a newcomer."""
     before = site.reports("theme")
-    phone.set_default_timeout(MINUTE)
 
     phone.goto(f"{origin}/page.html")
     expect(phone.locator("#notice")).to_contain_text("editor would like to learn")
     phone.get_by_role("button", name="Yes").tap()
     phone.get_by_label("Theme").select_option("dark")
     phone.get_by_role("button", name="Send now").tap()
-    expect(phone.locator("#state")).to_contain_text("granted: 1 recorded, 1 sent", timeout=MINUTE)
+    expect(phone.locator("#state")).to_contain_text("granted: 1 recorded, 1 sent")
     expect(phone.locator("#shown")).to_contain_text("theme")
     assert site.wait_for_reports("theme", before + 1) == before + 1
 
@@ -290,7 +289,7 @@ def hosted(node: Node, built: Path, folder: Path, files: dict[str, str], **more:
         (folder / name).write_text(text, "utf-8")
     variables = {"USER_DATA": str(folder / "data"), **more}
     start = next(name for name in files if name.startswith("start"))
-    done = node.run(start, cwd=folder, variables=variables, timeout=60)
+    done = node.run(start, cwd=folder, variables=variables, timeout=PATIENCE)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 

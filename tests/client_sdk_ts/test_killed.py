@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 import subprocess
 import time
 from collections import defaultdict
@@ -19,6 +20,7 @@ from client_sdk.storage.ledger import WEEK
 from collector.planning.compilation import compiled
 from tests.support.device.registries import BOOLEAN, HEAD, table
 from tests.support.node import PACKAGE, Node
+from tests.support.store.processes import until_ended
 
 PROGRAM: Final = "build/tests/programs/killed.js"
 MOST_ROUNDS: Final = 3  # that a child completes before it is killed in the next one
@@ -38,16 +40,14 @@ def kill_each(node: Node, words: list[str], kills: int) -> None:
         process = subprocess.Popen(
             [node.program, PROGRAM, *words, str(child)], cwd=PACKAGE, stdout=subprocess.PIPE
         )
-        assert process.stdout is not None
-        if chance.random() < 0.9:  # the others may be killed before they have begun
-            for _ in range(chance.randint(1, MOST_ROUNDS)):
-                began = time.monotonic()
-                assert process.stdout.read(1), "the child ended by itself"
-                round_time = min(time.monotonic() - began, 0.1)
-        time.sleep(round_time * chance.random())
-        process.kill()
-        process.wait()
-        process.stdout.close()
+        with until_ended(process, signal.SIGKILL):
+            assert process.stdout is not None
+            if chance.random() < 0.9:  # the others may be killed before they have begun
+                for _ in range(chance.randint(1, MOST_ROUNDS)):
+                    began = time.monotonic()
+                    assert process.stdout.read(1), "the child ended by itself"
+                    round_time = min(time.monotonic() - began, 0.1)
+            time.sleep(round_time * chance.random())
 
 
 def document(node: Node, words: list[str]) -> Any:

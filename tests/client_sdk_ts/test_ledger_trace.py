@@ -32,6 +32,7 @@ from client_sdk.storage.ledger import (
 from client_sdk.storage.schema import property_of, set_property
 from client_sdk.storage.trusted_clock import Uptime
 from tests.support.node import PACKAGE, Node
+from tests.support.patience import PATIENCE
 
 if TYPE_CHECKING:
     from client_sdk.storage.schema import Transaction
@@ -222,7 +223,7 @@ def played(steps: list[Step]) -> list[Any]:
 
 
 def replayed(node: Node, dist: Path, trace: Path) -> Any:
-    done = node.run(REPLAY, dist, trace, timeout=600)
+    done = node.run(REPLAY, dist, trace, timeout=10 * PATIENCE)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -14,6 +14,7 @@ import pytest
 
 from client_sdk import __version__
 from tests.support.node import PACKAGE, Node, nodes
+from tests.support.patience import PATIENCE
 
 ROOT: Final = Path(__file__).parents[2]
 
@@ -29,7 +30,7 @@ def test_it_compiles(node: Node) -> None:
 @pytest.mark.parametrize("others", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_its_own_tests_pass_on_every_node_of_this_machine(node: Node, others: bool) -> None:
     for each in [each for each in nodes() if (each != node) is others]:
-        done = each.run("--test", cwd=PACKAGE / "build", timeout=300)
+        done = each.run("--test", cwd=PACKAGE / "build", timeout=5 * PATIENCE)
 
         assert done.returncode == 0, f"Node {each.version}\n{done.stdout}{done.stderr}"
 
@@ -98,7 +99,7 @@ def test_a_run_without_node_ends_with_a_loud_word(tmp_path: Path) -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=2 * PATIENCE,
         check=False,
     )
 

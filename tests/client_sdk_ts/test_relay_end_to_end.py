@@ -19,6 +19,7 @@ from collector.planning.compilation import compiled
 from tests.conftest import NO_BROWSER
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY
 from tests.support.node import PACKAGE, Node
+from tests.support.patience import PATIENCE
 from tests.support.sites.browsing import browser_path, running_browser
 from tests.support.sites.capsules import make_keys
 from tests.support.sites.relayed import Relay, running_relay
@@ -28,7 +29,6 @@ from tests.support.store.servers import needs_real
 pytestmark = [pytest.mark.real, needs_real]
 
 REGISTRY: Final = Path(__file__).parents[2] / "examples" / "metrics.toml"
-PATIENCE: Final = 20_000  # milliseconds
 VALUES: Final = {"theme": "dark", "uses_plugins": True, "startup_ms": 420}
 # One program for both: what differs is how the parts come to it.
 PROGRAM: Final = """
@@ -85,7 +85,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
                 "relayKey": keys.relay_key,
                 "registry": compiled(Registry.from_file(REGISTRY)),
                 "values": VALUES,
-                "patience": PATIENCE,
+                "patience": 1_000 * PATIENCE,
             }
             yield World(site, relay, settings, origin, pages)
     finally:

@@ -26,6 +26,7 @@ from collector.core.errors import AnswerError, ConfigError, MissingPackageError,
 from collector.web import create_app
 from tests.support.crowds.asked import JANUARY, JANUARY_5, store
 from tests.support.crowds.uploads import NOON, READ_TOKEN, registry, registry_text
+from tests.support.patience import PATIENCE
 from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
 
@@ -349,7 +350,11 @@ def test_the_import_loads_no_server_and_no_numbers() -> None:
     command = "import collector.client, sys; print(*sys.modules)"
 
     done = subprocess.run(
-        [sys.executable, "-c", command], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", command],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
     )
 
     assert not {"flask", "redis", "numpy", "pandas", "pyarrow", "msgspec"} & set(

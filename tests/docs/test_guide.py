@@ -23,6 +23,7 @@ from client_sdk.core.limits import (
 from client_sdk.gateway import GROUP
 from client_sdk.upload.schedule import UPLOAD_EVERY
 from tests.docs.pages import ROOT, blocks, flowing, only
+from tests.support.patience import PATIENCE
 from tests.support.sites.site import Site, running_site
 
 KEY, TOKEN = "a-write-key-of-your-own", "a-read-token-of-your-own"
@@ -74,7 +75,7 @@ def test_every_block_runs_in_the_order_of_the_page_and_prints_what_it_shows(
             (folder / "test_app.py").write_text(text, encoding="utf-8")
         command, shown = command_of(language, text.replace("http://127.0.0.1:8000", site.url))
         done = subprocess.run(
-            command, capture_output=True, text=True, cwd=folder, env=ENVIRONMENT, timeout=60
+            command, capture_output=True, text=True, cwd=folder, env=ENVIRONMENT, timeout=PATIENCE
         )
         printed[text] = done.stdout
         assert (done.returncode, text) == (0, text), done.stdout + done.stderr
@@ -104,7 +105,7 @@ def test_the_snippet_of_the_gateway_sends_nothing_before_it_is_time(
     done = subprocess.run(
         [sys.executable, "-c", f"{snippet}print(gateway.stats())"],
         env={**undecided, "PYTHONPATH": str(ROOT)}, cwd=tmp_path,
-        capture_output=True, text=True, timeout=60, check=True,
+        capture_output=True, text=True, timeout=PATIENCE, check=True,
     )  # fmt: skip
 
     assert "'recorded': 3" in done.stdout

@@ -17,6 +17,7 @@ from collector.web.api.formats import FORMS
 from tests.docs.pages import only, text_of
 from tests.support.crowds.verb_table import verb_table
 from tests.support.notebook import code_cells, shown
+from tests.support.patience import PATIENCE
 from tests.support.sites.demo_site import TOKEN as DEMO_TOKEN
 from tests.support.sites.demo_site import demo_app
 from tests.support.sites.editor_site import DEVICES, TOKEN, editor_app
@@ -49,7 +50,7 @@ def test_curl_and_python_of_the_page_give_the_same_rows(
 
     exec(program.replace(HERE, url), names)  # noqa: S102  # the page's own lines
     told = subprocess.run(
-        ["sh", "-c", command.replace(HERE, url)], capture_output=True, check=True, timeout=60
+        ["sh", "-c", command.replace(HERE, url)], capture_output=True, check=True, timeout=PATIENCE
     )
 
     assert json.loads(told.stdout)["rows"] == list(names["answer"].rows)

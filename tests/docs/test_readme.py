@@ -18,6 +18,7 @@ from collector.cli import main
 from tests.docs.pages import PAGES, ROOT, blocks, commands, text_of
 from tests.support.device.device import rows
 from tests.support.device.programs import wait_for_notes
+from tests.support.patience import PATIENCE
 from tests.support.sites.site import Site, running_site
 
 KEY, TOKEN = "a-write-key-of-your-own", "a-read-token-of-your-own"
@@ -51,7 +52,7 @@ def test_the_first_snippet_of_the_readme_is_a_program_of_five_lines(
     """It ends at once, and its child keeps the report for a pass some hours later."""
     program = snippet(0, site)
 
-    subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path, timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path, timeout=PATIENCE)
 
     assert sum(bool(line) for line in program.splitlines()) == 5
     wait_for_notes(tmp_path, data="my-cli-data")
@@ -64,7 +65,7 @@ def test_the_second_snippet_of_the_readme_reports_to_a_collector(
     here = snippet(1, site).replace("my-app-data", str(tmp_path / "data"))
     before = site.reports("theme")
 
-    subprocess.run([sys.executable, "-c", here], check=True, cwd=tmp_path, timeout=60)
+    subprocess.run([sys.executable, "-c", here], check=True, cwd=tmp_path, timeout=PATIENCE)
 
     assert site.wait_for_reports("theme", before + 1) == before + 1
 

@@ -17,6 +17,7 @@ from client_sdk.client import Client
 from collector.cli import main
 from tests.docs.pages import blocks
 from tests.support.device.device import metric_text
+from tests.support.patience import PATIENCE
 from tests.support.sites.relayed import Relay, running_relay
 from tests.support.sites.site import Site, running_site
 from tests.support.store.servers import needs_real
@@ -26,7 +27,6 @@ pytestmark = [pytest.mark.real, needs_real]
 PAGE: Final = "docs/guide/relay.md"
 KEY, TOKEN = "a-write-key-of-your-own", "a-read-token-of-your-own"
 NEW: Final = re.compile(r"\$ hearsay (oblivious-key new) (\S+)")
-TIMEOUT: Final = 30.0  # seconds
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_what_the_page_says_brings_reports_through_a_relay(
     for number in range(3):
         client.record(f"m{number}", True)
 
-    assert client.flush(TIMEOUT).complete
+    assert client.flush(PATIENCE).complete
     client.close()
 
     assert client.stats()["uploaded"] == 3
@@ -92,4 +92,4 @@ def test_what_the_page_says_brings_reports_through_a_relay(
 def estimate(site: Site, metric: str) -> Any:
     headers = {"Authorization": f"Bearer {TOKEN}"}
     url = f"{site.url}/v1/metrics/{metric}/estimate"
-    return requests.get(url, headers=headers, timeout=TIMEOUT).json()
+    return requests.get(url, headers=headers, timeout=PATIENCE).json()

@@ -24,6 +24,7 @@ from tests.support.crowds.uploads import (
     registry_text,
     upload,
 )
+from tests.support.patience import PATIENCE
 from tests.support.sites.site import Site, running_site
 from tests.support.store.cluster import cluster, url_of
 from tests.support.store.servers import needs_real
@@ -41,7 +42,7 @@ def send(site: Site, number: int) -> dict[str, Any]:
     columns = [Column(digest, 0, bytes([number % 3 == 0]))]
     body = as_json(upload(columns, upload_id=number.to_bytes(16, "big"), sealed=SEALED))
     headers = {**bearer(WRITE_KEY), "Content-Type": "application/json"}
-    answer = requests.post(f"{site.url}/v1/reports", body, headers=headers, timeout=10)
+    answer = requests.post(f"{site.url}/v1/reports", body, headers=headers, timeout=PATIENCE)
     assert answer.status_code == 202, answer.text
     said: dict[str, Any] = answer.json()
     return said
@@ -49,7 +50,7 @@ def send(site: Site, number: int) -> dict[str, Any]:
 
 def tallies(site: Site) -> dict[str, Any]:
     """Return what is answered, without the time of the answer."""
-    answer = requests.get(site.url + ESTIMATE, headers=bearer(READ_TOKEN), timeout=10)
+    answer = requests.get(site.url + ESTIMATE, headers=bearer(READ_TOKEN), timeout=PATIENCE)
     answer.raise_for_status()
     document: dict[str, Any] = answer.json()
     return {"n": document["meta"]["n"], "rows": document["rows"]}

@@ -22,7 +22,8 @@ from client_sdk.registry import Registry
 from collector.analytics.answer import shown_items
 from collector.demo.fleet import DEMO_REGISTRY
 from tests.support.crowds.uploads import bearer
-from tests.support.store.processes import descendants, survivors
+from tests.support.patience import PATIENCE
+from tests.support.store.processes import descendants, survivors, until_ended
 
 REGISTRY = Registry.from_file(str(DEMO_REGISTRY))
 DEVICES = 1_000  # the fewest that the command takes
@@ -33,17 +34,15 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /
 def demo(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """Run ``hearsay demo`` with a temporary folder of its own."""
     environment = {name: value for name, value in os.environ.items() if name != "REDIS_URL"}
-    with subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "collector", "demo", "--devices", str(DEVICES), *arguments],
         env={**environment, "TMPDIR": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+    )
+    with until_ended(process, signal.SIGKILL):
+        yield process
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +50,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str, Path]:
     """The exit status and output of one run to its end, and its temporary folder."""
     folder = tmp_path_factory.mktemp("demo")
     with demo(folder, "--once", "--json") as process:
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=PATIENCE)
     return process.returncode, output, folder
 
 
@@ -134,11 +133,11 @@ def stopped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             check=False,
         )
         (folder / "week.html").unlink(missing_ok=True)
-        answer = requests.get(f"{address}/v1/metrics", headers=bearer(token), timeout=10)
-        closed = requests.get(f"{address}/operations", timeout=10)
-        page = requests.get(f"{address}/operations", headers=bearer(start_token), timeout=10)
+        answer = requests.get(f"{address}/v1/metrics", headers=bearer(token), timeout=PATIENCE)
+        closed = requests.get(f"{address}/operations", timeout=PATIENCE)
+        page = requests.get(f"{address}/operations", headers=bearer(start_token), timeout=PATIENCE)
         process.send_signal(request.param)
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE)
     statuses = answer.status_code, closed.status_code, page.status_code
     left = list(folder.iterdir())
     return Stopped(statuses, below, process.returncode, left, report.returncode)

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +14,10 @@ import pytest
 import requests
 
 from client_sdk.registry import Registry
-from collector.demo.demo import free_port
+from tests.support.patience import PATIENCE, wait_for
 from tests.support.sites.site import Site, running_site
+from tests.support.store.cluster import free_port
+from tests.support.store.processes import until_ended
 from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]
@@ -25,7 +26,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 EDITOR, WIKI = EXAMPLES / "metrics.toml", EXAMPLES / "web_metrics.toml"
 KEY, TOKEN = "a-write-key-of-your-own", "a-read-token-of-your-own"
 UNDECIDED = {n: t for n, t in os.environ.items() if n not in ("DO_NOT_TRACK", "HEARSAY_TELEMETRY")}
-PATIENCE = 30.0  # seconds for a server to start, or a process to end
 
 
 @pytest.fixture(scope="module")
@@ -84,14 +84,11 @@ def test_the_editor_reports_nothing_after_a_no(
 @contextmanager
 def running_wiki(environment: dict[str, str]) -> Iterator[str]:
     """Serve the wiki by Flask's own server until the block ends; yield its URL."""
-    port = free_port(0)
+    port = free_port()
     command = [*flask(), "run", f"--port={port}"]
     server = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
-    try:
+    with until_ended(server, signal.SIGINT):
         yield f"http://127.0.0.1:{port}"
-    finally:
-        server.send_signal(signal.SIGINT)
-        server.wait(PATIENCE)
 
 
 def flask() -> list[str]:
@@ -100,13 +97,9 @@ def flask() -> list[str]:
 
 def page(url: str) -> str:
     """Return the page at *url*, waiting for its server to start."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return requests.get(url, timeout=5).text
-        except requests.ConnectionError:
-            assert time.monotonic() < deadline, "the wiki did not start"
-            time.sleep(0.05)
+    return wait_for(
+        lambda: requests.get(url, timeout=PATIENCE).text, despite=(requests.ConnectionError,)
+    )
 
 
 def test_the_wiki_reports_once_however_often_it_is_visited(site: Site, tmp_path: Path) -> None:

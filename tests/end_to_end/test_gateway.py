@@ -23,6 +23,7 @@ from collector.storage.connect import open_storage
 from tests.support.crowds.fleet import stored_tallies, tallies_of
 from tests.support.crowds.uploads import GATEWAY_KEY, READ_TOKEN, WRITE_KEY
 from tests.support.device.clock import FakeClock
+from tests.support.patience import PATIENCE
 from tests.support.sites.site import Site, running_site
 from tests.support.store.servers import needs_real
 
@@ -67,7 +68,7 @@ def test_the_example_reports_for_each_machine_once_a_day(site: Site, tmp_path: P
     done = subprocess.run(
         [sys.executable, EXAMPLES / "gateway.py", *options, "--site=office", "--send-now"],
         input="\n".join([*lines, "no reading"]), env=UNDECIDED, text=True,
-        capture_output=True, timeout=60, check=True,
+        capture_output=True, timeout=PATIENCE, check=True,
     )  # fmt: skip
 
     counts = {"recorded": MACHINES, "already_reported": 200, "uploaded": MACHINES}

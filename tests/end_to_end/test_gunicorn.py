@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
 
-from collector.demo.demo import free_port
 from tests.support.device.device import metric_text, rows
+from tests.support.patience import PATIENCE, wait_for
+from tests.support.store.cluster import free_port
+from tests.support.store.processes import until_ended
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 VALUES: Final = 24  # recorded, each of a metric of its own
 OF_A_WORKER: Final = 5  # requests after which gunicorn replaces a worker
 WORKERS: Final = 2
-PATIENCE: Final = 60.0  # seconds for a server to start, answer or end on a busy machine
 UNDECIDED: Final = {
     n: t for n, t in os.environ.items() if n not in ("DO_NOT_TRACK", "HEARSAY_TELEMETRY")
 }
@@ -59,7 +57,7 @@ def serve(folder: Path, *options: str, randomness: str = "None") -> Run:
     metrics = (metric_text(f"m{i}", _WIDE, epsilon="0.001") for i in range(VALUES))
     (folder / "metrics.toml").write_text('schema = 1\napp = "demo"\n' + "".join(metrics))
     (folder / "program.py").write_text(_APPLICATION.format(randomness=randomness))
-    port = free_port(0)
+    port = free_port()
     command = [
         *(sys.executable, "-m", "gunicorn", "program:application", f"--bind=127.0.0.1:{port}"),
         *(f"--workers={WORKERS}", f"--max-requests={OF_A_WORKER}", "--log-level=error"),
@@ -70,11 +68,8 @@ def serve(folder: Path, *options: str, randomness: str = "None") -> Run:
         cwd=folder,
         env={**UNDECIDED, "PYTHONPATH": path, "XDG_RUNTIME_DIR": str(folder)},
     )
-    try:
+    with until_ended(server):
         processes = [_answer(port, f"/m{i}") for i in range(VALUES)]
-    finally:
-        server.send_signal(signal.SIGTERM)
-        server.wait(PATIENCE)
     stored = rows(folder / "data", "SELECT payload FROM reports")
     return Run(processes, [bytes(payload) for (payload,) in stored])
 
@@ -91,18 +86,7 @@ def _answer(port: int, path: str) -> str:
         finally:
             connection.close()
 
-    return _eventually(ask)
-
-
-def _eventually(ask: Callable[[], str]) -> str:
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return ask()
-        except ConnectionError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
+    return wait_for(ask, despite=(ConnectionError,))
 
 
 @pytest.mark.parametrize("options", [(), ("--preload",)], ids=["fork-first", "preload"])

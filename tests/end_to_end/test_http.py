@@ -22,6 +22,7 @@ from tests.support.crowds.uploads import (
     registry,
     registry_text,
 )
+from tests.support.patience import PATIENCE
 from tests.support.sites.site import Site, running_site
 from tests.support.store.servers import needs_real
 
@@ -41,7 +42,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 def post(site: Site, body: bytes | Iterator[bytes]) -> requests.Response:
     headers = {**bearer(WRITE_KEY), "Content-Type": "application/json"}
-    return requests.post(f"{site.url}/v1/reports", data=body, headers=headers, timeout=10)
+    return requests.post(f"{site.url}/v1/reports", data=body, headers=headers, timeout=PATIENCE)
 
 
 def test_a_body_without_a_declared_length_is_read(site: Site) -> None:
@@ -99,14 +100,16 @@ def test_bodies_that_stop_half_way_hold_nobody(site: Site) -> None:
     half += f"Authorization: Bearer {WRITE_KEY}\r\nContent-Length: 99\r\n\r\n{{".encode()
     with ExitStack() as slow:
         for _ in range(64):
-            connection = socket.create_connection((address.hostname, address.port), timeout=10)
+            connection = socket.create_connection(
+                (address.hostname, address.port), timeout=PATIENCE
+            )
             slow.enter_context(connection).sendall(half)
 
         assert post(site, b"{}").status_code == 400
 
 
 def test_headers_that_are_longer_than_any_honest_ones_are_refused(site: Site) -> None:
-    answer = requests.get(f"{site.url}/livez", headers={"X-Long": "x" * 32_768}, timeout=10)
+    answer = requests.get(f"{site.url}/livez", headers={"X-Long": "x" * 32_768}, timeout=PATIENCE)
 
     assert answer.status_code == 431
 

@@ -10,7 +10,6 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -37,10 +36,10 @@ from tests.support.crowds.uploads import WRITE_KEY
 from tests.support.device.loopback import running
 from tests.support.device.tls import CERTIFICATES, TRUSTED
 from tests.support.faults.proxy import read_message
+from tests.support.patience import PATIENCE, wait_for
 from tests.support.sites.raw_requests import SMUGGLING, chunked, exchange, statuses
 from tests.support.sites.relayed import (
     GOOD,
-    PATIENCE,
     RELAY,
     OpaqueGateway,
     Relay,
@@ -264,7 +263,7 @@ def test_messages_that_trickle_hold_up_nobody(relay: Relay) -> None:
     """Three hundred begin a message and stop."""
     with ExitStack() as slow:
         for _ in range(300):
-            connection = socket.create_connection(("127.0.0.1", relay.port), 10)
+            connection = socket.create_connection(("127.0.0.1", relay.port), PATIENCE)
             slow.enter_context(connection).sendall(request_of(b"x" * 1_000)[:-900])
 
         assert len(relay.send(b"honest")) == ANSWER_SIZE
@@ -356,19 +355,23 @@ def test_connections_that_wait_leave_files_for_the_way_to_the_gateway(
     assert {answer[9:12] for answer in answers} == {b"200"}
 
 
+def memory(relay: Relay) -> bytes:
+    return b"".join(memory_of(relay.process.pid))
+
+
 def test_a_relay_that_is_asked_to_stop_answers_those_who_wait(
     gateway: OpaqueGateway, tmp_path: Path
 ) -> None:
     to = f"http://127.0.0.1:{gateway.port}"
     with (
         running_relay(tmp_path, to, batch=2, within=600) as relay,
-        socket.create_connection(("127.0.0.1", relay.port), 10) as device,
+        socket.create_connection(("127.0.0.1", relay.port), PATIENCE) as device,
     ):
-        device.sendall(request_of(b"x"))
-        time.sleep(0.3)
+        device.sendall(request_of(CANARY.encode()))
+        wait_for(lambda: CANARY.encode() in memory(relay))
         relay.process.send_signal(signal.SIGTERM)
         answer = read_message(device)
-        ended = relay.process.wait(10)
+        ended = relay.process.wait(PATIENCE)
         log = relay.log.read_text()
 
     assert answer.startswith(b"HTTP/1.1 503 ")
@@ -389,7 +392,9 @@ def test_the_command_starts_a_relay_that_can_end_tls_itself(
     ):
         session.verify, session.trust_env = str(TRUSTED), False
         kind = {"Content-Type": "message/ohttp-req"}
-        answer = session.post(f"https://localhost:{port}/", b"sealed", headers=kind, timeout=10)
+        answer = session.post(
+            f"https://localhost:{port}/", b"sealed", headers=kind, timeout=PATIENCE
+        )
 
     assert answer.content == b"sealed answer"
 
@@ -406,15 +411,14 @@ def test_the_memory_of_a_relay_holds_no_part_of_what_is_sealed(
     to = f"http://127.0.0.1:{gateway.port}"
     with (
         running_relay(tmp_path, to, batch=2, within=600) as relay,
-        socket.create_connection(("127.0.0.1", relay.port), 10) as device,
+        socket.create_connection(("127.0.0.1", relay.port), PATIENCE) as device,
     ):
         device.sendall(request_of(capsule.message))
-        time.sleep(0.3)
-        memory = b"".join(memory_of(relay.process.pid))
+        wait_for(lambda: capsule.message in memory(relay))
+        held = memory(relay)
 
-    assert capsule.message in memory
-    assert [trace for trace in (CANARY, WRITE_KEY) if trace.encode() in memory] == []
-    assert capsule.secret not in memory
+    assert [trace for trace in (CANARY, WRITE_KEY) if trace.encode() in held] == []
+    assert capsule.secret not in held
 
 
 WRONG_OPTIONS: Final = (
@@ -449,7 +453,11 @@ def test_the_process_of_a_relay_loads_no_store_no_registry_and_no_way_to_open_a_
         "print([m for m in sys.modules if m.startswith(('collector', 'client_sdk'))])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
     )
 
     rooms = {".".join(name.split(".")[:2]) for name in re.findall(r"'([\w.]+)'", done.stdout)}

@@ -24,6 +24,7 @@ from client_sdk.registry import Registry
 from client_sdk.upload.tokens import MAX_RETRY
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, bearer
 from tests.support.device.loopback import running
+from tests.support.patience import PATIENCE
 from tests.support.sites.relayed import Relay, started
 from tests.support.sites.site import Site, running_site
 from tests.support.sites.watching import Tap, has
@@ -92,7 +93,9 @@ class Walk(NamedTuple):
         )
 
     def ask(self, path: str) -> requests.Response:
-        answer = requests.get(f"{self.site.url}{path}", headers=bearer(READ_TOKEN), timeout=10)
+        answer = requests.get(
+            f"{self.site.url}{path}", headers=bearer(READ_TOKEN), timeout=PATIENCE
+        )
         answer.raise_for_status()
         return answer
 
@@ -102,7 +105,13 @@ def hearsay(folder: Path, *words: str) -> str:
     command = [sys.executable, "-m", "collector", *words]
     environment = {"PYTHONPATH": str(ROOT), "PATH": ""}
     done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=True, timeout=60
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
     )
     return done.stdout
 

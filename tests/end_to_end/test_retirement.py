@@ -14,15 +14,16 @@ import pytest
 
 from client_sdk.client import Client
 from client_sdk.privacy.consent import NoOptOuts
-from collector.demo.demo import free_port
 from tests.support.crowds.uploads import WRITE_KEY
 from tests.support.device.device import metric_text, rows
+from tests.support.patience import PATIENCE, wait_for
+from tests.support.store.cluster import free_port
+from tests.support.store.processes import until_ended
 from tests.support.store.servers import needs_real, real_server
 
 pytestmark = [pytest.mark.real, needs_real]
 
 HEARSAY: Final = (sys.executable, "-m", "collector")
-PATIENCE: Final = 60.0  # seconds for a start
 METRICS: Final = metric_text("first", every="1h") + metric_text("second", every="1h")
 
 
@@ -42,7 +43,7 @@ def test_a_device_stops_what_a_list_of_its_developer_names(tmp_path: Path) -> No
     """Law: key, list and collector are those of people; the second metric goes on."""
     metrics, output = tmp_path / "metrics.toml", tmp_path / "retired.json"
     metrics.write_text(f'schema = 1\napp = "demo"\n{METRICS}')
-    port = free_port(0)
+    port = free_port()
     environment = {name: text for name, text in os.environ.items() if "HEARSAY" not in name} | {
         "HEARSAY_REGISTRY": str(metrics),
         "HEARSAY_WRITE_KEY": WRITE_KEY,
@@ -65,11 +66,8 @@ def test_a_device_stops_what_a_list_of_its_developer_names(tmp_path: Path) -> No
         environment["REDIS_URL"] = store.url
         run("init")
         server = subprocess.Popen([*HEARSAY, "serve"], env=environment, stdout=log, stderr=log)
-        try:
-            deadline = time.monotonic() + PATIENCE
-            while not is_ready(port):
-                assert time.monotonic() < deadline, (tmp_path / "log").read_text()
-                time.sleep(0.05)
+        with until_ended(server):
+            wait_for(lambda: is_ready(port), (tmp_path / "log").read_text, running=(server,))
             now = [time.time()]
             client = Client(
                 *(f"http://127.0.0.1:{port}", WRITE_KEY, metrics),
@@ -87,9 +85,6 @@ def test_a_device_stops_what_a_list_of_its_developer_names(tmp_path: Path) -> No
             counts = {reason: count for reason, count in client.stats().items() if count}
             client.close()
             doctor = run("doctor")
-        finally:
-            server.terminate()
-            server.wait(PATIENCE)
 
     assert counts == {"recorded": 2, "uploaded": 1, "retired": 1}
     assert rows(tmp_path / "data", "SELECT count(*) FROM charges") == [(2,)]

@@ -27,6 +27,7 @@ from client_sdk.registry import Registry
 from collector.cli import main
 from tests.support.crowds.uploads import GATEWAY_KEY, READ_TOKEN, WRITE_KEY
 from tests.support.device.learning import SEED, registry_text
+from tests.support.patience import PATIENCE
 from tests.support.sites.site import Site, running_site
 from tests.support.store.servers import needs_real
 
@@ -84,7 +85,7 @@ def test_a_model_is_learned_from_one_report_a_device(tmp_path: Path, registry: P
             report(site, registry, folder, number, crowd, tmp_path)
             site.wait_until_folded()
             if number == 2:
-                late.close(timeout=30)  # round 1 had its step long ago
+                late.close(timeout=PATIENCE)  # round 1 had its step long ago
                 site.wait_until_folded()
             said = run("step", "ranker", str(folder), "--sign", str(key))
             steps = "1 step" if number == 1 else f"{number} steps"

@@ -15,11 +15,12 @@ from typing import Any, Final
 import pytest
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
 
+from tests.support.patience import PATIENCE, wait_for
 from tests.support.sites.raw_requests import chunked, head
 from tests.support.sites.rsgi import Protocol
-from tests.support.store.cluster import free_port
+from tests.support.store.cluster import free_port, listens
+from tests.support.store.processes import until_ended
 
-PATIENCE: Final = 60.0  # seconds
 PARTS: Final = (b"x" * 100, b"y" * 100)
 PROGRAM: Final = """
 import json
@@ -52,23 +53,18 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Any]
     folder, port = tmp_path_factory.mktemp("server"), free_port()
     (folder / "program.py").write_text(PROGRAM, encoding="utf-8")
     command = (Path(sys.executable).parent / "granian", "--interface", "rsgi", "--no-ws", "--port")
-    with subprocess.Popen(
+    running = subprocess.Popen(
         [*command, str(port), "--log-level", "error", "program:app"],
         cwd=folder,
         env={"PYTHONPATH": f"{folder}:{Path.cwd()}", "PATH": ""},
         stdout=subprocess.PIPE,
         text=True,
-    ) as running:
-        try:
-            assert running.stdout is not None
-            assert json.loads(running.stdout.readline()) == "listens"
-            yield port, running.stdout
-        finally:
-            running.terminate()
-            try:
-                running.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                running.kill()
+    )
+    with until_ended(running):
+        assert running.stdout is not None
+        assert json.loads(running.stdout.readline()) == "listens"
+        wait_for(lambda: listens(port), running=(running,))  # it has said so just before
+        yield port, running.stdout
 
 
 def seen_by_server(port: int, told: Any, how: str, end: str, *, is_chunked: bool) -> int | None:

@@ -19,7 +19,6 @@ import requests
 from client_sdk.core.epoch import day_of, epoch_of
 from client_sdk.core.wire import Column
 from client_sdk.registry import Registry
-from collector.demo.demo import free_port
 from collector.storage.connection import Connection
 from tests.support.crowds.uploads import (
     WRITE_KEY,
@@ -28,14 +27,15 @@ from tests.support.crowds.uploads import (
     registry_text,
     upload,
 )
+from tests.support.patience import PATIENCE, wait_for
+from tests.support.store.cluster import free_port
 from tests.support.store.namespaces import AS_FIRST, needs_namespace
-from tests.support.store.processes import descendants, only_child
+from tests.support.store.processes import descendants, ended, only_child
 from tests.support.store.servers import needs_real, real_server
 
 pytestmark = [pytest.mark.real, needs_real]
 
-PATIENCE: Final = 20.0  # seconds for a start
-WITHIN: Final = 10.0  # seconds in which a process that is asked must have ended
+WITHIN: Final = 10.0  # seconds that a supervisor waits for a process that it asks to end
 PAUSE_MS: Final = 1_500  # milliseconds for which the store answers no write
 HEARSAY: Final = (sys.executable, "-m", "collector")
 
@@ -46,7 +46,7 @@ class Place:
     def __init__(self, folder: Path, redis_url: str) -> None:
         path = folder / "metrics.toml"
         path.write_text(registry_text(), encoding="utf-8")
-        self.port = free_port(0)
+        self.port = free_port()
         self.store = Connection.open(redis_url)
         self.heartbeat = folder / "beat"
         self._log = folder / "log"
@@ -78,10 +78,7 @@ class Place:
         return process
 
     def wait_for(self, condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            assert time.monotonic() < deadline, self._log.read_text(encoding="utf-8")
-            time.sleep(0.02)
+        wait_for(condition, self._log.read_text)
 
     def waiting(self) -> int:
         """Return how many clients the store keeps waiting."""
@@ -110,16 +107,14 @@ class Place:
 
     def close(self) -> None:
         for process in self._started:
-            if process.poll() is None:
-                for pid in descendants(process.pid):
-                    os.kill(pid, signal.SIGKILL)
-                process.kill()
-            process.wait()
+            for pid in descendants(process.pid):
+                os.kill(pid, signal.SIGKILL)
+            ended(process, signal.SIGKILL)
         self.store.close()
 
     def _is_ready(self) -> bool:
         try:
-            return requests.get(f"http://127.0.0.1:{self.port}/readyz", timeout=5).ok
+            return requests.get(f"http://127.0.0.1:{self.port}/readyz", timeout=PATIENCE).ok
         except requests.ConnectionError:
             return False
 
@@ -128,8 +123,10 @@ class Place:
 def place(tmp_path: Path) -> Iterator[Place]:
     with real_server() as store:
         made = Place(tmp_path, store.url)
-        yield made
-        made.close()
+        try:
+            yield made
+        finally:
+            made.close()
         assert {line["level"] for line in made.lines()} <= {"info", "warning"}
 
 
@@ -155,7 +152,7 @@ def test_an_upload_that_is_on_its_way_when_a_web_process_is_asked_to_stop_is_ans
     place.wait_for(lambda: place.waiting() > 0)
 
     web.terminate()
-    status = web.wait(WITHIN)
+    status = web.wait(PATIENCE)
     device.join(PATIENCE)
 
     assert [answer.status_code for answer in answers] == [202]
@@ -174,7 +171,7 @@ def test_the_first_process_of_a_container_ends_when_it_is_asked(place: Place, wh
 
     os.kill(first, signal.SIGTERM)
 
-    assert outer.wait(WITHIN) == 0
+    assert outer.wait(PATIENCE) == 0
     assert [pid for pid in below if Path(f"/proc/{pid}").exists()] == []
 
 
@@ -201,7 +198,7 @@ def test_who_stops_in_good_order_counts_as_alive_no_longer(place: Place) -> None
 
     for process in (worker, web):
         process.send_signal(signal.SIGTERM)
-        process.wait(WITHIN)
+        process.wait(PATIENCE)
     after = place.doctor()
 
     assert before["keys"][0] == "the web processes have a write key in their settings"

@@ -19,6 +19,7 @@ from client_sdk.registry import Registry
 from collector.cli import main
 from tests.support.crowds.uploads import GATEWAY_KEY, READ_TOKEN, WRITE_KEY, bearer
 from tests.support.device.registries import CATEGORY, HEAD, TASTE, table
+from tests.support.patience import PATIENCE
 from tests.support.sites.page import Page
 from tests.support.sites.site import Site, running_site
 from tests.support.store.servers import needs_real
@@ -142,7 +143,7 @@ def test_the_page_tells_which_part_of_all_likes_an_item_has(site: Site) -> None:
     body = {"metrics": ["shows"], "verb": "vector"}
 
     answer = requests.post(
-        f"{site.url}/v1/query", json=body, headers=bearer(READ_TOKEN), timeout=10
+        f"{site.url}/v1/query", json=body, headers=bearer(READ_TOKEN), timeout=PATIENCE
     ).json()
 
     rows = {row["dimensions"]["item"]: row for row in answer["rows"]}
@@ -160,7 +161,7 @@ def test_every_page_shows_a_taste(site: Site, place: str) -> None:
     session = requests.Session()
     session.cookies.set("hearsay", READ_TOKEN)
 
-    shown = session.get(f"{site.url}{place}", headers={"Accept": "text/html"}, timeout=10)
+    shown = session.get(f"{site.url}{place}", headers={"Accept": "text/html"}, timeout=PATIENCE)
 
     assert shown.status_code == 200, shown.text
     assert 'class="fault"' not in shown.text

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,17 +16,18 @@ import requests
 from client_sdk import Client, Issuer
 from client_sdk.core.private_token import Plan, read_plan
 from client_sdk.privacy.consent import NoOptOuts
-from collector.demo.demo import free_port
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, bearer, registry_text
 from tests.support.device.issuing import SECRET
+from tests.support.patience import PATIENCE, wait_for
 from tests.support.sites.site import Site, running_site
+from tests.support.store.cluster import free_port
+from tests.support.store.processes import ended
 from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real, pytest.mark.slow]  # beside test_relay_and_issuer
 
 HEARSAY: Final = (sys.executable, "-m", "collector")
 MACHINE: Final = "canary-laptop-7"
-_PATIENCE: Final = 30.0  # seconds
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "metrics.toml").write_text(registry_text(expires="2999-12-31"), encoding="utf-8")
     (folder / "machines.secret").write_bytes(SECRET)
     new = ("issuer-keys", "new", "issuer.json", "--name", "issuer.example.org", "--weeks", "2")
-    subprocess.run((*HEARSAY, *new), cwd=folder, check=True, capture_output=True, timeout=60)
+    subprocess.run((*HEARSAY, *new), cwd=folder, check=True, capture_output=True, timeout=PATIENCE)
     return folder
 
 
@@ -49,26 +48,21 @@ def plan_in(folder: Path) -> Plan:
 @contextmanager
 def running_issuer(folder: Path) -> Iterator[str]:
     """Run ``hearsay issuer`` and yield its address; it ends in good order at SIGTERM."""
-    port = free_port(0)
+    port = free_port()
     options = ("issuer.json", "--attest", "secret=machines.secret", "--port", str(port))
     with (folder / "issuer.log").open("wb") as log:
         process = subprocess.Popen((*HEARSAY, "issuer", *options), cwd=folder, stderr=log)
         try:
             url = f"http://127.0.0.1:{port}"
-            deadline = time.monotonic() + _PATIENCE
-            while not _lives(url):
-                assert process.poll() is None
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
+            wait_for(lambda: _lives(url), running=(process,))
             yield url
         finally:
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(_PATIENCE) == 0
+            assert ended(process) == 0
 
 
 def _lives(url: str) -> bool:
     try:
-        return requests.get(f"{url}/livez", timeout=2).status_code == 200
+        return requests.get(f"{url}/livez", timeout=PATIENCE).status_code == 200
     except requests.ConnectionError:
         return False
 
@@ -101,7 +95,7 @@ def device(site: Site, folder: Path, issuer: Issuer | None, data_dir: Path) -> C
 
 def attested(site: Site, metric: str) -> dict[str, Any]:
     url = f"{site.url}/v1/metrics/{metric}/estimate"
-    answer = requests.get(url, headers=bearer(READ_TOKEN), timeout=5)
+    answer = requests.get(url, headers=bearer(READ_TOKEN), timeout=PATIENCE)
     [basis] = answer.json()["meta"]["metrics"]
     sources: dict[str, Any] = basis["sources"]
     return sources
@@ -116,7 +110,7 @@ def test_a_report_that_spends_a_token_is_counted_as_attested_and_no_other_is_tak
         check=True,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     ).stdout.strip()
     with running_issuer(folder) as url:
         issuer = Issuer(url, plan_in(folder).digest, said)

@@ -16,14 +16,15 @@ from collector.demo.demo import Children
 from collector.intake.keyring import TRUST_S
 from collector.storage.access import INGEST, QUERY, WORKER
 from tests.collector.web.test_browsers import HEADERS
+from tests.support import patience
 from tests.support.crowds.uploads import as_json, bearer, registry, upload
+from tests.support.patience import PATIENCE
 from tests.support.sites.guarded_site import GuardedSite, guarded_store
 from tests.support.store.processes import descendants
 from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]
 
-_PATIENCE: Final = 20.0  # seconds for a report to be folded
 _POLL: Final = 0.1  # seconds between two looks
 ESTIMATE: Final = "/v1/metrics/opted_in/estimate"
 
@@ -39,7 +40,9 @@ class Running:
         columns = [Column(registry().metric("opted_in").digest, 0, b"\0")]
         body = as_json(upload(columns, sealed=today))
         headers = {**bearer(self.site.keys["write_key"]), "Content-Type": "application/json"}
-        return requests.post(f"{self.site.url}/v1/reports", data=body, headers=headers, timeout=10)
+        return requests.post(
+            f"{self.site.url}/v1/reports", data=body, headers=headers, timeout=PATIENCE
+        )
 
     def log(self) -> str:
         return str(self.children.failure(""))
@@ -72,7 +75,7 @@ def test_the_server_itself_says_the_same_to_browsers_as_its_application(
                 method,
                 running.site.url + path,
                 headers={**bearer(secret), "Origin": "https://example.org"},
-                timeout=5,
+                timeout=PATIENCE,
             )
 
             told = {name.lower(): value for name, value in answer.headers.items()}
@@ -92,9 +95,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedSite]:
 def wait_for(site: GuardedSite, path: str, secret: str, status: int) -> float:
     """Return the seconds until *path* answers with *status*, or fail when patience ends."""
     started = time.monotonic()
-    while site.get(path, secret).status_code != status:
-        assert time.monotonic() - started < _PATIENCE
-        time.sleep(_POLL)
+    patience.wait_for(lambda: site.get(path, secret).status_code == status)
     return time.monotonic() - started
 
 
@@ -110,10 +111,8 @@ def test_a_report_becomes_an_answer_though_each_process_has_the_least_rights(
     accepted = running.report()
 
     assert accepted.status_code == 202, accepted.text + running.log()
-    deadline = time.monotonic() + _PATIENCE
-    while not (n := site.get(ESTIMATE, token).json()["meta"]["n"]) and time.monotonic() < deadline:
-        time.sleep(_POLL)
-    assert n == 1, running.log()
+    n = patience.wait_for(lambda: site.get(ESTIMATE, token).json()["meta"]["n"], running.log)
+    assert n == 1
     for secret in (*site.secrets(), token):
         assert secret not in running.log()
     assert token not in site.run("keys", "list").stdout
@@ -123,13 +122,9 @@ def test_a_worker_looks_at_closed_epochs_and_a_scrape_tells_what_it_found(
     running: Running,
 ) -> None:
     """With the rights of the store's users, which are the least that each needs."""
-    deadline = time.monotonic() + _PATIENCE
-    wanted, text = 'hearsay_suspicious_epochs{metric="page"} 0.0', ""
-    while wanted not in text and time.monotonic() < deadline:
-        time.sleep(_POLL)
-        text = running.site.get("/metrics", running.site.keys["admin_token"]).text
+    wanted, key = 'hearsay_suspicious_epochs{metric="page"} 0.0', running.site.keys["admin_token"]
 
-    assert wanted in text, running.log()
+    patience.wait_for(lambda: wanted in running.site.get("/metrics", key).text, running.log)
 
 
 def test_the_store_refuses_nothing_that_the_work_needs(running: Running) -> None:

@@ -7,34 +7,25 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 import pytest
 
 from collector.operations.processes import is_fresh
 from tests.support.crowds.uploads import bearer, registry_text
+from tests.support.patience import PATIENCE, wait_for
 from tests.support.sites.attacked_site import AttackedSite, attacked_site, today
 from tests.support.sites.hostile_bodies import good
-from tests.support.store.processes import descendants
+from tests.support.store.processes import descendants, until_ended
 from tests.support.store.servers import needs_real, real_server
 
 pytestmark = [pytest.mark.real, needs_real]
 
-PATIENCE: Final = 30.0  # seconds
 
-
-def status_once_reached(site: AttackedSite, deadline: float) -> int:
-    """Return the status of an upload, tried anew as by a device while no connection is taken."""
-    while True:
-        site.close()  # the connection may have been that of a process that was killed
-        try:
-            return site.report(good("application/json", today())).status
-        except ConnectionRefusedError:
-            assert time.monotonic() < deadline, site.log.read_text(encoding="utf-8")
-            time.sleep(0.02)
+def status_of_an_upload(site: AttackedSite) -> int:
+    site.close()  # the connection may have been that of a process that was killed
+    return site.report(good("application/json", today())).status
 
 
 def test_a_web_process_that_is_killed_is_started_again(tmp_path: Path) -> None:
@@ -45,13 +36,11 @@ def test_a_web_process_that_is_killed_is_started_again(tmp_path: Path) -> None:
 
         os.kill(killed, signal.SIGKILL)
 
-        deadline = time.monotonic() + PATIENCE
-        while killed in (now := descendants(site.serve)) or len(now) < len(before):
-            assert time.monotonic() < deadline, site.log.read_text(encoding="utf-8")
-            time.sleep(0.02)
+        wait_for(lambda: len(descendants(site.serve) - {killed}) == 2, site.log.read_text)
         assert len(before) == 2
-        assert len(before & now) == 1
-        assert status_once_reached(site, deadline) == 202
+        assert len(before & descendants(site.serve)) == 1
+        status = wait_for(lambda: status_of_an_upload(site), despite=(ConnectionRefusedError,))
+        assert status == 202
 
 
 def test_pages_that_are_open_are_so_by_a_link_of_this_start(tmp_path: Path) -> None:
@@ -67,9 +56,6 @@ def test_pages_that_are_open_are_so_by_a_link_of_this_start(tmp_path: Path) -> N
             site.close()
             assert site.ask("GET", "/operations").status == 401
             assert site.ask("GET", "/operations", bearer(token)).status == 200
-
-
-_PATIENCE = 20.0  # seconds for a start
 
 
 @pytest.fixture
@@ -89,7 +75,7 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
 def hearsay(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "collector", *arguments]
     return subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=20, check=False
+        command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
 
 
@@ -97,16 +83,10 @@ def test_a_worker_beats_while_it_runs_and_ends_well_when_asked(
     environment: dict[str, str],
 ) -> None:
     before = hearsay(environment, "worker", "--check").returncode
-    with subprocess.Popen(
-        [sys.executable, "-m", "collector", "worker"], env=environment
-    ) as process:
-        deadline = time.monotonic() + _PATIENCE
-        while not is_fresh(Path(environment["HEARSAY_HEARTBEAT"])):
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    command = [sys.executable, "-m", "collector", "worker"]
+    with until_ended(subprocess.Popen(command, env=environment)) as process:
+        wait_for(lambda: is_fresh(Path(environment["HEARSAY_HEARTBEAT"])), running=(process,))
         during = hearsay(environment, "worker", "--check").returncode
-        process.terminate()
 
     assert (before, during, process.returncode) == (1, 0, 0)
 

@@ -22,6 +22,7 @@ from tests.support.crowds.uploads import WRITE_KEY, as_json, registry_text, uplo
 from tests.support.device.loopback import running
 from tests.support.faults.capsules import capsule_of
 from tests.support.faults.proxy import read_message
+from tests.support.patience import PATIENCE
 from tests.support.sites.attacked_site import AttackedSite, attacked_site, today
 from tests.support.sites.relayed import request_of, running_relay
 from tests.support.sites.watching import Peers, Tap, has, needs_strace, traced
@@ -65,7 +66,7 @@ def messages_in(requests: bytes) -> Iterator[bytes]:
 
 def from_address(port: int, address: str, request: bytes) -> bytes:
     """Return the answer to *request*, sent from *address*."""
-    with socket.create_connection(("127.0.0.1", port), 30, (address, 0)) as device:
+    with socket.create_connection(("127.0.0.1", port), PATIENCE, (address, 0)) as device:
         device.sendall(request)
         return read_message(device)
 
@@ -83,7 +84,9 @@ def by_relay(
         capsules = [capsule_of(configuration, body_of(upload_id)) for upload_id in ids]
         requests = [request_of(capsule.message, *BROWSER) for capsule in capsules]
         answers = list(
-            devices.map(from_address, [relay.port] * len(ids), ADDRESSES, requests, timeout=60)
+            devices.map(
+                from_address, [relay.port] * len(ids), ADDRESSES, requests, timeout=PATIENCE
+            )
         )
     opened = [
         capsule.open_answer(answer.partition(b"\r\n\r\n")[2])

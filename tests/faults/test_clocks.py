@@ -24,6 +24,7 @@ from tests.support.device.clock import NOON, FakeClock
 from tests.support.faults.fleet import post
 from tests.support.faults.reports import REGISTRY, registry_text, upload_of
 from tests.support.faults.site import fault_site
+from tests.support.patience import PATIENCE
 from tests.support.sites.posting import post as post_to
 from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
@@ -122,7 +123,7 @@ def test_epochs_do_not_depend_on_the_time_zone() -> None:
             capture_output=True,
             text=True,
             check=True,
-            timeout=30,
+            timeout=PATIENCE,
         ).stdout
         for zone in ZONES
     }

@@ -11,9 +11,10 @@ import pytest
 
 from collector.core.config import STANDARD, STRICT
 from tests.faults.conftest import Tell
-from tests.support.faults.fleet import PATIENCE, Fleet
+from tests.support.faults.fleet import Fleet
 from tests.support.faults.site import SHARDS, FaultSite, fault_site
 from tests.support.faults.supervisor import PARTS
+from tests.support.patience import PATIENCE
 from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]

@@ -17,6 +17,7 @@ from tests.support.device.movable_clock import MovableClock, needs_movable_clock
 from tests.support.faults.fleet import Fleet, post
 from tests.support.faults.reports import upload_of
 from tests.support.faults.site import FaultSite, fault_site
+from tests.support.patience import PATIENCE
 from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real, needs_movable_clock]
@@ -38,7 +39,7 @@ def send(site: FaultSite, bodies: dict[bytes, bytes]) -> Counter[object]:
     """Send each body until it is taken or refused for good; return what was said."""
     said: Counter[object] = Counter()
     for body in bodies.values():
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while True:
             status, answer = post(site.ports[0], body)
             if status not in (0, 503):

@@ -23,6 +23,7 @@ from tests.support.faults.fleet import Fleet
 from tests.support.faults.proxy import Proxy, Weather
 from tests.support.faults.reports import upload_of
 from tests.support.faults.site import PREFIX, FaultSite, fault_site
+from tests.support.patience import PATIENCE
 from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]
@@ -102,7 +103,7 @@ SLACK = 500  # uploads; what a process takes between two exchanges of counts
 def send(site: FaultSite, key: str, chance: random.Random, count: int) -> Counter[int]:
     """Send so many new uploads over one connection, into the same tallies; return the answers."""
     answers: Counter[int] = Counter()
-    connection = http.client.HTTPConnection("127.0.0.1", site.ports[0], timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", site.ports[0], timeout=PATIENCE)
     headers = {**bearer(key), "Content-Type": "application/json"}
     for _ in range(count):
         connection.request("POST", "/v1/reports", upload_of(0, chance)[1], headers)

@@ -38,6 +38,8 @@ from collector.worker.fsck import fsck
 from collector.worker.worker import Pace, Worker
 from tests.faults.conftest import Tell
 from tests.support.crowds.uploads import registry
+from tests.support.patience import PATIENCE
+from tests.support.patience import wait_for as until
 from tests.support.store.cluster import Node, begin_move, cluster, holder_of, url_of
 from tests.support.store.servers import needs_real
 
@@ -60,7 +62,6 @@ ENTRIES: Final = [
     for key, day, item in SLOTS
 ]  # fmt: skip
 BATCH, REPEATS = 200, 20  # new uploads a round trip, and some of before
-PATIENCE: Final = 120.0  # seconds that one batch may be refused for
 _KEYS_A_MOVE: Final = 200
 
 
@@ -117,7 +118,7 @@ class Senders:
         self._ended.set()
 
     def _append(self, storage: RedisStorage, uploads: Sequence[SealedUpload]) -> list[bool]:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + 2 * PATIENCE
         while True:
             try:
                 return storage.append_many(uploads)
@@ -191,10 +192,7 @@ class Operator:
         node.stop()
         with suppress(AssertionError):  # a long file takes longer than tests wait for
             node.start()
-        deadline = time.monotonic() + PATIENCE
-        while not self._is_back(node):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        until(lambda: self._is_back(node))
         return True
 
     def _is_back(self, node: Node) -> bool:

@@ -18,13 +18,12 @@ from tests.faults.conftest import Tell
 from tests.support.faults.fleet import Fleet
 from tests.support.faults.forking import registry_text
 from tests.support.faults.site import fault_site
+from tests.support.patience import PATIENCE
 from tests.support.store.namespaces import AS_FIRST, needs_namespace
 from tests.support.store.processes import only_child
 from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]
-
-WITHIN = 10.0  # seconds in which a process that is asked must have ended
 
 
 @pytest.mark.faults
@@ -54,7 +53,7 @@ def test_a_process_that_is_asked_to_stop_under_load_ends_well_and_loses_nothing(
                 first = only_child(process.pid)
                 began = time.monotonic()
                 os.kill(first, signal.SIGTERM)
-                statuses.append(process.wait(WITHIN))
+                statuses.append(process.wait(PATIENCE))
                 slowest = max(slowest, time.monotonic() - began)
                 if asked is worker:
                     Path(worker.environment["HEARSAY_HEARTBEAT"]).unlink()
@@ -65,9 +64,6 @@ def test_a_process_that_is_asked_to_stop_under_load_ends_well_and_loses_nothing(
     assert found.equal, found
     assert log.duplicates == 0  # no upload was stored and not answered
     assert log.final == {}
-
-
-PATIENCE = 600.0  # seconds for all forks; a child that waits for ever uses them up
 
 
 @pytest.mark.faults
@@ -88,7 +84,7 @@ def test_forked_children_share_neither_noise_nor_connections(
         subprocess.run(
             [*program, str(path), str(tmp_path / "data"), str(log), str(site.ports[0]), str(forks)],
             check=True,
-            timeout=PATIENCE,
+            timeout=10 * PATIENCE,
         )
         bodies = {bytes.fromhex(line) for line in log.read_text().split()}
         enqueued = {decode(body, JSON).id: body for body in bodies}

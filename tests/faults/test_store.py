@@ -28,6 +28,7 @@ from tests.support.faults.folding import append, fold, worker
 from tests.support.faults.oracle import compared
 from tests.support.faults.reports import upload_of
 from tests.support.faults.site import FaultSite, fault_site
+from tests.support.patience import wait_for as until
 from tests.support.store.cluster import Node, cluster, holder_of, url_of, wait_for
 from tests.support.store.servers import needs_real, real_server
 from tests.support.store.stored import DAY
@@ -47,9 +48,7 @@ def is_refused(fleet: Fleet) -> bool:
 def wait_until_refused(fleet: Fleet) -> float:
     """Return when devices are told to come again later, with the seconds until then."""
     began = time.monotonic()
-    while not is_refused(fleet):
-        assert time.monotonic() < began + 60, fleet.log.answers
-        time.sleep(0.02)
+    until(lambda: is_refused(fleet), lambda: fleet.log.answers)
     return time.monotonic() - began
 
 
@@ -213,8 +212,7 @@ def test_workers_that_fold_the_same_entries_count_them_once(
         for thread in threads:
             thread.start()
         append(storages[0], bodies.values())
-        while storages[0].backlog():
-            time.sleep(0.01)
+        until(lambda: not storages[0].backlog())
         stop.set()
         for thread in threads:
             thread.join()
@@ -237,10 +235,7 @@ def test_an_emptied_store_acknowledges_nothing_until_it_is_prepared_again(
             fleet.wait_for(20)
             wait_for_worker(site)  # one that starts prepares what it finds empty
             site.store.connection.call("FLUSHALL")
-            emptied = time.monotonic()
-            while log.answers[503] < REFUSED:
-                assert time.monotonic() < emptied + 60
-                time.sleep(0.02)
+            until(lambda: log.answers[503] >= REFUSED)
             kept = site.store.connection.call("DBSIZE")
             appended = sum(
                 site.store.connection.call("EXISTS", site.keys.stream(shard))
@@ -262,14 +257,13 @@ def test_an_emptied_store_acknowledges_nothing_until_it_is_prepared_again(
 
 def wait_for_worker(site: FaultSite) -> None:
     """Return once a worker has claimed entries of a shard."""
-    until = time.monotonic() + 60
-    while not any(
-        dict(zip(group[::2], group[1::2], strict=True))[b"consumers"]
-        for shard in range(site.keys.shards)
-        for group in site.store.connection.call("XINFO", "GROUPS", site.keys.stream(shard))
-    ):
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    until(
+        lambda: any(
+            dict(zip(group[::2], group[1::2], strict=True))[b"consumers"]
+            for shard in range(site.keys.shards)
+            for group in site.store.connection.call("XINFO", "GROUPS", site.keys.stream(shard))
+        )
+    )
 
 
 def appended_to(storage: RedisStorage, shard: int, serial: int) -> bool:

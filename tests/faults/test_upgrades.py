@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import time
 from importlib.resources import files
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from tests.support.faults.fleet import Fleet, post
 from tests.support.faults.reports import registry_text, upload_of
 from tests.support.faults.site import FaultSite, fault_site
 from tests.support.faults.supervisor import Supervised
+from tests.support.patience import wait_for
 from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]
@@ -33,10 +33,7 @@ def roll(site: FaultSite, process: Supervised, registry: str) -> None:
     assert process.process is not None
     before = process.starts
     process.process.terminate()
-    deadline = time.monotonic() + 30
-    while process.starts == before:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_for(lambda: process.starts > before)
 
 
 def roll_all(site: FaultSite, registry: str) -> None:

@@ -17,17 +17,18 @@ from client_sdk.core.limits import MAX_DEVICE_BODY
 from client_sdk.core.oblivious import PATH as OBLIVIOUS
 from client_sdk.core.oblivious import REQUEST_TYPE
 from client_sdk.upload.transport import RequestsTransport
-from collector.demo.demo import free_port
 from collector.intake.capsules import MAX_CAPSULE
 from collector.intake.wire import JSON, MSGPACK
 from tests.hostile.conftest import LISTED
 from tests.hostile.test_nginx import QUIET, gateway_body
 from tests.support.crowds.uploads import GATEWAY_KEY, READ_TOKEN, WRITE_KEY, bearer
 from tests.support.device.tls import TRUSTED
-from tests.support.sites.attacked_site import PATIENCE, AttackedSite, today
+from tests.support.patience import PATIENCE
+from tests.support.sites.attacked_site import AttackedSite, today
 from tests.support.sites.caddy import NAME, PROGRAM, SHIPPED, Caddy, needs_caddy, shipped_caddy
 from tests.support.sites.hostile_bodies import good
 from tests.support.sites.raw_requests import LAST, SMUGGLING, exchange, head, statuses
+from tests.support.store.cluster import free_port
 from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real, needs_caddy]
@@ -213,7 +214,7 @@ def test_no_address_of_a_device_reaches_the_collector_or_stays_with_the_proxy(
     """Law: nor where the collector is away, and the proxy has something to complain of."""
     forged = head("Content-Length: 99999999", "X-Forwarded-For: 203.0.113.9")
     caddy.send(forged, LAST, patience=QUIET, sender=ELSEWHERE)
-    with shipped_caddy(tmp_path / "alone", free_port(0)) as alone:
+    with shipped_caddy(tmp_path / "alone", free_port()) as alone:
         said = alone.send(LAST, sender=ELSEWHERE)
         alone.send(forged, patience=QUIET, sender=ELSEWHERE)
         logs = caddy.log() + alone.log()
@@ -229,7 +230,7 @@ def test_the_test_above_would_see_an_address(site: AttackedSite, tmp_path: Path)
     text = SHIPPED.read_text(encoding="utf-8")
     assert "exclude http.log http.handlers" in text
     with shipped_caddy(
-        tmp_path, free_port(0), text.replace("exclude http.log http.handlers", "")
+        tmp_path, free_port(), text.replace("exclude http.log http.handlers", "")
     ) as alone:
         alone.send(LAST, sender=ELSEWHERE)
 

@@ -16,7 +16,8 @@ from client_sdk.core.limits import MAX_DEVICE_BODY
 from collector.intake.wire import JSON
 from collector.web.app import UNREAD_S
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, bearer
-from tests.support.sites.attacked_site import PATIENCE, AttackedSite, today
+from tests.support.patience import PATIENCE
+from tests.support.sites.attacked_site import AttackedSite, today
 from tests.support.sites.hostile_bodies import good
 from tests.support.sites.raw_requests import CODINGS, LAST, SMUGGLING, chunked, head, statuses
 from tests.support.store.servers import needs_real
@@ -192,7 +193,7 @@ def test_half_a_thousand_slow_clients_hold_nobody(site: AttackedSite) -> None:
     )
     with ExitStack() as slow:
         for number in range(SLOW):
-            one = socket.create_connection(("127.0.0.1", site.port), timeout=10)
+            one = socket.create_connection(("127.0.0.1", site.port), timeout=PATIENCE)
             slow.enter_context(one).sendall(halves[number % len(halves)])
 
         assert site.report(good(JSON, today())).status == 202
@@ -271,7 +272,7 @@ def test_a_connection_that_breaks_off_anywhere_leaves_the_collector_well(
     whole = head(f"Content-Length: {len(body)}") + body
 
     for end in range(0, len(whole), 7):
-        with socket.create_connection(("127.0.0.1", site.port), timeout=5) as connection:
+        with socket.create_connection(("127.0.0.1", site.port), timeout=PATIENCE) as connection:
             connection.sendall(whole[:end])
 
     assert site.is_well()

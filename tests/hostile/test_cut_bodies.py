@@ -12,7 +12,8 @@ import pytest
 from collector.intake.wire import JSON
 from collector.web.forms import FORM
 from tests.support.crowds.uploads import ADMIN_TOKEN, READ_TOKEN, WRITE_KEY, bearer
-from tests.support.sites.attacked_site import PATIENCE, AttackedSite, today
+from tests.support.patience import PATIENCE
+from tests.support.sites.attacked_site import AttackedSite, today
 from tests.support.sites.hostile_bodies import good
 from tests.support.sites.raw_requests import chunked, statuses
 from tests.support.store.servers import needs_real

@@ -21,7 +21,8 @@ from collector.web import create_app
 from collector.web.api.openapi import document as document_of
 from tests.support.crowds.examples import trying
 from tests.support.crowds.uploads import ADMIN_TOKEN, READ_TOKEN, WRITE_KEY, bearer
-from tests.support.sites.attacked_site import PATIENCE, AttackedSite
+from tests.support.patience import PATIENCE
+from tests.support.sites.attacked_site import AttackedSite
 from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
 from tests.support.store.servers import needs_real

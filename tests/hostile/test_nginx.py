@@ -29,7 +29,8 @@ from tests.support.crowds.uploads import (
     registry,
 )
 from tests.support.device.tls import TRUSTED
-from tests.support.sites.attacked_site import PATIENCE, AttackedSite, attacked_site, today
+from tests.support.patience import PATIENCE
+from tests.support.sites.attacked_site import AttackedSite, attacked_site, today
 from tests.support.sites.hostile_bodies import good
 from tests.support.sites.nginx import Nginx, bare_nginx, needs_nginx, shipped_nginx
 from tests.support.sites.raw_requests import CODINGS, LAST, SMUGGLING, chunked, head, statuses

@@ -9,7 +9,8 @@ import pytest
 
 from tests.hostile.conftest import PROXY
 from tests.support.crowds.uploads import READ_TOKEN, bearer
-from tests.support.sites.attacked_site import PATIENCE, AttackedSite
+from tests.support.patience import PATIENCE
+from tests.support.sites.attacked_site import AttackedSite
 
 NAMED: Final = {
     "Accept": "text/html",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import unicodedata
 from collections.abc import Iterator
 from itertools import product
@@ -143,7 +142,7 @@ def test_no_other_name_is_taken_for_a_metric(site: AttackedSite) -> None:
 
 PATH: Final = "/v1/query"
 HEADERS: Final = {**bearer(READ_TOKEN), "Content-Type": "application/json"}
-SOON: Final = 5.0  # seconds; an honest question takes milliseconds
+SOON: Final = 5.0  # seconds of a processor; an honest question takes milliseconds
 FIELDS: Final = (
     *("metrics", "verb", "date_range", "dimensions", "filters", "order_by", "include", "alpha"),
     *("postprocess", "version", "pagination", "options", "limit", "offset", CANARY),
@@ -212,12 +211,12 @@ def test_any_document_is_answered_or_refused_at_its_place(
 )
 def test_a_costly_question_is_answered_or_refused_soon(site: AttackedSite, body: bytes) -> None:
     """Deep, wide, long and large documents within the limit, and one byte beyond it."""
-    begun = time.monotonic()
+    before = site.work()
 
     answer = site.ask("POST", PATH, HEADERS, body).require_sound()
 
     assert answer.status in (200, 400, 404, 413)
-    assert time.monotonic() - begun < SOON
+    assert site.work() - before < SOON
 
 
 def test_an_honest_question_is_answered(site: AttackedSite) -> None:

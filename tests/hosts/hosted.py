@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
@@ -15,12 +15,13 @@ from typing import Final
 
 import pytest
 
-from collector.demo.demo import free_port
 from tests.support.device.device import metric_text, rows
+from tests.support.patience import PATIENCE, wait_for
+from tests.support.store.cluster import free_port
+from tests.support.store.processes import until_ended
 
 ROOT: Final = Path(__file__).parents[2]
 BIN: Final = Path(sys.executable).parent
-PATIENCE: Final = 60.0  # seconds for a host to start, answer or end on a busy machine
 
 REGISTRY: Final = (
     'schema = 1\napp = "demo"\n'
@@ -40,7 +41,7 @@ logging.basicConfig()
 client = Client(
     "https://127.0.0.1:9", "key", {registry!r}, consent="granted", data_dir={data!r},
 )
-client._engine.patience = 20
+client._engine.patience = {patience}
 """
 
 
@@ -61,7 +62,9 @@ def environment(folder: Path, *more: Path) -> dict[str, str]:
 def application(folder: Path, rest: str) -> None:
     """Write program.py: it makes a client, then does *rest*."""
     (folder / "metrics.toml").write_text(REGISTRY)
-    client = CLIENT.format(registry=str(folder / "metrics.toml"), data=str(folder / "data"))
+    client = CLIENT.format(
+        registry=str(folder / "metrics.toml"), data=str(folder / "data"), patience=PATIENCE
+    )
     (folder / "program.py").write_text(client + rest)
 
 
@@ -78,7 +81,7 @@ def application(environ, start_response):
 @contextmanager
 def serving(folder: Path, *command: str) -> Iterator[int]:
     """Run *command*, in which PORT is a port, until the block ends; then send SIGTERM and wait."""
-    port = free_port(0)
+    port = free_port()
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(
             [part.replace("PORT", str(port)) for part in command],
@@ -87,14 +90,9 @@ def serving(folder: Path, *command: str) -> Iterator[int]:
             stdout=log,
             stderr=log,
         )
-    try:
+    with until_ended(server):
         yield port
-        server.terminate()
-        server.wait(PATIENCE)
-    finally:
-        if server.poll() is None:
-            server.kill()
-            server.wait()
+    assert server.returncode != -signal.SIGKILL, (folder / "log").read_text()
 
 
 def get(port: int, path: str) -> str:
@@ -115,14 +113,7 @@ def get(port: int, path: str) -> str:
 
 def eventually(ask: Callable[[], str]) -> str:
     """Return what *ask* returns once nothing is in its way any more."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return ask()
-        except (ConnectionError, HTTPException):
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
+    return wait_for(ask, despite=(ConnectionError, HTTPException))
 
 
 def run(folder: Path, *command: str) -> str:
@@ -134,7 +125,7 @@ def run(folder: Path, *command: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=10 * PATIENCE,
+        timeout=PATIENCE * PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -10,9 +10,10 @@ from typing import Final
 import pytest
 
 from collector.demo.embedded import EmbeddedStore
+from tests.support.patience import PATIENCE
 from tests.support.store.servers import needs_real
 
-from .hosted import BIN, PATIENCE, application, needs, reports, run, runs
+from .hosted import BIN, application, needs, reports, run, runs
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 

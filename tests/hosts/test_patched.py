@@ -13,7 +13,9 @@ from typing import Final
 
 import pytest
 
-from .hosted import CLIENT, PATIENCE, REGISTRY, needs, reports, run, runs
+from tests.support.patience import PATIENCE
+
+from .hosted import CLIENT, REGISTRY, needs, reports, run, runs
 
 IMPORT: Final = "from client_sdk import Client\n"
 HOSTS: Final = {
@@ -58,7 +60,7 @@ def test_a_program_of_greenlets_goes_on_and_loses_nothing(
 ) -> None:
     """Law: record, flush and the end of the process hold up no other greenlet."""
     (tmp_path / "metrics.toml").write_text(REGISTRY)
-    make = CLIENT.format(registry="metrics.toml", data="data").replace(
+    make = CLIENT.format(registry="metrics.toml", data="data", patience=PATIENCE).replace(
         "https://127.0.0.1:9", silent
     )
     patch = HOSTS[host]

@@ -7,8 +7,6 @@ import os
 import socket
 import sqlite3
 import sys
-import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -20,8 +18,9 @@ from client_sdk.recording.background import GROUP_DELAY
 from client_sdk.registry import Registry
 from client_sdk.storage.schema import FILE_NAME
 from client_sdk.testing import MemoryClient
+from tests.support.patience import wait_for
 
-from .hosted import BIN, PATIENCE, WSGI, application, get, reports, run, runs, serving
+from .hosted import BIN, WSGI, application, get, reports, run, runs, serving
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -90,10 +89,8 @@ def wait_until_all_workers_started(folder: Path) -> None:
 
     One that is still starting, whatever it runs, loses a SIGTERM and is waited for without end.
     """
-    deadline = time.monotonic() + PATIENCE
-    while (folder / "log").read_text().count("Started worker-") < 2:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    log = folder / "log"
+    wait_for(lambda: log.read_text().count("Started worker-") >= 2, log.read_text)
 
 
 def wait_until_idle(folder: Path) -> None:
@@ -101,22 +98,21 @@ def wait_until_idle(folder: Path) -> None:
 
     One that is stopped in a request runs nothing more, and so writes nothing more.
     """
-    deadline, idle = time.monotonic() + PATIENCE, False
-    while not idle:
-        assert time.monotonic() < deadline
+
+    def is_idle() -> bool:
         with socket.socket(socket.AF_UNIX) as stats, stats.makefile("rb") as answer:
             stats.connect(str(folder / _STATS))
-            idle = all(worker["status"] == "idle" for worker in json.load(answer)["workers"])
+            return all(worker["status"] == "idle" for worker in json.load(answer)["workers"])
+
+    wait_for(is_idle)
 
 
 def wait_until_written(folder: Path, values: int, counted: int) -> None:
-    """Return once all that was recorded is on the disk, or when patience ends."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        with suppress(sqlite3.OperationalError, StopIteration, AssertionError):
-            if reports(folder) == values and runs(folder) == f"{counted} runs":
-                return
-        time.sleep(0.1)
+    """Return once all that was recorded is on the disk."""
+    wait_for(
+        lambda: reports(folder) == values and runs(folder) == f"{counted} runs",
+        despite=(sqlite3.OperationalError, StopIteration, AssertionError),
+    )
 
 
 @needs_uwsgi
@@ -188,21 +184,18 @@ def test_no_start_of_uwsgi_hangs(tmp_path: Path, threads: tuple[str, ...]) -> No
         with serving(folder, *UWSGI, *threads) as port:
             get(port, "/m0")
             get(port, "/runs")
-            assert written(folder)
+            wait_until_a_report_is_written(folder)
 
 
-def written(folder: Path) -> bool:
-    """Whether the first report soon lies on the disk.
+def wait_until_a_report_is_written(folder: Path) -> None:
+    """Return once the first report lies on the disk.
 
     uWSGI ends a worker from a signal handler, in the middle of whatever its threads are doing.
     """
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        with suppress(sqlite3.OperationalError):  # the database is there, and its tables not yet
-            if (folder / "data" / FILE_NAME).exists() and reports(folder):
-                return True
-        time.sleep(0.05)
-    return False
+    wait_for(
+        lambda: (folder / "data" / FILE_NAME).exists() and reports(folder),
+        despite=(sqlite3.OperationalError,),  # the database is there, and its tables not yet
+    )
 
 
 _ASGI: Final = """

@@ -19,6 +19,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+from tests.support.patience import PATIENCE
+
 PACKAGE: Final = Path(__file__).parents[2] / "client_sdk_ts"
 EXAMPLES: Final = PACKAGE.parent / "examples" / "typescript"
 OLDEST: Final = 20  # major version of Node
@@ -67,7 +69,7 @@ class Node:
         *words: str | Path,
         stdin: str | None = None,
         cwd: Path = PACKAGE,
-        timeout: float = 120,
+        timeout: float = 2 * PATIENCE,
         variables: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -12,6 +12,8 @@ from typing import Final
 
 import pytest
 
+from tests.support.patience import PATIENCE
+
 ROOT: Final = Path(__file__).parents[2]
 USES: Final = Path(__file__).with_name("uses.py")
 CHECKER: Final = shutil.which("basedpyright", path=str(Path(sys.executable).parent))
@@ -28,7 +30,7 @@ def faults_in(folder: Path, path: Path) -> set[int]:
     (folder / "pyrightconfig.json").write_text(json.dumps(project), encoding="utf-8")
     python = f"--pythonpath={sys.executable}"
     command = [str(CHECKER), "--outputjson", python, "--project", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=5 * PATIENCE)
     found = json.loads(done.stdout)
     assert found["summary"]["filesAnalyzed"] == 1, done.stderr
     return {

@@ -16,6 +16,7 @@ from client_sdk import cli
 from client_sdk.inspection import status
 from tests.client_sdk.commands.conftest import REGISTRY, ROOT
 from tests.support.device.terminals import on_terminal
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
 
@@ -65,7 +66,9 @@ def test_an_answer_that_is_no_file_ends_at_once_and_is_said(
     PLACES[place](tmp_path / cli.ANSWER_FILE)
     command = sys.executable, "-c", ASKS, str(tmp_path)
 
-    piped = subprocess.run(command, capture_output=True, env=environment, timeout=60, check=True)
+    piped = subprocess.run(
+        command, capture_output=True, env=environment, timeout=PATIENCE, check=True
+    )
     assert (piped.stdout, piped.stderr) == (b"unknown\n", b"")
     (said,) = [line for line in status(tmp_path) if line.startswith(cli.ANSWER_FILE)]
     assert said.endswith(": holds no answer, so it is as if nobody was asked; remove it")

@@ -35,8 +35,7 @@ from tests.support.device.device import (
 )
 from tests.support.device.device_transport import ScriptedTransport
 from tests.support.device.loopback import LoopbackServer, running
-
-PATIENCE: Final = 60.0  # seconds for a program; it needs one
+from tests.support.patience import PATIENCE
 
 
 class Telling:

@@ -24,6 +24,7 @@ from tests.support.device.device import (
     registry_of,
 )
 from tests.support.device.device_transport import ScriptedTransport
+from tests.support.patience import PATIENCE
 
 APART: Final = 'schema = 1\napp = { name = "demo", automation = "segment" }\n'
 
@@ -86,7 +87,7 @@ def test_a_process_on_a_build_machine_records_nothing_by_itself(
         env={**os.environ, "CI": "true", "HEARSAY_TELEMETRY": override},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     )
 
@@ -134,7 +135,7 @@ def test_a_client_in_command_mode_counts_as_the_light_path_does(
         env={**os.environ, "CI": "", "HEARSAY_TELEMETRY": "", "DO_NOT_TRACK": "", **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     )
 

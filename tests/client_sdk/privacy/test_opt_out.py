@@ -22,6 +22,7 @@ from tests.support.device.clock import FakeClock
 from tests.support.device.device import ENDPOINT, KEY, changed, make_client, metric_text, rows
 from tests.support.device.device_transport import ScriptedTransport
 from tests.support.enumeration.enumeration import Untouchable
+from tests.support.patience import PATIENCE
 
 NOES = ("0", "off", "False", "no", "n", "f", "00", "none", "never", "disabled", "0.0", "2", "-")
 WAITING = "SELECT (SELECT count(*) FROM reports), (SELECT count(*) FROM uploads)"
@@ -232,7 +233,7 @@ def test_the_variables_of_the_process_count_where_nothing_else_is_said(
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
 
     assert run.stdout.startswith(told)

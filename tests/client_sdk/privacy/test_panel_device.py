@@ -34,6 +34,7 @@ from tests.support.device.panels import (
     weekly,
 )
 from tests.support.device.programs import ROOT
+from tests.support.patience import PATIENCE
 
 
 def test_a_panel_above_the_caps_or_too_small_is_refused_when_the_client_is_made() -> None:
@@ -156,7 +157,7 @@ def test_a_loop_that_records_outside_of_the_panel_queues_nothing() -> None:
             for metric in of:
                 for _ in range(500):
                     client.record(metric.name, True)
-            client.flush(20)
+            client.flush(PATIENCE)
         own = client._engine._own
         assert own is not None
         waiting = [own().inbox.put(metric.name, True, clock()) for metric in of]
@@ -167,7 +168,7 @@ def test_a_loop_that_records_outside_of_the_panel_queues_nothing() -> None:
         assert counts["already_reported"] == 4 * 1_000
 
         client.set_consent("denied")  # it erases the secret, and with it what was drawn
-        client.flush(20)
+        client.flush(PATIENCE)
         client.set_consent("granted")
         waiting = [own().inbox.put(metric.name, True, clock()) for metric in of]
         assert sum(waiting) == 8

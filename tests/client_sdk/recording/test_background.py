@@ -9,8 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from client_sdk.recording.background import GROUP_SIZE, Background
-
-PATIENCE = 20.0  # seconds; a machine this busy runs no tests
+from tests.support.patience import PATIENCE
 
 
 class Hands:

@@ -13,6 +13,7 @@ from client_sdk.recording.erasure import MAX_WAIT
 from client_sdk.storage.schema import FILE_NAME
 from tests.support.device.device import CANARY, alter, changed, make_client, rows
 from tests.support.device.device_transport import HookedTransport, ScriptedTransport
+from tests.support.patience import PATIENCE
 
 FAILING_WIPE = (
     "CREATE TRIGGER stuck BEFORE DELETE ON reports BEGIN SELECT RAISE(ABORT, 'busy'); END"
@@ -99,8 +100,8 @@ def test_a_pass_that_is_under_way_sends_nothing_that_was_denied(tmp_path: Path) 
     transport = HookedTransport(deny_and_grant)
     client = make_client(tmp_path, transport=transport, segment={"platform": "mac"})
     client.record("dark_mode", True)
-    client._engine.uploader.flush(30)
-    client._engine.uploader.flush(30)
+    client._engine.uploader.flush(PATIENCE)
+    client._engine.uploader.flush(PATIENCE)
 
     assert (len(transport.sent), client._engine.switch.may_send) == (1, False)
     client.close()

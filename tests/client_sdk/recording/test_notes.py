@@ -15,7 +15,6 @@ from client_sdk.recording.handover import NOTES, Notes, refusal_in
 from tests.support.device.device import metric_text, rows
 from tests.support.device.device_transport import ScriptedTransport
 from tests.support.device.programs import (
-    WAIT,
     environment,
     program,
     run,
@@ -24,6 +23,7 @@ from tests.support.device.programs import (
     write_registry,
 )
 from tests.support.device.short_runs import Week
+from tests.support.patience import PATIENCE
 
 CHARGES: Final = "SELECT count(*) FROM charges WHERE digest <> x''"
 
@@ -137,7 +137,7 @@ def said(folder: Path, body: str) -> list[str]:
         env=environment(folder),
         capture_output=True,
         text=True,
-        timeout=WAIT,
+        timeout=PATIENCE,
         check=True,
     )
     return done.stderr.splitlines()

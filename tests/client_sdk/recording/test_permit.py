@@ -6,7 +6,6 @@ import os
 import signal
 import sqlite3
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -32,10 +31,10 @@ from tests.support.device.programs import (
     wait_for_notes,
     write_registry,
 )
+from tests.support.patience import wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stops processes by signals")
 
-PATIENT: Final = "command._PATIENCE = 60"  # seconds; this machine may be busy with others
 STOPS: Final = """
 import signal
 spawn = os.posix_spawn
@@ -87,8 +86,8 @@ def opt_out_and_in(folder: Path) -> None:
 
 
 DENIALS: Final[dict[str, Callable[[Path], object]]] = {
-    "consent": lambda folder: run(folder, PATIENT, consent="denied"),
-    "environment": lambda folder: run(folder, PATIENT, DO_NOT_TRACK="1"),
+    "consent": lambda folder: run(folder, "", consent="denied"),
+    "environment": lambda folder: run(folder, "", DO_NOT_TRACK="1"),
     "client": deny_by_client,
     "answer": lambda folder: cli.remember(folder / "data", "denied"),
     "opt_out": lambda folder: opt_out(folder / "data"),
@@ -124,7 +123,7 @@ def test_a_denial_counts_though_its_process_ends_before_it_can_erase(
 
 def test_nor_after_a_new_consent_whose_own_values_are_reported(folder: Path) -> None:
     go_on = hand_over_to_a_stopped_child(folder)
-    run(folder, PATIENT, consent="denied")
+    run(folder, "", consent="denied")
     noted = (folder / "data" / NOTES).stat().st_mtime_ns
     run(folder, "command.record('other', True)")
     wait_for_notes(folder, after=noted)
@@ -140,11 +139,11 @@ def test_a_denial_that_found_nothing_to_erase_before_is_heeded_again(folder: Pat
     run(folder, "command.record('plain', True)")
     noted = wait_for_notes(folder)
     wait_for_no_children(folder)
-    run(folder, PATIENT, consent="denied")
+    run(folder, "", consent="denied")
     assert (folder / "data" / NOTES).stat().st_mtime_ns > noted
     write_registry(folder, metric_text("plain", epsilon="0.5"))
     go_on = hand_over_to_a_stopped_child(folder)
-    run(folder, PATIENT, consent="denied")
+    run(folder, "", consent="denied")
 
     go_on()
 
@@ -172,9 +171,8 @@ def test_a_child_that_waits_for_the_database_looks_again(folder: Path, withdrawn
     other = sqlite3.connect(database, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     run(folder, "command.record('other', True)")
-    (child,) = children_of(folder)
-    while str(database) not in open_files_of(child):
-        time.sleep(0.01)
+    (child,) = wait_for(lambda: children_of(folder))
+    wait_for(lambda: str(database) in open_files_of(child))
 
     if withdrawn:
         os.remove(folder / "data" / PERMIT)

@@ -16,6 +16,7 @@ from tests.support.device.clock import FakeClock
 from tests.support.device.device import changed, make_client, metric_text, registry_of, rows
 from tests.support.device.device_transport import ScriptedTransport
 from tests.support.device.small_disk import fill, remount, small_disk
+from tests.support.patience import PATIENCE
 
 METRICS = 400
 KIND = 'type = "boolean"\nmechanism = "grr"'  # the choice of 400 mechanisms would take a while
@@ -171,7 +172,7 @@ print(changed(client))
 def test_an_error_of_the_disk_is_counted_and_harms_nothing(tmp_path: Path) -> None:
     """Law: a write that fails leaves neither charge nor report, and does not raise."""
     done = subprocess.run(
-        [sys.executable, "-c", CHILD, tmp_path], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", CHILD, tmp_path], capture_output=True, text=True, timeout=PATIENCE
     )
 
     [(charges,)] = rows(tmp_path, "SELECT count(*) FROM charges")

@@ -14,6 +14,7 @@ from client_sdk.core.wire import from_base64url
 from client_sdk.storage.ledger import WEEK
 from tests.support.device.device import rows
 from tests.support.device.killing import CAPS, END
+from tests.support.patience import PATIENCE
 
 
 def reports_of(body: bytes) -> set[tuple[bytes, int, bytes]]:
@@ -35,7 +36,7 @@ def test_a_kill_at_any_moment_loses_doubles_and_overspends_nothing(
     subprocess.run(
         [sys.executable, "-m", "tests.support.device.killing", folder, log, str(kills)],
         check=True,
-        timeout=60 + kills,
+        timeout=PATIENCE + kills,
     )
 
     bodies: dict[str, set[bytes]] = defaultdict(set)

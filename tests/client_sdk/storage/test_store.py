@@ -20,6 +20,7 @@ from client_sdk.storage.schema import FILE_NAME, SCHEMA_VERSION
 from client_sdk.storage.secret import SECRET_FILE
 from client_sdk.storage.store import Store
 from tests.support.device.device import alter, rows
+from tests.support.patience import PATIENCE
 
 INSERT = "INSERT INTO charges VALUES (x'', x'00', 0)"
 COUNT = "SELECT count(*) FROM charges"
@@ -208,7 +209,7 @@ def _outcome_in_forked_child(store: Store) -> str:
     results: multiprocessing.SimpleQueue[str] = context.SimpleQueue()
     child = context.Process(target=_insert_in_child, args=(store, results))
     child.start()
-    child.join(timeout=20)
+    child.join(timeout=PATIENCE)
     if child.is_alive():
         child.kill()
         child.join()
@@ -266,7 +267,7 @@ def taken_over(folder: Path) -> str:
     """Return how far another process comes with a file that it must not have to itself."""
     command = [sys.executable, "-c", _TAKE_OVER, str(folder / FILE_NAME)]
     return subprocess.run(
-        command, capture_output=True, text=True, check=True, timeout=60
+        command, capture_output=True, text=True, check=True, timeout=PATIENCE
     ).stdout.strip()
 
 

@@ -10,8 +10,9 @@ from typing import Final
 import pytest
 
 from tests.support.device.device import metric_text, rows
-from tests.support.device.programs import WAIT, environment, write_registry
+from tests.support.device.programs import environment, write_registry
 from tests.support.device.void_locks import GRANTED, REFUSED, available
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(not available(), reason="this system filters no system calls")
 
@@ -57,7 +58,7 @@ def ran(folder: Path, program: str, answer: int, mode: str) -> subprocess.Comple
         env=environment(folder),
         capture_output=True,
         text=True,
-        timeout=WAIT,
+        timeout=PATIENCE,
         check=False,
     )
 

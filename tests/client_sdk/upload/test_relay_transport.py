@@ -38,6 +38,7 @@ from tests.support.device.clock import FakeClock
 from tests.support.device.device import KEY, changed, make_client, metric_text
 from tests.support.device.loopback import LoopbackServer, running
 from tests.support.faults.proxy import read_message
+from tests.support.patience import PATIENCE
 from tests.support.sites.capsules import Keys, make_keys
 
 BODY: Final = b'{"v":1}'.ljust(SIZE_CLASSES[0])
@@ -288,7 +289,7 @@ def test_each_report_goes_alone_and_all_capsules_are_of_one_size(
 ) -> None:
     with running(FakeRelay(keys, inner(202))) as relay:
         client = relayed_client(relay, keys, collector, FakeClock())
-        client.flush(20.0)
+        client.flush(PATIENCE)
         counts = changed(client)
         client.close()
 
@@ -311,11 +312,11 @@ def test_a_repeated_upload_is_the_same_bytes_in_another_capsule(
     clock = FakeClock()
     with running(FakeRelay(keys, outer(502, "text/html", b""), inner(202))) as relay:
         client = relayed_client(relay, keys, collector, clock, tmp_path / "data")
-        client.flush(20.0)
+        client.flush(PATIENCE)
         assert (changed(client)["postponed"], client.flush(0.0).waiting) == (1, 3)
         for _ in range(4):
             clock.advance(days=1)
-            client.flush(20.0)
+            client.flush(PATIENCE)
         client.close()
 
     first, *later = relay.came
@@ -372,7 +373,7 @@ def test_the_list_of_retired_metrics_is_asked_for_in_a_capsule_as_long_as_an_upl
 
     with running(FakeRelay(keys, says)) as relay:
         client = relayed_client(relay, keys, collector, FakeClock())
-        client.flush(20.0)
+        client.flush(PATIENCE)
         client.record("m1", True)
         counts = changed(client)
         client.close()
@@ -430,7 +431,11 @@ except InvalidParameterError as error:
     print(error)
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
     )
 
     assert "pip install 'hearsay-telemetry[relay]'" in done.stdout
@@ -462,7 +467,7 @@ def test_programs_that_end_at_once_send_by_their_relay(
         )
         handed = client._engine._handover.settings  # type: ignore[attr-defined]  # of its kind
         client.record("m0", True)
-        assert client.flush(20.0).complete
+        assert client.flush(PATIENCE).complete
         client.close()
         counts = serve(
             [("m0", True, time.time())],

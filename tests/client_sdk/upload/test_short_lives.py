@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,13 +13,14 @@ from client_sdk.upload.transport import RequestsTransport
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import KEY, make_client, many_metrics, rows
 from tests.support.device.slow_collector import SlowCollector, slow_collector
+from tests.support.patience import PATIENCE
+from tests.support.store.processes import until_ended
 
 MINUTE = 60  # seconds
 RUNS, APART = 20, 5 * HOUR  # seconds; four days of five metrics that are asked daily
 METRICS = 5
 LATENCY = 0.3  # seconds; TLS over a phone takes as long
 NEVER = 60.0  # seconds; longer than any client waits here
-PATIENCE = 20.0  # seconds; a machine this busy runs no tests
 WAITING = "SELECT (SELECT count(*) FROM reports) + (SELECT coalesce(sum(reports), 0) FROM uploads)"
 
 
@@ -67,7 +69,7 @@ def program(folder: Path, collector: SlowCollector, later: float, timeout: float
 
 
 def run_process(folder: Path, collector: SlowCollector, later: float, timeout: float) -> None:
-    subprocess.run(program(folder, collector, later, timeout), check=True, timeout=60)
+    subprocess.run(program(folder, collector, later, timeout), check=True, timeout=PATIENCE)
 
 
 def test_processes_that_end_at_once_deliver_all_that_they_recorded(tmp_path: Path) -> None:
@@ -136,10 +138,9 @@ def test_a_program_that_is_killed_while_it_sends_sends_the_same_at_its_next_run(
         while not collector.bodies and later < RUNS * APART:
             later += APART
             process = subprocess.Popen(program(tmp_path, collector, later, PATIENCE))
-            while process.poll() is None and not collector.arrived.wait(0.05):
-                continue
-            process.kill()
-            process.wait()
+            with until_ended(process, signal.SIGKILL):
+                while process.poll() is None and not collector.arrived.wait(0.05):
+                    continue
         collector.delay = lambda body: 0.0
         run_process(tmp_path, collector, later + 10 * MINUTE, PATIENCE)
 

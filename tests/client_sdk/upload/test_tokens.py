@@ -23,6 +23,7 @@ from collector.issuer.keys import IssuerKeys, SigningKey, directory
 from tests.support.device.clock import NOON, FakeClock
 from tests.support.device.device import ENDPOINT, KEY, metric_text, registry_of
 from tests.support.device.issuing import IssuerSite, keys_from, running_issuer
+from tests.support.patience import PATIENCE
 
 WEEK = week_of(day_of(NOON))
 METRICS = registry_of(metric_text("dark"), metric_text("beta"))
@@ -278,7 +279,7 @@ def test_an_issuer_that_is_away_is_asked_again_and_costs_nothing(
     client = device(clock, collector, issuer)
     client.record("dark", True)
 
-    client.flush(timeout=5.0)
+    client.flush(timeout=PATIENCE)
 
     assert client.stats()["network"] == 1
     assert client.flush().waiting == 1  # it is not asked at once again

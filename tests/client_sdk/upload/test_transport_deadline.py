@@ -22,12 +22,12 @@ from client_sdk.upload.transport import Answer, RequestsTransport
 from tests.support.device.device import KEY, REGISTRY, changed
 from tests.support.device.loopback import LoopbackServer, running
 from tests.support.device.tls import TRUSTED, Proxy, TlsCollector
+from tests.support.patience import PATIENCE
 
 STATUS = b"HTTP/1.1 202 Accepted\r\n"
 HEAD = STATUS + b"Content-Length: 1000\r\n\r\n"
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 HANDSHAKE = b"\x16\x03\x03\x40\x00"  # the head of a record of 16 KiB
-PATIENCE = 20.0  # seconds; a machine this busy runs no tests
 DRIPS = 600  # bytes, one in a twentieth of a second: half a minute, if nobody gives up
 
 
@@ -113,7 +113,7 @@ class Deaf(requests.adapters.HTTPAdapter):
         super().__init__()
 
     def send(self, *arguments: object, **options: object) -> requests.Response:
-        self.stop.wait(30)
+        self.stop.wait(PATIENCE)
         raise requests.ConnectionError
 
 
@@ -280,7 +280,7 @@ def test_a_proxy_of_the_environment_carries_an_upload_and_learns_nothing() -> No
             env=environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
         )
 
     assert (done.stdout, done.stderr) == ("202\n", "")

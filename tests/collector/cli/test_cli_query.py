@@ -26,6 +26,7 @@ from collector.core.config import Config
 from collector.web import create_app
 from tests.support.crowds.asked import JANUARY, JANUARY_5, store
 from tests.support.crowds.uploads import NOON, READ_TOKEN, registry, registry_text
+from tests.support.patience import PATIENCE
 from tests.support.sites.served import served
 from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
@@ -250,7 +251,7 @@ def test_the_same_question_is_explained_as_curl_and_python(url: str) -> None:
 
     curl = subprocess.run(
         ["sh", "-c", command.replace("curl", "curl -s", 1)],
-        capture_output=True, check=True, env=environment, timeout=60,
+        capture_output=True, check=True, env=environment, timeout=PATIENCE,
     )  # fmt: skip
     found: dict[str, Any] = {}
     here = program.replace('os.environ["HEARSAY_READ_TOKEN"]', repr(READ_TOKEN))

@@ -16,11 +16,11 @@ from collector.cli import main
 from collector.core.config import OF_DEVICES, Config, RelayTerms, is_loopback
 from collector.core.credentials import ADMIN, ANALYST, GATEWAY, READ, WRITE, Credential, digest_of
 from collector.core.errors import ConfigError
-from collector.demo.demo import free_port
 from collector.demo.embedded import EmbeddedStore
 from collector.storage.connection import Connection
 from tests.collector.cli.test_cli import ENVIRONMENT
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, registry_text
+from tests.support.store.cluster import free_port
 from tests.support.store.servers import needs_real, real_server
 
 KEY, GATEWAY_KEY, TOKEN, ADMIN_TOKEN = (
@@ -347,7 +347,7 @@ def good(own_store: EmbeddedStore, tmp_path: Path) -> dict[str, str]:
         "HEARSAY_WRITE_KEY": WRITE_KEY,
         "HEARSAY_READ_TOKEN": READ_TOKEN,
         "REDIS_URL": own_store.url,
-        "HEARSAY_PORT": str(free_port(0)),  # whatever listens on the default one
+        "HEARSAY_PORT": str(free_port()),  # whatever listens on the default one
     }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from collector.demo.demo import Children, free_port
 from collector.demo.embedded import EmbeddedStore
 from collector.demo.fleet import DEMO_REGISTRY
 from collector.storage.keys import Keys
+from tests.support.patience import PATIENCE, wait_for
 from tests.support.store.servers import needs_real
 
 BARE = {name: value for name, value in os.environ.items() if not name.startswith("HEARSAY_")}
@@ -22,7 +22,7 @@ BARE = {name: value for name, value in os.environ.items() if not name.startswith
 def test_a_child_that_dies_is_explained_by_its_last_words() -> None:
     with Children() as children:
         process = children.start("worker", BARE)
-        process.wait(timeout=20)
+        process.wait(timeout=PATIENCE)
 
         with pytest.raises(ChildError, match=r"(?s)worker ended with status 1.*HEARSAY_REGISTRY="):
             children.require_alive()
@@ -43,9 +43,7 @@ def test_leaving_the_set_stops_what_still_runs(
 
     with Children() as children:
         process = children.start("worker", {**BARE, **settings})
-        while not beat.exists():
-            children.require_alive()
-            time.sleep(0.02)
+        wait_for(beat.exists, running=(process,))
 
     assert process.returncode == 0
 

@@ -17,10 +17,11 @@ from collector.core.errors import StorageUnavailableError
 from collector.demo.embedded import FAKE, KINDS, PATH, URL, WHEEL, launch
 from collector.operations.parent_death import die_with_parent
 from collector.storage.connect import open_storage
-from tests.support.store.servers import needs_real
+from tests.support.patience import PATIENCE
+from tests.support.store.processes import until_ended
+from tests.support.store.servers import NO_SERVER, needs_real
 
 real = [pytest.mark.real, needs_real]
-PATIENCE = 30.0  # seconds
 ENTRY = (b"a" * 16, 30_000, b"entry", 1)
 
 
@@ -48,7 +49,7 @@ def test_nothing_to_be_had_is_an_error() -> None:
 @pytest.mark.parametrize("kind", [pytest.param(PATH, marks=real), pytest.param(WHEEL, marks=real)])
 def test_a_started_server_is_safe_to_use_and_leaves_nothing_behind(kind: str) -> None:
     if kind == PATH and not _has_server_on_path():
-        pytest.skip("neither redis-server nor valkey-server is on PATH")
+        pytest.skip(NO_SERVER)
     with launch(None, None, [kind]) as embedded:
         folder = _folder_of(embedded.url)
         store = open_storage(embedded.url, "test", 1, STANDARD)
@@ -129,16 +130,14 @@ def test_a_server_ends_when_its_owner_is_killed() -> None:
     owner = subprocess.Popen(
         [sys.executable, "-c", _LAUNCH_AND_WAIT], stdout=subprocess.PIPE, text=True
     )
-    assert owner.stdout
-    url = owner.stdout.readline().strip()
-    store = open_storage(url, "test", 1, STANDARD)
-    assert store.backlog() == 0
+    with until_ended(owner, signal.SIGKILL):
+        assert owner.stdout
+        url = owner.stdout.readline().strip()
+        store = open_storage(url, "test", 1, STANDARD)
+        assert store.backlog() == 0
 
-    owner.send_signal(signal.SIGKILL)
-    owner.wait()
-    owner.stdout.close()
-
-    gone = _is_gone_within(url, PATIENCE)
+        owner.kill()
+        gone = _is_gone_within(url, PATIENCE)
     shutil.rmtree(_folder_of(url))  # what the killed owner could not do
     assert gone
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -40,7 +41,9 @@ from tests.support.device.issuing import (
     running_issuer,
 )
 from tests.support.device.loopback import LoopbackServer, running
+from tests.support.patience import PATIENCE
 from tests.support.sites.trickler import ENDLESS, Trickler
+from tests.support.store.processes import until_ended
 
 WEEK: Final = week_of(day_of(NOON))
 KIND: Final = "application/private-token-request"
@@ -226,12 +229,11 @@ def test_an_issuer_that_is_killed_gives_nobody_more_than_the_plan_says(tmp_path:
     path, given = tmp_path / "state", 0
     for _ in range(2):
         child = subprocess.Popen((sys.executable, "-c", _GIVING, str(path)), stdout=subprocess.PIPE)
-        assert child.stdout is not None
-        given += len(child.stdout.read(20))  # it is at work
-        child.kill()
-        given += len(child.stdout.read())
-        child.stdout.close()
-        child.wait()
+        with until_ended(child, signal.SIGKILL):
+            assert child.stdout is not None
+            given += len(child.stdout.read(20))  # it is at work
+            child.kill()
+            given += len(child.stdout.read())
 
     with closing(Allowance(path, 150)) as allowance:
         left = sum(allowance.take(1, "machine") for _ in range(151))
@@ -362,7 +364,7 @@ def test_a_service_whose_answer_never_ends_is_left(kind: str) -> None:
         with pytest.raises(AttestationError):
             HttpCallback(f"http://127.0.0.1:{server.port}", timeout=0.2).identity("x")
 
-        assert server.left.wait(5.0)
+        assert server.left.wait(PATIENCE)
 
 
 def test_while_nobody_can_attest_a_device_is_told_to_come_again(

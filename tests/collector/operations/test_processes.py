@@ -18,6 +18,8 @@ from collector.demo.embedded import EmbeddedStore
 from collector.operations.processes import STALE_AFTER, Heartbeat, address_of, is_fresh, serve
 from collector.storage.connect import connect
 from tests.support.crowds.uploads import WRITE_KEY, registry_text
+from tests.support.patience import PATIENCE
+from tests.support.store.processes import until_ended
 from tests.support.store.servers import needs_real, own_keys
 
 
@@ -92,15 +94,16 @@ print("ready", flush=True)
 def run(ask: str, grace: float, rest: str, *numbers: int) -> tuple[int, str]:
     """Run a program until it is ready, send it signals, and return its status and output."""
     source = PROGRAM.format(ask=ask, grace=grace, rest=rest)
-    with subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-c", source], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
+    )
+    with until_ended(process, signal.SIGKILL):
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         for number in numbers:
             process.send_signal(number)
         output = process.stdout.read()
-        return process.wait(timeout=20), output
+        return process.wait(timeout=PATIENCE), output
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -12,6 +12,7 @@ from collector.core.errors import BusyError, QueryError
 from collector.query import reading as questions
 from collector.query.reading import Gate, require_affordable, require_few_indexes
 from collector.storage.values import Index
+from tests.support.patience import PATIENCE, wait_for
 from tests.support.store.memory_storage import MemoryStorage
 
 LARGE = Index((Cell(bytes(6), 0, ""),), questions.LARGE, {})
@@ -33,7 +34,7 @@ class Slow(MemoryStorage):
             self.reading += 1
             self.most = max(self.most, self.reading)
         self.begun.release()
-        self.go_on.wait(30)
+        self.go_on.wait(PATIENCE)
         with self._lock:
             self.reading -= 1
         yield from ()
@@ -54,17 +55,16 @@ def test_two_large_questions_are_read_at_once_a_few_wait_and_others_are_refused(
     for thread in threads:
         thread.start()
     for _ in range(questions.AT_ONCE):
-        assert slow.begun.acquire(timeout=30)
-    while gate.waiting < questions.QUEUE:
-        threading.Event().wait(0.01)
+        assert slow.begun.acquire(timeout=PATIENCE)
+    wait_for(lambda: gate.waiting == questions.QUEUE)
     with pytest.raises(BusyError, match="ask again later"):
         list(gate.vectors(LARGE, 1))
     small = threading.Thread(target=lambda: list(gate.vectors(SMALL, 1)))
     small.start()
-    assert slow.begun.acquire(timeout=30)
+    assert slow.begun.acquire(timeout=PATIENCE)
     slow.go_on.set()
     for thread in (*threads, small):
-        thread.join(30)
+        thread.join(PATIENCE)
 
     assert refused == []
     assert slow.most == questions.AT_ONCE + 1

@@ -11,10 +11,9 @@ from collector.core.errors import ConfigError
 from collector.relay.carrier import Carrier
 from tests.support.device.loopback import LoopbackServer, running
 from tests.support.faults.proxy import read_message
+from tests.support.patience import PATIENCE
 from tests.support.sites.relayed import OpaqueGateway
 from tests.support.sites.trickler import ENDLESS, Trickler
-
-SECONDS = 5.0  # until an answer must have come
 
 
 class Closing(LoopbackServer):
@@ -36,7 +35,7 @@ class _Handler(socketserver.BaseRequestHandler):
 def test_messages_share_a_connection_and_each_gets_its_answer() -> None:
     with running(OpaqueGateway()) as gateway:
         carrier = Carrier(f"http://127.0.0.1:{gateway.port}/other/path")
-        answers = carrier.carry([b"a", b"b", b"c"], time.monotonic() + SECONDS)
+        answers = carrier.carry([b"a", b"b", b"c"], time.monotonic() + PATIENCE)
 
     assert answers == [b"sealed answer"] * 3
     assert gateway.messages == [b"a", b"b", b"c"]
@@ -47,7 +46,7 @@ def test_a_message_that_may_have_arrived_is_not_sent_again() -> None:
     """RFC 9458, section 6.5: its device has it sealed anew."""
     with running(Closing()) as gateway:
         carrier = Carrier(f"http://127.0.0.1:{gateway.port}")
-        answers = carrier.carry([b"a", b"b"], time.monotonic() + SECONDS)
+        answers = carrier.carry([b"a", b"b"], time.monotonic() + PATIENCE)
 
     assert answers == [None, None]
     assert gateway.came == 2
@@ -80,7 +79,7 @@ def test_an_answer_that_never_ends_is_left_when_its_time_is_over(kind: str) -> N
         answers = carrier.carry([b"a", b"b"], time.monotonic() + 0.2)
 
         assert answers == [None, None]
-        assert gateway.left.wait(SECONDS)
+        assert gateway.left.wait(PATIENCE)
 
 
 @pytest.mark.parametrize(

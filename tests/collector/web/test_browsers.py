@@ -17,6 +17,7 @@ from flask.testing import FlaskClient
 from collector.core.errors import StorageUnavailableError
 from collector.web.app import SEND_BUFFER, UNREAD_S, limit_answers
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, as_json, bearer, upload
+from tests.support.patience import PATIENCE
 from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
 
@@ -183,7 +184,11 @@ def test_a_process_that_cannot_have_such_limits_says_so() -> None:
     program = "from collector.web.app import limit_answers; limit_answers()"
 
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
     )
 
     assert "whose answers nobody takes" in done.stderr

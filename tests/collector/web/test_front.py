@@ -33,6 +33,7 @@ from tests.support.crowds.uploads import (
     registry,
     upload,
 )
+from tests.support.patience import PATIENCE
 from tests.support.sites.rsgi import Protocol, Request, Response, answers
 from tests.support.store.memory_credentials import HangingCredentials
 from tests.support.store.memory_storage import MemoryStorage
@@ -175,7 +176,7 @@ def test_an_upload_is_refused_at_once_while_every_thread_waits_for_the_store(
         protocol = Protocol((BODY,))
         request = UPLOAD
         try:
-            await asyncio.wait_for(front.__rsgi__(request.scope, protocol), 5)
+            await asyncio.wait_for(front.__rsgi__(request.scope, protocol), PATIENCE)
         finally:
             credentials.answers.set()
             await asyncio.gather(*asked)

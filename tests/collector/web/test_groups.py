@@ -11,6 +11,7 @@ import pytest
 from collector.core.errors import RefusedByStoreError, StorageFullError, StorageUnavailableError
 from collector.storage.values import SealedUpload
 from collector.web.ingest.groups import MAX_GROUP_SIZE, Groups, store
+from tests.support.patience import PATIENCE
 from tests.support.store.memory_storage import MemoryStorage
 
 
@@ -28,7 +29,7 @@ class Slow(MemoryStorage):
 
     def append_many(self, uploads: Sequence[SealedUpload]) -> list[bool]:
         self.groups.append(len(uploads))
-        assert self.go.wait(10)
+        assert self.go.wait(PATIENCE)
         return super().append_many(uploads)
 
 
@@ -62,15 +63,16 @@ class Failing(MemoryStorage):
 
 
 async def append_all(
-    storage: MemoryStorage, uploads: Sequence[SealedUpload], largest: int = 256
+    storage: Slow, uploads: Sequence[SealedUpload], largest: int = 256
 ) -> list[bool | BaseException]:
+    """Append the first upload, and the others once that is on its way."""
     groups = Groups(storage, asyncio.get_running_loop(), largest)
     waiting = [asyncio.create_task(groups.append(upload)) for upload in uploads[:1]]
-    await asyncio.sleep(0.01)
+    while not storage.groups:
+        await asyncio.sleep(0)
     waiting += [asyncio.create_task(groups.append(upload)) for upload in uploads[1:]]
-    await asyncio.sleep(0.01)
-    if isinstance(storage, Slow):
-        storage.go.set()
+    await asyncio.sleep(0)
+    storage.go.set()
     found = await asyncio.gather(*waiting, return_exceptions=True)
     groups.close()
     return found
@@ -154,7 +156,7 @@ def test_a_failure_that_nobody_expected_is_told_and_the_next_upload_is_stored() 
     async def ask() -> list[bool | BaseException]:
         groups = Groups(storage, asyncio.get_running_loop())
         first = await asyncio.gather(groups.append(sealed(1)), return_exceptions=True)
-        second = await asyncio.wait_for(groups.append(sealed(2)), 5)
+        second = await asyncio.wait_for(groups.append(sealed(2)), PATIENCE)
         groups.close()
         return [*first, second]
 

@@ -19,6 +19,7 @@ from collector.storage.keys import Keys
 from collector.storage.redis import SEEN_DAYS, RedisStorage
 from collector.worker.worker import MAX_DELIVERIES, Pace, Worker
 from tests.support.device.clock import FakeClock
+from tests.support.patience import PATIENCE
 from tests.support.store.memory_storage import MemoryStorage
 from tests.support.store.stored import quarantined
 from tests.support.store.worker_desk import (
@@ -90,7 +91,7 @@ def test_a_rest_ends_when_the_worker_is_stopped() -> None:
     thread = threading.Thread(target=worker.run, args=(stop,))
     thread.start()
     stop.set()
-    thread.join(timeout=30)
+    thread.join(timeout=PATIENCE)
 
     assert not thread.is_alive()
 

@@ -19,10 +19,10 @@ from client_sdk.storage.schema import FILE_NAME
 from client_sdk.upload.transport import Transport
 from tests.support.device.clock import FakeClock
 from tests.support.device.device_transport import ScriptedTransport
+from tests.support.patience import PATIENCE
 
 ENDPOINT: Final = "https://collector.example"
 KEY: Final = "key-of-the-demo-application"
-PATIENCE: Final = 20.0  # seconds that a busy machine may take to write a queue down
 CANARY: Final = "canary-7c1f9e52-only-the-user-knows"
 
 _METRIC: Final = """

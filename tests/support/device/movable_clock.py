@@ -13,9 +13,8 @@ import pytest
 from tests.support.store.cluster import Node
 
 _PLACES: Final = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
-needs_movable_clock = pytest.mark.skipif(
-    not _PLACES, reason="CLOCKS ARE NOT MOVED: apt-get install faketime"
-)
+NO_FAKETIME: Final = "no libfaketime below /usr/lib"
+needs_movable_clock = pytest.mark.skipif(not _PLACES, reason=NO_FAKETIME)
 
 
 class MovableClock:

@@ -19,9 +19,9 @@ from client_sdk.core.wire import from_base64url
 from client_sdk.recording.handover import NOTES
 from tests.support.device.device import rows
 from tests.support.device.loopback import LoopbackServer, running
+from tests.support.patience import PATIENCE, wait_for
 
 ROOT: Final = Path(__file__).parents[3]
-WAIT: Final = 60.0  # seconds for a child; it needs 0.3 of a quiet machine
 DATA: Final = "data"
 FOLDER: Final = "FOLDER_OF_THE_TEST"  # in the environment: whose children they are
 BEGINS: Final = "client_sdk.recording.detached"  # in the arguments of every child
@@ -35,6 +35,7 @@ import os, sys
 from client_sdk import command
 command.configure("{endpoint}", "key-of-the-application", "metrics.toml",
     data_dir="data", consent="{consent}")
+command._PATIENCE = {patience}
 {body}
 """
 
@@ -60,7 +61,7 @@ def program(
     body: str, *, endpoint: str = "http://127.0.0.1:9", consent: str = "granted"
 ) -> tuple[str, ...]:
     """Return the command of a program that says where values go, then does *body*."""
-    text = LIGHT.format(endpoint=endpoint, consent=consent, body=body)
+    text = LIGHT.format(endpoint=endpoint, consent=consent, patience=PATIENCE, body=body)
     return sys.executable, "-c", text
 
 
@@ -72,7 +73,7 @@ def run(folder: Path, body: str, *, consent: str = "granted", **more: str) -> st
         env=environment(folder, **more),
         capture_output=True,
         text=True,
-        timeout=WAIT,
+        timeout=PATIENCE,
         check=True,
     )
     assert done.stderr == ""
@@ -102,15 +103,11 @@ def children_of(folder: Path) -> list[int]:
 def wait_for_notes(folder: Path, *, after: int = 0, data: str = DATA) -> int:
     """Wait until a child has ended its work; return when it did, in nanoseconds of the file."""
     path = folder / data / NOTES
-    end = time.monotonic() + WAIT
-    while time.monotonic() < end:
-        if path.exists() and path.stat().st_mtime_ns > after:
-            return path.stat().st_mtime_ns
-        time.sleep(0.02)
-    raise AssertionError("no child has noted anything")
+    wait_for(lambda: path.exists() and path.stat().st_mtime_ns > after)
+    return path.stat().st_mtime_ns
 
 
-def wait_for_no_children(folder: Path, seconds: float = WAIT) -> None:
+def wait_for_no_children(folder: Path, seconds: float = PATIENCE) -> None:
     """Return when no child of programs in *folder* runs any more; fail after so many *seconds*."""
     end = time.monotonic() + seconds
     while left := children_of(folder):

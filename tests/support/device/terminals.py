@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from typing import Final
 
-WAIT: Final = 60.0  # seconds for a program to end
+from tests.support.patience import PATIENCE
+from tests.support.store.processes import until_ended
 
 
 def on_terminal(
@@ -30,7 +31,8 @@ def on_terminal(
             env=environment,
             start_new_session=True,
         )
-    out, _ = program.communicate(timeout=WAIT)
+    with until_ended(program, signal.SIGKILL):
+        out, _ = program.communicate(timeout=PATIENCE)
     os.set_blocking(ours, False)
     try:
         shown = os.read(ours, 1 << 16)

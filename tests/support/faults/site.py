@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import date
@@ -25,6 +25,7 @@ from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from tests.support.crowds.uploads import WRITE_KEY
 from tests.support.device.movable_clock import MovableClock
+from tests.support.patience import PATIENCE, wait_for
 from tests.support.sites.relayed import RELAY, is_alive
 from tests.support.store.cluster import Node, free_port
 
@@ -34,7 +35,6 @@ from .supervisor import Supervised, Supervisor
 
 PREFIX: Final = "hearsay"
 SHARDS: Final = 4  # the default
-_PATIENCE: Final = 90.0  # seconds for a start, or for reports to be folded, on a busy machine
 _SYNC: Final = {STRICT: "always"}
 
 
@@ -96,11 +96,7 @@ class FaultSite:
 
     def wait_for_relay(self, port: int) -> float:
         """Return when the relay at *port* listens, with the seconds it took."""
-        began = time.monotonic()
-        while not is_alive(port):
-            self._require(time.monotonic() < began + _PATIENCE, "a relay is not ready")
-            time.sleep(0.02)
-        return time.monotonic() - began
+        return self._wait_for(lambda: is_alive(port), "a relay is not ready")
 
     def add_worker(self, registry: str = "now", prefix: Sequence[str] = ()) -> Supervised:
         """Start ``hearsay worker``."""
@@ -110,27 +106,16 @@ class FaultSite:
 
     def wait_for_collector(self, port: int) -> float:
         """Return when the collector at *port* is ready, with the seconds it took."""
-        began = time.monotonic()
-        while not _is_ready(port):
-            self._require(time.monotonic() < began + _PATIENCE, "a collector is not ready")
-            time.sleep(0.02)
-        return time.monotonic() - began
+        return self._wait_for(lambda: _is_ready(port), "a collector is not ready")
 
     def wait_for_worker(self, worker: Supervised) -> None:
         """Return when *worker* works; its heart must not beat from before."""
         beat = Path(worker.environment["HEARSAY_HEARTBEAT"])
-        deadline = time.monotonic() + _PATIENCE
-        while not beat.exists():
-            self._require(time.monotonic() < deadline, "a worker does not start")
-            time.sleep(0.02)
+        self._wait_for(beat.exists, "a worker does not start")
 
     def wait_until_folded(self) -> float:
         """Return when nothing is pending, with the seconds it took."""
-        began = time.monotonic()
-        while self._backlog() != 0:
-            self._require(time.monotonic() < began + _PATIENCE, "entries stay pending")
-            time.sleep(0.05)
-        return time.monotonic() - began
+        return self._wait_for(lambda: self._backlog() == 0, "entries stay pending")
 
     def compared(
         self, enqueued: Mapping[bytes, bytes], registry: Registry = REGISTRY
@@ -166,15 +151,16 @@ class FaultSite:
         except CollectorError:
             return -1
 
-    def _require(self, holds: bool, otherwise: str) -> None:
-        if not holds:
-            log = (self.folder / "log").read_text(encoding="utf-8", errors="replace")
-            raise AssertionError(f"{otherwise}\n{log[-3_000:]}")
+    def _wait_for(self, ask: Callable[[], bool], otherwise: str) -> float:
+        """Return when *ask* is true, with the seconds it took."""
+        log, began = self.folder / "log", time.monotonic()
+        wait_for(ask, lambda: f"{otherwise}\n{log.read_text('utf-8', 'replace')[-3_000:]}")
+        return time.monotonic() - began
 
 
 def _is_ready(port: int) -> bool:
     try:
-        return requests.get(f"http://127.0.0.1:{port}/readyz", timeout=5).ok
+        return requests.get(f"http://127.0.0.1:{port}/readyz", timeout=PATIENCE).ok
     except requests.RequestException:
         return False
 

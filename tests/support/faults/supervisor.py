@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ from queue import Empty, SimpleQueue
 from typing import Final
 
 from collector.operations.parent_death import die_with_parent
+from tests.support.patience import PATIENCE, wait_for
 from tests.support.store.processes import descendants
 
 POLL: Final = 0.05  # seconds until an ended process is noticed
@@ -21,7 +21,6 @@ WHOLE: Final = "whole"  # a process and its children: their machine has ended
 FIRST: Final = "first"  # the process that was started
 CHILDREN: Final = "children"  # those that it started; it starts others, or ends by itself
 PARTS: Final = (WHOLE, FIRST, CHILDREN)
-_PATIENCE: Final = 30.0  # seconds for a process to appear, or to end when it is asked
 
 
 class Supervised:
@@ -45,11 +44,8 @@ class Supervised:
             for pid in children or {process.pid}:
                 os.kill(pid, signal.SIGKILL)
         if not children:
-            process.wait(_PATIENCE)
-        deadline = time.monotonic() + _PATIENCE
-        while children & descendants(process.pid):
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
+            process.wait(PATIENCE)
+        wait_for(lambda: not children & descendants(process.pid))
 
 
 class Supervisor:
@@ -66,10 +62,7 @@ class Supervisor:
     def run(self, process: Supervised) -> Supervised:
         """Start *process* and keep it running."""
         self._new.put(process)
-        deadline = time.monotonic() + _PATIENCE
-        while process.process is None:
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
+        wait_for(lambda: process.process)
         return process
 
     def end(self, process: Supervised) -> None:
@@ -77,7 +70,7 @@ class Supervisor:
         process.keep = False
         assert process.process is not None
         process.process.terminate()
-        process.process.wait(_PATIENCE)
+        process.process.wait(PATIENCE)
 
     def stop(self) -> None:
         """Kill all processes and return."""

@@ -10,12 +10,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from client_sdk.core.epoch import day_of
-from collector.demo.demo import free_port
 from collector.demo.embedded import PATH, WHEEL, launch
 from collector.operations.parent_death import die_with_parent
 from collector.storage.connection import Connection
@@ -27,11 +26,11 @@ from tests.support.crowds.uploads import (
     bearer,
     registry_text,
 )
+from tests.support.patience import PATIENCE, wait_for
 from tests.support.sites.raw_requests import exchange
-from tests.support.store.processes import descendants
+from tests.support.store.cluster import free_port
+from tests.support.store.processes import descendants, until_ended
 
-PATIENCE: Final = 10.0  # seconds after which an answer that has not come counts as a hang
-_START: Final = 30.0  # seconds
 _PROBLEM: Final = {"type", "title", "status", "detail"}
 NO_HEADERS: Final[Mapping[str, str]] = {}
 _OWN: Final = (414, 431)  # what the HTTP server refuses itself, without a word
@@ -130,6 +129,10 @@ class AttackedSite:
         """Return the bytes of memory that the web processes have in use."""
         return sum(_resident(pid) for pid in {self.serve, *descendants(self.serve)})
 
+    def work(self) -> float:
+        """Return the seconds for which the web processes have had a processor."""
+        return sum(_worked(pid) for pid in {self.serve, *descendants(self.serve)})
+
     def kept(self) -> bytes:
         """Return all that is at rest or has been told: the store, its files, logs and metrics."""
         connection = Connection.open(self.store)
@@ -162,7 +165,7 @@ def attacked_site(
     data = folder / "store"
     data.mkdir()
     with launch(None, data, kinds=(PATH, WHEEL)) as store:
-        site = AttackedSite(folder, free_port(0), store.url)
+        site = AttackedSite(folder, free_port(), store.url)
         environment = {
             **os.environ,
             "HEARSAY_REGISTRY": str(path),
@@ -176,18 +179,15 @@ def attacked_site(
             **settings,
         }
         commands = (("serve", "--workers", str(processes)), ("worker",))
-        with site.log.open("wb") as log:
-            running = [_start(command, environment, log) for command in commands]
+        with site.log.open("wb") as log, ExitStack() as stack:
+            running = [
+                stack.enter_context(until_ended(_start(command, environment, log)))
+                for command in commands
+            ]
+            stack.callback(site.close)
             site.serve = running[0].pid
-            try:
-                _wait(site, running)
-                yield site
-            finally:
-                site.close()
-                for process in running:
-                    process.terminate()
-                for process in running:
-                    process.wait()
+            wait_for(site.is_well, site.log.read_text, running=tuple(running), despite=(OSError,))
+            yield site
 
 
 def today() -> int:
@@ -202,16 +202,9 @@ def _start(
     return subprocess.Popen(words, env=dict(environment), stdout=log, stderr=log)
 
 
-def _wait(site: AttackedSite, running: list[subprocess.Popen[bytes]]) -> None:
-    deadline = time.monotonic() + _START
-    while True:
-        try:
-            if site.is_well():
-                return
-        except OSError:
-            time.sleep(0.05)
-        assert all(process.poll() is None for process in running), site.log.read_text()
-        assert time.monotonic() < deadline, site.log.read_text()
+def _worked(pid: int) -> float:
+    ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
 
 def _resident(pid: int) -> int:

@@ -10,13 +10,21 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
+
+from tests.support.patience import PATIENCE
 
 PROGRAMS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WIDE: Final[ViewportSize] = {"width": 1280, "height": 900}  # CSS pixels
 NARROW: Final[ViewportSize] = {"width": 360, "height": 740}
 _CHECKS: Final = Path(__file__).parents[2] / "browser" / "checks.js"
-_PATIENCE: Final = 20_000  # milliseconds for anything to appear
 _INLINE: Final = ("data", "blob", "about")
 # Told to the console, where the watch sees it; Chromium tells most of them there by itself.
 _TELL_VIOLATIONS: Final = (
@@ -35,6 +43,7 @@ def running_browser(path: str) -> Iterator[Browser]:
     """Run the browser at *path*, headless."""
     as_root = hasattr(os, "geteuid") and os.geteuid() == 0
     arguments = ["--disable-gpu", "--disable-dev-shm-usage", *["--no-sandbox"] * as_root]
+    expect.set_options(1_000 * PATIENCE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=arguments)
         try:
@@ -89,7 +98,7 @@ def watched(browser: Browser, origin: str, **options: Any) -> Iterator[tuple[Pag
 def unwatched(browser: Browser, origin: str, **options: Any) -> Iterator[tuple[Page, Watch]]:
     """Yield the same as ``watched``, without judging it."""
     context = browser.new_context(base_url=origin, **{"viewport": WIDE, **options})
-    context.set_default_timeout(_PATIENCE)
+    context.set_default_timeout(1_000 * PATIENCE)
     watch = Watch(context, origin)
     try:
         yield context.new_page(), watch

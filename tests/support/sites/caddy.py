@@ -9,7 +9,6 @@ import socket
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,16 +16,25 @@ from typing import Final
 
 import pytest
 
-from collector.demo.demo import free_port
 from collector.operations.parent_death import die_with_parent
 from tests.support.device.tls import CERTIFICATES, TRUSTED
+from tests.support.patience import PATIENCE, wait_for
 from tests.support.sites.raw_requests import exchange
+from tests.support.store.cluster import free_port, listens
+from tests.support.store.processes import until_ended
 
 SHIPPED: Final = Path(__file__).parents[3] / "deploy" / "caddy" / "Caddyfile"
 NAME: Final = "stats.example.org"  # in our file
 NO_CADDY: Final = "no caddy 2.8 or later on PATH"
 _LEAST: Final = (2, 8)
-_PATIENCE: Final = 20.0  # seconds for a start
+# Its own certificates stay in its folder: as root it would change what this machine trusts.
+_ALONE: Final = """
+{
+	admin off
+	skip_install_trust
+	auto_https disable_redirects
+	default_bind 127.0.0.1
+"""
 
 
 def _program() -> str | None:
@@ -52,12 +60,12 @@ class Caddy:
         self.folder, self.port = folder, port
         self.url = f"https://localhost:{port}"
 
-    def send(self, *parts: bytes, sender: str = "127.0.0.1", patience: float = _PATIENCE) -> bytes:
+    def send(self, *parts: bytes, sender: str = "127.0.0.1", patience: float = PATIENCE) -> bytes:
         """Return all that comes back to *parts* until the other side closes or is quiet."""
         return exchange(self.connect(sender, patience), *parts)
 
     def connect(
-        self, sender: str = "127.0.0.1", patience: float = _PATIENCE, name: str = "localhost"
+        self, sender: str = "127.0.0.1", patience: float = PATIENCE, name: str = "localhost"
     ) -> socket.socket:
         """Return a connection from the address *sender* of this machine to the site *name*."""
         plain = socket.create_connection(("127.0.0.1", self.port), patience, (sender, 0))
@@ -74,11 +82,11 @@ class Caddy:
 def shipped_caddy(folder: Path, upstream: int, text: str = "") -> Iterator[Caddy]:
     """Run Caddy before the collector on port *upstream*, with our file or another *text*."""
     folder.mkdir(parents=True, exist_ok=True)
-    port = free_port(0)
+    port = free_port()
     pair = CERTIFICATES / "good.pem"
     text = text or SHIPPED.read_text(encoding="utf-8")
     for shipped, here in (
-        ("\n{\n", "\n{\n\tadmin off\n\tauto_https disable_redirects\n\tdefault_bind 127.0.0.1\n"),
+        ("\n{\n", _ALONE),
         (
             "\nstats.example.org {\n",
             f"\nhttps://localhost:{port}, https://{NAME}:{port} {{\n\ttls {pair} {pair}\n",
@@ -93,17 +101,7 @@ def shipped_caddy(folder: Path, upstream: int, text: str = "") -> Iterator[Caddy
     own = os.environ | {"XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
     with (folder / "log").open("wb") as log:
         running = subprocess.Popen(die_with_parent(command), stderr=log, stdout=log, env=own)
-        try:
-            deadline = time.monotonic() + _PATIENCE
-            while True:
-                try:
-                    socket.create_connection(("127.0.0.1", port), 1).close()
-                    break
-                except ConnectionError:
-                    assert running.poll() is None, (folder / "log").read_text("utf-8")
-                    assert time.monotonic() < deadline
-                    time.sleep(0.02)
-            yield Caddy(folder, port)
-        finally:
-            running.terminate()
-            running.wait(timeout=_PATIENCE)
+    with until_ended(running):
+        caddy = Caddy(folder, port)
+        wait_for(lambda: listens(port), caddy.log, running=(running,))
+        yield caddy

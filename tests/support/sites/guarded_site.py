@@ -6,9 +6,8 @@ import os
 import secrets
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,17 +15,19 @@ import requests
 import yaml
 
 from collector.core.errors import StorageUnavailableError
-from collector.demo.demo import Children, free_port
+from collector.demo.demo import Children
 from collector.operations.parent_death import die_with_parent
 from collector.storage.access import INIT, QUERY, USERS, acl_lines, name_of
 from collector.storage.connection import Connection
 from tests.support.crowds.uploads import registry_text
-from tests.support.store.cluster import server_program
+from tests.support.patience import PATIENCE, wait_for
+from tests.support.sites.site import wait_for_start
+from tests.support.store.cluster import free_port, server_program
+from tests.support.store.processes import until_ended
 
 ROOT: Final = Path(__file__).parents[3]
 _COMPOSE: Final[dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
 _COMMAND: Final[list[str]] = _COMPOSE["services"]["store"]["command"]
-_PATIENCE: Final = 30.0  # seconds for a start
 
 
 class GuardedSite:
@@ -36,7 +37,7 @@ class GuardedSite:
         self.folder, self._socket = folder, socket
         self.passwords = {user: secrets.token_urlsafe(32) for user in USERS}
         self.keys = {name: secrets.token_urlsafe(32) for name in ("write_key", "admin_token")}
-        self.port = free_port(0)
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         for user in USERS:
             self._write(f"{user}_url", self.address(user))
@@ -70,20 +71,16 @@ class GuardedSite:
             env=self.environment(user),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
 
     def get(self, path: str, secret: str) -> requests.Response:
         headers = {"Authorization": f"Bearer {secret}"}
-        return requests.get(self.url + path, headers=headers, timeout=5)
+        return requests.get(self.url + path, headers=headers, timeout=PATIENCE)
 
     def wait_until_ready(self, children: Children) -> None:
-        deadline = time.monotonic() + _PATIENCE
-        while not self._is_ready():
-            children.require_alive()
-            assert time.monotonic() < deadline, children.failure("did not start")
-            time.sleep(0.05)
+        wait_for_start(children, self._is_ready)
 
     def refused(self) -> set[tuple[str, str]]:
         """Return (user, command or key) of all that the store has refused to its users."""
@@ -101,7 +98,7 @@ class GuardedSite:
 
     def _is_ready(self) -> bool:
         try:
-            return requests.get(f"{self.url}/readyz", timeout=2).status_code == 200
+            return requests.get(f"{self.url}/readyz", timeout=PATIENCE).status_code == 200
         except requests.ConnectionError:
             return False
 
@@ -125,25 +122,14 @@ def guarded_store(folder: Path, default: str | None = None) -> Iterator[GuardedS
     options = [str(users) if "/secrets/" in word else word for word in _COMMAND[1:]]
     here = ["--port", "0", "--unixsocket", str(socket), "--dir", str(folder)]
     words = die_with_parent([server_program(), *options, *here])
-    with (folder / "log").open("wb") as log, subprocess.Popen(words, stdout=log) as server:
-        try:
-            _wait_for(f"unix://hearsay-health:none@{socket}?db=0", server)
-            yield site
-        finally:
-            server.terminate()
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen(words, stdout=log)
+    with until_ended(server):
+        _wait_for(f"unix://hearsay-health:none@{socket}?db=0", server)
+        yield site
 
 
 def _wait_for(url: str, server: subprocess.Popen[bytes]) -> None:
     """Return when the store answers its health check."""
-    connection = Connection.open(url)
-    deadline = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            connection.call("PING")
-            return
-        except StorageUnavailableError:
-            assert server.poll() is None, "the store ended"
-            assert time.monotonic() < deadline, "the store does not answer"
-            time.sleep(0.02)
-        finally:
-            connection.close()
+    with closing(Connection.open(url)) as store:
+        wait_for(lambda: store.call("PING"), running=(server,), despite=(StorageUnavailableError,))

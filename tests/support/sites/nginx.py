@@ -7,7 +7,6 @@ import shutil
 import socket
 import ssl
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,15 +14,16 @@ from typing import Final
 
 import pytest
 
-from collector.demo.demo import free_port
 from collector.operations.parent_death import die_with_parent
 from tests.support.device.tls import CERTIFICATES, TRUSTED
+from tests.support.patience import PATIENCE, wait_for
 from tests.support.sites.raw_requests import exchange
+from tests.support.store.cluster import free_port, listens
+from tests.support.store.processes import until_ended
 
 SHIPPED: Final = Path(__file__).parents[3] / "examples" / "nginx" / "hearsay.conf"
 NONE: Final = "no nginx on PATH or in /usr/sbin"
 _PROGRAM: Final = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
-_PATIENCE: Final = 10.0  # seconds for a start
 _MAIN: Final = """
 daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log;
 {user}
@@ -49,7 +49,7 @@ class Nginx:
         self.folder, self.port, self.tls = folder, port, tls
         self.url = f"https://localhost:{port}" if tls else f"http://127.0.0.1:{port}"
 
-    def connect(self, sender: str = "127.0.0.1", patience: float = _PATIENCE) -> socket.socket:
+    def connect(self, sender: str = "127.0.0.1", patience: float = PATIENCE) -> socket.socket:
         """Return a connection from the address *sender* of this machine."""
         plain = socket.create_connection(("127.0.0.1", self.port), patience, (sender, 0))
         if not self.tls:
@@ -57,7 +57,7 @@ class Nginx:
         context = ssl.create_default_context(cafile=str(TRUSTED))
         return context.wrap_socket(plain, server_hostname="localhost")
 
-    def send(self, *parts: bytes, sender: str = "127.0.0.1", patience: float = _PATIENCE) -> bytes:
+    def send(self, *parts: bytes, sender: str = "127.0.0.1", patience: float = PATIENCE) -> bytes:
         """Return all that comes back to *parts* until the other side closes or is quiet."""
         return exchange(self.connect(sender, patience), *parts)
 
@@ -65,7 +65,7 @@ class Nginx:
 @contextmanager
 def shipped_nginx(folder: Path, upstream: int) -> Iterator[Nginx]:
     """Run nginx with our file before the collector on port *upstream*: TLS, as ``localhost``."""
-    port = free_port(0)
+    port = free_port()
     text = SHIPPED.read_text(encoding="utf-8")
     for shipped, here in (
         ("listen 443", f"listen 127.0.0.1:{port}"),
@@ -84,7 +84,7 @@ def shipped_nginx(folder: Path, upstream: int) -> Iterator[Nginx]:
 @contextmanager
 def bare_nginx(folder: Path, upstream: int, more: str = "") -> Iterator[Nginx]:
     """Run nginx with ``proxy_pass`` and no more than the directives *more*."""
-    port = free_port(0)
+    port = free_port()
     address = f"http://127.0.0.1:{upstream}"
     with _running(folder, port, _BARE.format(port=port, upstream=address, more=more)):
         yield Nginx(folder, port, tls=False)
@@ -97,18 +97,8 @@ def _running(folder: Path, port: int, servers: str) -> Iterator[None]:
     path = folder / "nginx.conf"
     path.write_text(_MAIN.format(folder=folder, user=user, servers=servers), encoding="utf-8")
     command = [str(_PROGRAM), "-p", str(folder), "-c", str(path), "-e", str(folder / "error.log")]
-    running = subprocess.Popen(die_with_parent(command), stderr=subprocess.PIPE, text=True)
-    try:
-        deadline = time.monotonic() + _PATIENCE
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            except ConnectionError:
-                assert running.poll() is None, running.communicate()[1]
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
+    with (folder / "said").open("wb") as said:
+        running = subprocess.Popen(die_with_parent(command), stderr=said)
+    with until_ended(running):
+        wait_for(lambda: listens(port), (folder / "said").read_text, running=(running,))
         yield
-    finally:
-        running.terminate()
-        running.communicate(timeout=_PATIENCE)

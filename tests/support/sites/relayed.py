@@ -21,9 +21,10 @@ from collector.operations.parent_death import die_with_parent
 from collector.relay.process import Settings
 from tests.support.device.loopback import LoopbackServer
 from tests.support.faults.proxy import read_message
+from tests.support.patience import PATIENCE, wait_for
 from tests.support.store.cluster import free_port
+from tests.support.store.processes import until_ended
 
-PATIENCE: Final = 30.0  # seconds for a start, or for an answer
 RELAY: Final = ("-m", "collector.relay")
 
 GOOD: Final = f"HTTP/1.1 200 OK\r\nContent-Type: {ANSWER_TYPE}\r\n".encode()
@@ -73,7 +74,9 @@ class Relay:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def exchange(self, request: bytes, source: str = "127.0.0.1", patience: float = 10.0) -> bytes:
+    def exchange(
+        self, request: bytes, source: str = "127.0.0.1", patience: float = PATIENCE
+    ) -> bytes:
         """Return all that comes back to *request*, byte by byte, sent from address *source*."""
         at = ("127.0.0.1", self.port)
         with socket.create_connection(at, patience, (source, 0)) as connection:
@@ -105,7 +108,7 @@ def is_alive(port: int, trusted: str = "") -> bool:
         session.trust_env = False
         url = f"https://localhost:{port}" if trusted else f"http://127.0.0.1:{port}"
         try:
-            return session.get(f"{url}/livez", timeout=5, verify=trusted or True).ok
+            return session.get(f"{url}/livez", timeout=PATIENCE, verify=trusted or True).ok
         except requests.RequestException:
             return False
 
@@ -134,13 +137,7 @@ def started(words: Sequence[str], port: int, log: Path, trusted: str = "") -> It
     with log.open("wb") as file:
         command = die_with_parent([sys.executable, *words])
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
-    try:
-        deadline = time.monotonic() + PATIENCE
-        while not is_alive(port, trusted):
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.02)
+    with until_ended(process):
+        wait_for(lambda: is_alive(port, trusted), log.read_text, running=(process,))
+        assert process.poll() is None, log.read_text()  # else another has the port, and answered
         yield Relay(port, process, log)
-    finally:
-        process.terminate()
-        process.wait(PATIENCE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,10 +10,10 @@ from subprocess import Popen
 
 import requests
 
-from collector.demo.demo import Children, free_port
+from collector.demo.demo import Children
 from collector.demo.embedded import launch
-
-_PATIENCE = 30.0  # seconds for a start, or for reports to be folded
+from tests.support.patience import PATIENCE, wait_for
+from tests.support.store.cluster import free_port
 
 
 class Site:
@@ -38,34 +37,39 @@ class Site:
 
     def is_ready(self) -> bool:
         try:
-            return requests.get(f"{self.url}/readyz", timeout=2).status_code == 200
+            return requests.get(f"{self.url}/readyz", timeout=PATIENCE).status_code == 200
         except requests.ConnectionError:
             return False
 
     def backlog(self) -> int:
         """Return how many entries wait to be folded."""
-        return int(requests.get(f"{self.url}/readyz", timeout=5).json()["backlog"])
+        return int(requests.get(f"{self.url}/readyz", timeout=PATIENCE).json()["backlog"])
 
     def wait_until_folded(self) -> None:
         """Return when no entry waits, or fail when patience ends."""
-        deadline = time.monotonic() + _PATIENCE
-        while (left := self.backlog()) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert not left, f"{left} entries were not folded"
+        wait_for(lambda: not self.backlog(), lambda: f"{self.backlog()} entries were not folded")
 
     def reports(self, metric: str) -> int:
         """Return how many folded reports the answer to *metric* rests on."""
         url = f"{self.url}/v1/metrics/{metric}/estimate"
-        answer = requests.get(url, headers=self._token, timeout=5)
+        answer = requests.get(url, headers=self._token, timeout=PATIENCE)
         answer.raise_for_status()
         return int(answer.json()["meta"]["n"])
 
     def wait_for_reports(self, metric: str, n: int) -> int:
-        """Return the number of reports once it is at least *n*, or after a time as it is."""
-        deadline = time.monotonic() + _PATIENCE
-        while (seen := self.reports(metric)) < n and time.monotonic() < deadline:
-            time.sleep(0.05)
-        return seen
+        """Return the number of reports once it is at least *n*, or fail when patience ends."""
+        wait_for(lambda: self.reports(metric) >= n, lambda: f"{self.reports(metric)} < {n}")
+        return self.reports(metric)
+
+
+def wait_for_start(children: Children, is_ready: Callable[[], bool]) -> None:
+    """Return once *is_ready*, or fail as soon as one of *children* has ended."""
+
+    def starts() -> bool:
+        children.require_alive()
+        return is_ready()
+
+    wait_for(starts, lambda: children.failure("the collector did not start"))
 
 
 @contextmanager
@@ -82,7 +86,7 @@ def running_site(
     Args: settings: variables beside those that every site needs.
     """
     with Children() as children, launch(None, folder) as store:
-        port = free_port(0)
+        port = free_port()
         environment = {
             **os.environ,
             "HEARSAY_REGISTRY": str(registry),
@@ -96,10 +100,6 @@ def running_site(
         children.start("serve", environment)
         url = f"http://127.0.0.1:{port}"
         site = Site(url, store.url, read_token, lambda: children.start("worker", environment))
-        deadline = time.monotonic() + _PATIENCE
-        while not site.is_ready():
-            children.require_alive()
-            assert time.monotonic() < deadline, children.failure("the collector did not start")
-            time.sleep(0.05)
+        wait_for_start(children, site.is_ready)
         yield site
         children.stop()

@@ -9,7 +9,6 @@ import signal
 import socket
 import socketserver
 import subprocess
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,11 +17,11 @@ from typing import Final
 import pytest
 
 from tests.support.device.loopback import LoopbackServer
-from tests.support.store.processes import descendants
+from tests.support.patience import wait_for
+from tests.support.store.processes import descendants, until_ended
 
 _PART: Final = 65_536  # bytes
 NO_STRACE: Final = "no strace, or it may trace nothing"
-_PATIENCE: Final = 10.0  # seconds for strace to attach
 _PEER: Final = re.compile(r'(accept4?|connect)\(.*?inet_addr\("([\d.]+)"\)')
 
 
@@ -82,16 +81,9 @@ def traced(pid: int, folder: Path) -> Iterator[Peers]:
     words = ["strace", "-f", "-e", "trace=accept,accept4,connect", "-o", str(log)]
     with told.open("wb") as errors:
         command = [*words, *(word for pid in pids for word in ("-p", str(pid)))]
-        strace = subprocess.Popen(command, stderr=errors)
-        try:
-            deadline = time.monotonic() + _PATIENCE
-            while told.read_text().count("attached") < len(pids):
-                assert time.monotonic() < deadline, told.read_text()
-                time.sleep(0.02)
+        with until_ended(subprocess.Popen(command, stderr=errors), signal.SIGINT):
+            wait_for(lambda: told.read_text().count("attached") >= len(pids), told.read_text)
             yield peers
-        finally:
-            strace.send_signal(signal.SIGINT)
-            strace.wait(_PATIENCE)
     for call, address in _PEER.findall(log.read_text()):
         (peers.connected if call == "connect" else peers.accepted).add(address)
 

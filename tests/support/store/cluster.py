@@ -8,17 +8,16 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from collector.core.errors import CollectorError
 from collector.operations.parent_death import die_with_parent
 from collector.storage.connection import Connection
+from tests.support import patience
 
 SLOTS: Final = 16_384
-_PATIENCE: Final = 20.0  # seconds until a server, or the cluster, must be ready
-_POLL: Final = 0.02  # seconds
 _DURABLE: Final = {"appendonly": "yes", "save": "", "maxmemory-policy": "noeviction"}
 
 
@@ -63,10 +62,28 @@ class Node:
         self._process.wait()
 
 
+_CLAIMS: Final[list[socket.socket]] = []
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a free port that is given to no other test, in no other run, while this one lasts.
+
+    All servers here use TCP: the number is held by its twin of UDP, which the system gives once.
+    """
+    while True:
+        claim = socket.socket(type=socket.SOCK_DGRAM)
+        _CLAIMS.append(claim)
+        claim.bind(("127.0.0.1", 0))
+        with suppress(OSError), socket.socket() as probe:
+            probe.bind(claim.getsockname())
+            return int(claim.getsockname()[1])
+
+
+def listens(port: int) -> bool:
+    """Return whether a server takes connections at *port*."""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), patience.PATIENCE):
+        return True
+    return False
 
 
 @contextmanager
@@ -151,15 +168,9 @@ def _is_whole(node: Node) -> bool:
 
 def wait_for(condition: Callable[[], bool]) -> None:
     """Return once *condition* holds; a server that does not answer yet is waited for."""
-    deadline = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            if condition():
-                return
-        except CollectorError:
-            pass
-        assert time.monotonic() < deadline, "the servers did not become ready"
-        time.sleep(_POLL)
+    patience.wait_for(
+        condition, lambda: "the servers did not become ready", despite=(CollectorError,)
+    )
 
 
 def server_program() -> str:

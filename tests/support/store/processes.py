@@ -1,13 +1,17 @@
-"""The processes below one, as Linux tells it; for tests that nothing is left behind."""
+"""The processes below one, as Linux shows them, and their end; no test leaves one behind."""
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from subprocess import Popen, TimeoutExpired
+from typing import Any
 
-_PATIENCE = 10.0  # seconds for processes to end in good order
+from tests.support.patience import PATIENCE
 
 
 def descendants(pid: int) -> set[int]:
@@ -25,6 +29,33 @@ def descendants(pid: int) -> set[int]:
     return found
 
 
+def ended(process: Popen[Any], number: int = signal.SIGTERM) -> int:
+    """Return the exit status of *process*, asked to end by a signal and killed if it does not.
+
+    What it started is killed if it stays, so no test meets the process of another.
+    """
+    below = descendants(process.pid) if process.poll() is None else set()
+    process.send_signal(number)
+    try:
+        process.wait(PATIENCE)
+    except TimeoutExpired:
+        process.kill()
+    for pid in survivors(below):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return process.wait()
+
+
+@contextmanager
+def until_ended(process: Popen[Any], number: int = signal.SIGTERM) -> Iterator[Popen[Any]]:
+    """Lend *process*, which has ended when the block has, and what it opened is closed."""
+    with process:
+        try:
+            yield process
+        finally:
+            ended(process, number)
+
+
 def only_child(pid: int) -> int:
     """Return the one process that *pid* itself started: the lowest number need not be the first."""
     [child] = [one for one in descendants(pid) if _fields(Path(f"/proc/{one}/stat"))[1] == str(pid)]
@@ -33,7 +64,7 @@ def only_child(pid: int) -> int:
 
 def survivors(pids: set[int]) -> set[int]:
     """Return which of *pids* still run when patience ends, or an empty set as soon as none does."""
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + PATIENCE
     while (alive := {pid for pid in pids if _runs(pid)}) and time.monotonic() < deadline:
         time.sleep(0.05)
     return alive

@@ -18,6 +18,7 @@ from collector.storage.connection import Connection, Part
 from collector.storage.keys import Keys, member_of
 from collector.storage.redis import RedisStorage
 
+NO_SERVER = "neither redis-server nor valkey-server is on PATH"
 SHARDS = 2
 MEMORY = "memory"
 needs_real = pytest.mark.skipif(

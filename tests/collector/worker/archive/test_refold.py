@@ -29,6 +29,7 @@ from collector.worker.archive.files import Folder
 from collector.worker.archive.refold import Scope, restore, scope_of, tallies_of
 from collector.worker.fsck import fsck
 from tests.support.crowds.uploads import TODAY, registry_text
+from tests.support.patience import PATIENCE
 from tests.support.store.archive_killing import UPLOADS
 from tests.support.store.archives import METRICS, OPTED_IN, PAGE, Desk, in_this_process
 from tests.support.store.servers import SHARDS, needs_real, own_keys, profile_of
@@ -55,7 +56,7 @@ def killed(real_store: EmbeddedStore, tmp_path: Path) -> Desk:
     RedisStorage(connection, keys).prepare()
     path = tmp_path / "archive"
     words = ["-m", "tests.support.store.archive_killing", real_store.url, keys.prefix, str(path)]
-    subprocess.run([sys.executable, *words, str(KILLS)], check=True, timeout=60)
+    subprocess.run([sys.executable, *words, str(KILLS)], check=True, timeout=PATIENCE)
     return Desk(connection, keys, STANDARD, path)
 
 
