@@ -30,6 +30,7 @@ from ...core.errors import (
     CapsuleError,
     MalformedHeadError,
     OverloadedError,
+    QueryError,
     SlowBodyError,
     TooFastError,
 )
@@ -307,7 +308,7 @@ class Front:
         """Return the body of a request to *view*: b"" where it reads none.
 
         Raises: UnauthorizedError, ForbiddenError: its head alone says that it is refused.
-                MalformedHeadError: a form without a length.
+                QueryError: a form without a length.
                 SlowBodyError, BodyTooLargeError, ProtocolClosed.
         """
         if scope.method in _READING:
@@ -326,7 +327,7 @@ class Front:
         limit = operation.most_bytes or (MOST_BYTES if is_form else MAX_DEVICE_BODY)
         length = _length_of(scope)
         if is_form and length is None:  # the server does not tell its end from a cut
-            raise MalformedHeadError("a form must say its length: send Content-Length")
+            raise QueryError("body: a form must say its length: send Content-Length")
         require_size(length or 0, limit)
         return await self._read(protocol, length, limit, self._form_s if is_form else self._body_s)
 
