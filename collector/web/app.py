@@ -116,8 +116,8 @@ def create_app(
     storage = storage or connect(config)
     pressure = Pressure(storage, config.max_backlog, config.key_rate, monotonic, clock)
     shares = Shares(credentials, clock, monotonic, days_kept(bool(config.issuer_keys)))
-    most = config.new_tallies_mb * 1_000_000
-    growth = Growth(storage, credentials, catalog, most, clock, monotonic)
+    most = config.new_tallies_mb
+    growth = Growth(storage, credentials, catalog, most, clock, monotonic, shares.held)
     kept = RecentReports(catalog) if config.development else None
     tokens = Tokens.of_files(config.issuer_keys, required=config.require_token)
     hot = HotRoute(keyring, pressure, shares, growth, activity, kept, tokens)
