@@ -3,7 +3,8 @@
 An exclusion names a source (a key, or a version that devices declare), metrics, and days.  It takes
 out whole epochs, never a part of one.  Answers leave the tallies out while the exclusion is in
 force, and rest on them again once it is taken back.  Where an operator deletes the tallies of a
-key, the record says so, and is never taken back.  No record is ever deleted, so that everybody can see what was left out when, by whom and why.
+key, the record says so, and is never taken back.  No record is ever deleted, so that
+everybody can see what was left out when, by whom and why.
 
 Nothing but an operator's command makes an exclusion.
 """
