@@ -134,7 +134,7 @@ class Filled:
 
     def attack(self, keys: list[str]) -> tuple[set[int], set[int]]:
         """Return the answers to *keys*, and to the honest key, which sends beside them."""
-        of_keys, of_honest = set(), set()
+        of_keys, of_honest = set[int](), set[int]()
         number = refused = 0
         for shard in range(SHARDS):
             for metric in self.wide:
