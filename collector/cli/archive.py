@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import re
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from ..core.catalog import Catalog
     from ..worker.archive.files import Folder
     from ..worker.archive.refold import Engine
+    from ..worker.pruning import Share
 
 
 def _catalog(config: Config) -> Catalog:
@@ -244,6 +247,7 @@ def _days(text: str) -> int:
 @click.option("--before", type=click.DateTime(["%Y-%m-%d"]), help="Epochs that ended before a day.")
 @click.option("--metric", "metrics", multiple=True, help="Only this metric, or digest; repeatable.")
 @click.option("--app", "apps", multiple=True, help="Only the metrics of this app; repeatable.")
+@click.option("--key", help="Instead: all tallies of a key that is revoked, as after an attack.")
 @click.option("--yes", is_flag=True, help="Delete; without it only say what would be deleted.")
 @click.option(
     "--every", type=click.IntRange(1, 604_800), help="Go on, with so many seconds between two runs."
@@ -254,11 +258,17 @@ def prune_tallies(
     before: datetime | None,
     metrics: tuple[str, ...],
     apps: tuple[str, ...],
+    key: str | None,
     yes: bool,
     every: int | None,
 ) -> None:
-    """Delete the tallies of whole epochs for good; their number stays in the counts."""
+    """Delete the tallies of whole epochs, or of one key, for good; they stay in the counts."""
     config = Config.from_env()
+    if key is not None:
+        if older_than is not None or before or metrics or apps or every:
+            raise click.UsageError("--key goes with --yes only")
+        _prune_key(config, key, yes)
+        return
     if older_than is not None and before is not None:
         raise ConfigError("--older-than", f"{older_than}d", "and --before must not both be given")
     if older_than is None and before is None and not metrics and not apps:
@@ -304,7 +314,41 @@ def _prune_tallies(
     shares = pruning.survey(inspection, catalog, selection, now)
     if any(share.is_open(now) for share in shares):
         click.echo("reports may still come for some of these epochs; they will count as pruned")
-    pruned = list(pruning.prune(inspection, shares)) if yes else shares
+    _say_pruned(config, list(pruning.prune(inspection, shares)) if yes else shares, yes)
+
+
+def _prune_key(config: Config, key: str, yes: bool) -> None:
+    """Delete what came under *key*; first it is recorded, so that answers say it."""
+    from ..core.credentials import id_of, readable
+    from ..query.repair import record_deleted
+    from ..storage.connect import connect, inspect
+    from ..storage.documents import RedisExclusions
+    from ..storage.records import RedisCredentials
+    from ..worker import pruning
+
+    known = {**readable(RedisCredentials.of(config).records()), **config.credentials}
+    good = (id_of(digest) for digest, each in known.items() if each.is_good(day_of(time.time())))
+    if key in good:
+        rule = "still works, and would begin them again: run hearsay keys revoke first"
+        raise ConfigError("--key", key, rule)
+    inspection = inspect(config)
+    shares = pruning.survey_key(inspection, _catalog(config), key)
+    if not shares:
+        rule = "has no tallies; hearsay keys list shows the id of each key, also of revoked ones"
+        raise ConfigError("--key", key, rule)
+    if yes:
+        epochs = [
+            (share.metric, epoch) for share in shares if share.metric for epoch in share.epochs
+        ]
+        store = connect(config)
+        record_deleted(key, epochs, getpass.getuser(), store, RedisExclusions.of(config))
+        inspection.change_contents()
+        pruning.prune_key(inspection, shares, key)
+        inspection.change_contents()
+    _say_pruned(config, shares, yes)
+
+
+def _say_pruned(config: Config, pruned: Sequence[Share], yes: bool) -> None:
     for share in pruned:
         click.echo(share)
     sums = {

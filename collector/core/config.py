@@ -45,6 +45,7 @@ KNOWN: Final = frozenset(
         "MAX_BACKLOG",
         "KEY_RATE",
         "NEW_TALLIES_MB",
+        "DOCUMENTS_MB",
         "ARCHIVE",
         "ARCHIVE_DAYS",
         "KEEP_DAYS",
@@ -121,7 +122,9 @@ class Config:
     open_dashboard: bool  # each start makes a token and prints its link; on loopback only
     max_backlog: int = 1_000_000  # entries waiting to be folded from which no uploads are taken
     key_rate: int = 5_000  # uploads a second that a web process takes of one key
-    new_tallies_mb: int = 256  # 10^6 bytes of tallies that a write key may begin a day; 0: any
+    # 10^6 bytes of tallies that a write key may begin a day; None: a part of the memory; 0: any
+    new_tallies_mb: int | None = None
+    documents_mb: int = 16  # MiB of boards, questions, notes and links, older versions too
     archive: str = ""  # folder to which folded reports are archived; "" for nowhere
     archive_days: int = 90  # days after the fold until an archived report is deleted
     origin: str = ""  # where browsers see the pages; "" to go by the Host of each request
@@ -173,8 +176,11 @@ class Config:
             open_dashboard=open_dashboard,
             max_backlog=_integer(env, "HEARSAY_MAX_BACKLOG", cls.max_backlog, 1, 10**9 - 1),
             key_rate=_integer(env, "HEARSAY_KEY_RATE", cls.key_rate, 1, 10**6),
-            new_tallies_mb=_integer(env, "HEARSAY_NEW_TALLIES_MB", cls.new_tallies_mb, 0, 10**6),
+            new_tallies_mb=_integer(env, "HEARSAY_NEW_TALLIES_MB", 0, 0, 10**6)
+            if env.get("HEARSAY_NEW_TALLIES_MB")
+            else None,
             archive=env.get("HEARSAY_ARCHIVE", ""),
+            documents_mb=_integer(env, "HEARSAY_DOCUMENTS_MB", cls.documents_mb, 1, 10**4),
             archive_days=_integer(env, "HEARSAY_ARCHIVE_DAYS", cls.archive_days, 1, 3_650),
             origin=_origin(env.get("HEARSAY_ORIGIN", "")),
             origins=_origins(env, "HEARSAY_ORIGINS"),

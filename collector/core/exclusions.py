@@ -1,9 +1,10 @@
 """Exclusions: what an operator has taken out of all answers, by whom and why.  Pure.
 
 An exclusion names a source (a key, or a version that devices declare), metrics, and days.  It takes
-out whole epochs, never a part of one.  Nothing is deleted: answers leave the tallies out while the
-exclusion is in force, and rest on them again once it is taken back.  A record is never deleted
-either, so that everybody can see what was left out when, by whom and why.
+out whole epochs, never a part of one.  Answers leave the tallies out while the exclusion is in
+force, and rest on them again once it is taken back.  Where an operator deletes the tallies of a
+key, the record says so, and is never taken back.  No record is ever deleted, so that
+everybody can see what was left out when, by whom and why.
 
 Nothing but an operator's command makes an exclusion.
 """
@@ -54,6 +55,7 @@ class Exclusion(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     because: str
     at: int  # Unix time by the store's clock
     included: Inclusion | None = None
+    deleted: bool = False  # the tallies are gone for good, so it is never taken back
 
     @property
     def source(self) -> str:

@@ -169,9 +169,9 @@ def _kind(refusal: CollectorError | None) -> tuple[str, ...]:
 class TokenBuckets:
     """One bucket a key, in memory only.  There are as many keys as people have made."""
 
-    def __init__(self, rate: int, monotonic: Callable[[], float]) -> None:
-        """Fill each bucket by *rate* tokens a second, to the tokens of BURST_S seconds."""
-        self._rate, self._monotonic = rate, monotonic
+    def __init__(self, rate: int, monotonic: Callable[[], float], burst_s: float = BURST_S) -> None:
+        """Fill each bucket by *rate* tokens a second, to the tokens of *burst_s* seconds."""
+        self._rate, self._monotonic, self._full = rate, monotonic, rate * burst_s
         self._levels: dict[bytes, tuple[float, float]] = {}  # tokens, and when there were so many
 
     def take(self, key: bytes, tokens: int) -> bool:
@@ -180,9 +180,8 @@ class TokenBuckets:
         So one upload that costs more than a full bucket passes, and the key waits afterwards.
         """
         now = self._monotonic()
-        full = self._rate * BURST_S
-        level, then = self._levels.get(key, (full, now))
-        level = min(full, level + (now - then) * self._rate)
+        level, then = self._levels.get(key, (self._full, now))
+        level = min(self._full, level + (now - then) * self._rate)
         if level < 1:
             self._levels[key] = level, now
             return False

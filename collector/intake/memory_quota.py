@@ -4,8 +4,11 @@ A write key is public.  Whoever floods with it may use up what all devices with 
 nothing of other keys.  Ids cannot be kept by key, to be freed with it: an upload whose answer was
 lost comes again under the key of the next release, and would be counted twice.
 
-Tallies stay for as long as answers need them.  So what is limited is how many a key begins a day;
-a report that is late, and is counted where there is a tally, costs nothing of that.
+Tallies stay for as long as answers need them.  So what is limited is how many a key begins a day,
+and in all the days that are remembered; a report that is late, and is counted where there is a
+tally, costs nothing of that.
+
+What a key occupies is bytes: those of its ids and those of the tallies that it began.
 """
 
 from __future__ import annotations
@@ -40,13 +43,20 @@ from .backpressure import ALARM_MEMORY
 BYTES_PER_ID: Final = 12  # at most, its part of its bucket included, as measured on Redis 7.0
 SHARE: Final = 0.6  # of the memory limit: what the ids of one key may take in the long run
 BURST_DAYS: Final = 2  # days' worth of it that a key may send on one: twice its mean
+BEGUN_SHARE: Final = 0.1  # of the memory limit: the tallies that a write key may begin a day
+# Of the memory limit: what a key may occupy and still begin tallies, so that none fills it alone.
+BEGUN_CEILING: Final = 0.5
+BEGUN_UNLIMITED: Final = 256_000_000  # bytes a day where the memory has no limit
+# Share of the memory up to which keys share alike what is left, once ALARM_MEMORY is reached: below
+# SHED_MEMORY, or all would be refused before the last one has its part.
+LEVEL_MEMORY: Final = 0.80
 EXCHANGE_S: Final = 3.0  # seconds between two exchanges with other processes
 PAST_S: Final = 600.0  # seconds after which the days before today are read again
 # What a tally takes: itself, its name and its place in the index; a cell of a wide one of which few
-# are filled; one of any other, which the store makes up to twice as long as it must.
+# are filled; one of any other, with what the server's allocator rounds up.
 BYTES_PER_TALLY: Final = 512
 BYTES_PER_FIELD: Final = 64
-BYTES_PER_CELL: Final = 2 * COUNTER_SIZE
+BYTES_PER_CELL: Final = COUNTER_SIZE * 5 // 4
 FILLED_SHARE: Final = 8  # a wide tally of which one cell of so many is filled is packed
 WIDE: Final = 1_024  # counters from which a tally is a wide one; both as in hearsay.lua
 _KNOWN: Final = 32_768  # tallies that a process knows to be there; some 300 bytes each
@@ -64,11 +74,30 @@ def daily(memory_limit: int, kept: int = SEEN_DAYS) -> int | None:
     return round(BURST_DAYS * room / kept) if memory_limit else None
 
 
-def filling(uploads: Mapping[bytes, int]) -> frozenset[bytes]:
-    """Return the keys that hold more than an equal share of all *uploads*; none of a single key."""
-    held = {key: n for key, n in uploads.items() if n}
-    equal = sum(held.values()) / len(held) if len(held) > 1 else float("inf")
-    return frozenset(key for key, n in held.items() if n > equal)
+def daily_begun(setting_mb: int | None, memory_limit: int) -> int:
+    """Return the bytes of tallies that a write key may begin a day; 0: any number.
+
+    Args: setting_mb: 10^6 bytes that an operator has set; None: a part of *memory_limit*.
+    """
+    if setting_mb is not None:
+        return setting_mb * 1_000_000
+    return round(BEGUN_SHARE * memory_limit) or BEGUN_UNLIMITED
+
+
+def filling(held: Mapping[bytes, int], room: float) -> frozenset[bytes]:
+    """Return the keys that occupy more than their share, of the bytes *held* by each.
+
+    The *room* that is left is given to those that occupy least, until they are level: what is above
+    that level is more than a share.  So whatever others do, a key has its part of the room.  None
+    of a single key.
+    """
+    total, level = 0, 0.0
+    for count, n in enumerate(sorted(n for n in held.values() if n), 1):
+        if count > 1 and n >= level:
+            break
+        total += n
+        level = (total + room) / count
+    return frozenset(key for key, n in held.items() if n > level)
 
 
 class DayCounts:
@@ -156,10 +185,14 @@ class Shares:
         """
         self._store, self._monotonic, self._kept = store, monotonic, kept
         self._uploads = DayCounts(partial(store.share, UPLOADS_SENT), clock)
-        self._past: Mapping[bytes, int] = {}  # of the days before whose ids are remembered
+        self._past: Mapping[bytes, int] = {}  # bytes of the days before whose ids are remembered
         self._past_day = 0  # before which these are
         self._past_at = self._exchanged_at = float("-inf")
-        self._filling: frozenset[bytes] = frozenset()
+        self._held: Mapping[bytes, int] = {}  # bytes
+
+    def held(self, key: bytes) -> int:
+        """Return the bytes that *key* occupies, by the last exchange."""
+        return self._held.get(key, 0)
 
     def count(self, key: bytes) -> None:
         """Count an upload under *key*, whose id is remembered from now on."""
@@ -174,8 +207,12 @@ class Shares:
         limit = None if has_quota else daily(health.memory_limit, self._kept)
         if limit is not None and self._uploads.of(key) >= limit:
             self._refuse(key, f"the key has sent the {limit} uploads that it may send today")
-        if (health.memory or 0.0) >= ALARM_MEMORY and key in self._filling:
-            self._refuse(key, "the store fills up, and more than its share of it is of this key")
+        memory = health.memory or 0.0
+        if memory >= ALARM_MEMORY:
+            room = max(0.0, LEVEL_MEMORY - memory) * health.memory_limit
+            if key in filling(self._held, room):
+                why = "the store fills up, and more bytes of it are of this key than an equal share"
+                self._refuse(key, why)
 
     def exchange(self) -> None:
         """Tell and learn what all processes have counted.  Never raises; called every second."""
@@ -184,24 +221,31 @@ class Shares:
             return
         self._exchanged_at = now
         try:
-            sums = self._uploads.exchange()
+            today = _held(self._uploads.exchange(), self._store.share(BYTES_BEGUN, day))
             if day != self._past_day or now - self._past_at >= PAST_S:
                 self._past = self._read_past(day)
                 self._past_day, self._past_at = day, now
         except CollectorError:  # an old view does; whether uploads are taken is not decided here
             return
-        self._filling = filling(Counter(sums) + Counter(self._past))
+        self._held = today + Counter(self._past)
 
     def _read_past(self, day: int) -> Mapping[bytes, int]:
-        """Return the uploads of the days before *day* by key; a day more, as clocks may be off."""
+        """Return the bytes of the days before *day* by key; a day more, as clocks may be off."""
         total: Counter[bytes] = Counter()
-        for past in range(day - self._kept - 1, day):
-            total.update(self._store.share(UPLOADS_SENT, past))
+        for past in range(day - BYTES_BEGUN.days, day):
+            has_ids = past >= day - self._kept - 1
+            uploads = self._store.share(UPLOADS_SENT, past) if has_ids else {}
+            total.update(_held(uploads, self._store.share(BYTES_BEGUN, past)))
         return total
 
     def _refuse(self, key: bytes, why: str) -> None:
         self._uploads.tell_refusal(key, why)
         raise QuotaExhaustedError(why)
+
+
+def _held(uploads: Mapping[bytes, int], begun: Mapping[bytes, int]) -> Counter[bytes]:
+    """Return the bytes that each key occupies, by its *uploads* and the bytes *begun*."""
+    return Counter({key: n * BYTES_PER_ID for key, n in uploads.items()}) + Counter(begun)
 
 
 def size_of(metric: Metric, reports: int) -> int:
@@ -226,15 +270,18 @@ class Growth:
         storage: Intake,
         credentials: CredentialStore,
         catalog: Catalog,
-        limit: int,
+        setting_mb: int | None,
         clock: Callable[[], float],
         monotonic: Callable[[], float],
+        held: Callable[[bytes], int],
     ) -> None:
-        """Let a write key begin tallies of *limit* bytes a day; 0: of any number.
+        """Let a write key begin tallies as ``daily_begun`` of *setting_mb* says.
 
         Args: clock: Unix time in seconds.  monotonic: seconds that never jump.
+              held: bytes that a key occupies.
         """
-        self._storage, self._catalog, self._limit = storage, catalog, limit
+        self._storage, self._catalog, self._setting_mb = storage, catalog, setting_mb
+        self._held = held
         self._clock, self._monotonic = clock, monotonic
         self._bytes = DayCounts(partial(credentials.share, BYTES_BEGUN), clock)
         # Of a shard and cell whose tally of today's class is there: when that class ends.
@@ -245,17 +292,20 @@ class Growth:
 
     def is_known(self, upload_id: bytes, columns: Sequence[AcceptedColumn]) -> bool:
         """Return whether *columns* begin no tally, as far as this process knows; never waits."""
-        if not self._limit:
+        if self._setting_mb == 0:
             return True
         shard, now = self._storage.shard_of(upload_id), self._clock()
         return all(self._known.get((shard, column.cell), 0.0) > now for column in columns)
 
-    def require(self, key: bytes, upload_id: bytes, columns: Sequence[AcceptedColumn]) -> None:
+    def require(
+        self, key: bytes, upload_id: bytes, columns: Sequence[AcceptedColumn], memory_limit: int
+    ) -> None:
         """Return if *key* may begin the tallies that *columns* need, and count them.
 
         A store that does not answer refuses nothing here: it will refuse the upload itself.
 
-        Raises: ManyTalliesError: it has begun as many as it may today.
+        Args:   memory_limit: bytes of the store; 0 if it has no limit.
+        Raises: ManyTalliesError: it has begun as many as it may today, or in all.
         """
         if self.is_known(upload_id, columns):
             return
@@ -275,10 +325,11 @@ class Growth:
                 return
             size = sum(sizes.values()) - sum(sizes[cell] for cell in there)
             used = self._bytes.of(key)
-            if size and used and used + size > self._limit:
-                why = "the key has begun as many new tallies as it may today"
-                self._bytes.tell_refusal(key, why)
-                raise ManyTalliesError(why)
+            if size and used and used + size > daily_begun(self._setting_mb, memory_limit):
+                self._refuse(key, "the key has begun as many new tallies as it may today")
+            if size and memory_limit and self._held(key) + size > BEGUN_CEILING * memory_limit:
+                part = f"{BEGUN_CEILING:.0%} of the store's memory"
+                self._refuse(key, f"the key occupies {part}, and begins no tallies beyond that")
             self._bytes.add(key, size)
             self._known |= {(shard, cell): ending for cell, ending in endings.items()}
             while len(self._known) > _KNOWN:
@@ -287,13 +338,17 @@ class Growth:
     def exchange(self) -> None:
         """Tell and learn what all processes have counted.  Never raises; called every second."""
         now = self._monotonic()
-        if not self._limit or now - self._exchanged_at < EXCHANGE_S:
+        if self._setting_mb == 0 or now - self._exchanged_at < EXCHANGE_S:
             return
         self._exchanged_at = now
         try:
             self._bytes.exchange()
         except CollectorError:  # an old view does
             return
+
+    def _refuse(self, key: bytes, why: str) -> None:
+        self._bytes.tell_refusal(key, why)
+        raise ManyTalliesError(why)
 
     def _ask(self, shard: int, cells: Sequence[Cell]) -> Sequence[Cell] | None:
         """Return those of *cells* that have a tally; None if the store does not say."""

@@ -261,10 +261,11 @@ def meets(exclusion: Exclusion, metric: Metric, epochs: Sequence[int]) -> bool:
 def sentences(excluded: Excluded, metric: Metric, epochs: Sequence[int], gone: Gone) -> list[str]:
     """Return what an answer says of the exclusions that *epochs* of *metric* meet."""
     said = []
-    for exclusion in excluded.applied:
-        if meets(exclusion, metric, epochs):
-            said.append(f"{_named(exclusion, metric)} are left out: {_reason(exclusion)}")
-    if said:
+    applied = [each for each in excluded.applied if meets(each, metric, epochs)]
+    for exclusion in applied:
+        fate = "deleted" if exclusion.deleted else "left out"
+        said.append(f"{_named(exclusion, metric)} are {fate}: {_reason(exclusion)}")
+    if gone.reports or not all(exclusion.deleted for exclusion in applied):
         # How many are of other keys is not told: it would tell how few are of the excluded one.
         rule = f", some of other keys, as fewer than {LEAST} of a key would single somebody out"
         total = counted(gone.reports, "report")

@@ -236,13 +236,17 @@ def without_pruned(plan: Plan, storage: TallyStore) -> Plan:
 
 
 def _excluded(plan: Plan, readings: Iterable[Reading], storage: TallyStore) -> Excluded:
-    """Return the exclusions that are met; a version that was asked for stays as it was."""
+    """Return the exclusions that are met; a version that was asked for stays as it was.
+
+    But for what is deleted, which no version has any more.
+    """
     records = storage.exclusions()
     if not records:
         return Excluded()
     wanted = [(reading.metric, reading.epochs) for reading in readings]
-    applied = met(read_all(records), wanted)
-    return Excluded((), applied) if plan.is_as_folded else Excluded(applied, ())
+    meeting = met(read_all(records), wanted)
+    later = tuple(each for each in meeting if plan.is_as_folded and not each.deleted)
+    return Excluded(tuple(each for each in meeting if each not in later), later)
 
 
 def marks_of(plan: Plan, storage: TallyStore) -> Mapping[bytes, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple, Protocol
@@ -16,7 +16,7 @@ from typing import Final, Literal, NamedTuple, Protocol
 import msgspec
 from msgspec import structs
 
-from client_sdk.core.epoch import ONCE, epoch_label
+from client_sdk.core.epoch import ONCE, epoch_label, epoch_start
 from client_sdk.registry.metric import Metric
 
 from ..core.catalog import Catalog
@@ -150,6 +150,47 @@ def exclude(exclusion: Exclusion, store: Store, records: ExclusionRecords) -> No
         raise ExclusionError(f"id={exclusion.id}: is taken; run the command again")
 
 
+def record_deleted(
+    key: str,
+    epochs: Iterable[tuple[Metric, int]],
+    author: str,
+    store: Store,
+    records: ExclusionRecords,
+) -> None:
+    """Write that the tallies of *key* are deleted in *epochs*, before they are.
+
+    So no answer rests on a part of them, and each says that they are gone.
+
+    Raises: ExclusionError: there are as many exclusions as there may be.
+    """
+    times = {False: set[float](), True: set[float]()}  # of metrics that are asked once, and others
+    for metric, epoch in epochs:
+        ends = epoch_start(metric.every, epoch), epoch_start(metric.every, epoch + 1) - 1
+        times[metric.every == ONCE] |= set(ends)
+    known = read_all(store.exclusions())
+    for is_once, moments in times.items():
+        if not moments:
+            continue
+        days = [
+            datetime.fromtimestamp(end, UTC).date().isoformat()
+            for end in (min(moments), max(moments))
+        ]
+        exclusion = Exclusion(
+            id="",
+            by=KEY,
+            name=key,
+            first="" if is_once else days[0],
+            last="" if is_once else days[1],
+            author=checked_words("author", author, MAX_AUTHOR),
+            because="hearsay prune --key",
+            at=clock_of(store),
+            deleted=True,
+        )
+        alike = [each for each in known if _what(each) == _what(exclusion)]
+        if not any(each.deleted for each in alike):
+            exclude(structs.replace(exclusion, id=_id(exclusion, len(alike))), store, records)
+
+
 def include(
     name: str, because: str, author: str, store: Store, records: ExclusionRecords
 ) -> Exclusion:
@@ -158,6 +199,8 @@ def include(
     if name not in stored:
         raise ExclusionError("id: is of no exclusion; hearsay exclusions lists them")
     (exclusion,) = read_all({name: stored[name]})
+    if exclusion.deleted:
+        raise ExclusionError(f"id={name}: its reports are deleted, so nothing can be put back")
     if exclusion.included is not None:
         raise ExclusionError(f"id={name}: was taken back by {exclusion.included.author} already")
     back = Inclusion(

@@ -44,6 +44,7 @@ _RULES: Final[Mapping[str, str]] = {
         " +fcall|hearsay_version +fcall|hearsay_establish +fcall|hearsay_replace_checked"
         " +fcall|hearsay_requeue +fcall|hearsay_drop +fcall|hearsay_restore"
         " +fcall|hearsay_lose +fcall|hearsay_mark +fcall|hearsay_prune"
+        " +fcall|hearsay_prune_key"
         " +get +set +mget +type +exists +strlen +getrange +bitfield +unlink +persist +expireat"
         " +hget +hset +hsetnx +hmget +hgetall +hvals +hlen +hexists +hincrby +hdel"
         " +smembers +sismember +sadd +srem"

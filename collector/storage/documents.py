@@ -1,13 +1,16 @@
 """Documents of people in the store: boards, saved questions, notes, shared links, with history.
 
 A hash of each kind holds every document as it is now, by name; a hash of each document holds what
-it was before, by version.  What a document says is for whoever reads it: here it is bytes.
+it was before, by version.  An index says of each what it occupies and who may be asked.
+What a document says is for whoever reads it: here it is bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Protocol, Self
+from typing import Final, NamedTuple, Protocol, Self
+
+import msgspec
 
 from ..core.config import Config
 from .connect import open_connection
@@ -16,6 +19,36 @@ from .keys import Keys
 
 KEPT: Final = 20  # versions of a document before the one of now
 _SECRETS: Final = "secrets"
+_INDEX: Final = "index"
+_OVERHEAD: Final = 128  # bytes that the store takes beside each record
+
+
+class Place(NamedTuple):
+    """Where a document is."""
+
+    kind: str
+    name: str
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What is known of a document without reading it."""
+
+    app: str  # "" if it is of all
+    author: str  # of the version of now
+    at: int  # Unix time of that version
+    version: int
+    sizes: tuple[int, ...]  # bytes of each version that is kept, that of now first
+    deleted: bool = False
+
+    @property
+    def older(self) -> int:
+        """Bytes of the versions before the one of now."""
+        return self.size - self.sizes[0] - _OVERHEAD
+
+    @property
+    def size(self) -> int:
+        """Bytes of all its versions."""
+        return sum(self.sizes) + _OVERHEAD * len(self.sizes)
 
 
 class DocumentStore(Protocol):
@@ -30,22 +63,33 @@ class DocumentStore(Protocol):
     def records(self, kind: str) -> Mapping[str, bytes]:
         """Return every document of *kind* as it is now, by name."""
 
-    def count(self, kind: str) -> int:
-        """Return how many documents of *kind* there are."""
+    def index(self) -> Mapping[Place, Entry]:
+        """Return what is known of all documents."""
 
     def record(self, kind: str, name: str) -> bytes | None:
         """Return a document as it is now; None if there is none."""
 
     def put(
-        self, kind: str, name: str, record: bytes, *, version: int = 1, read: bytes | None = None
+        self,
+        kind: str,
+        name: str,
+        record: bytes,
+        *,
+        version: int = 1,
+        read: bytes | None = None,
+        entry: Entry | None = None,
     ) -> bool:
         """Store *record* as *version* in place of what was *read*; None for a new document.
 
+        Args:    entry: of the index, which is written first, so that nothing is there uncounted.
         Returns: False if another record is there; nothing was changed.
         """
 
     def history(self, kind: str, name: str) -> Mapping[int, bytes]:
         """Return the last KEPT versions of a document before the one of now, the oldest first."""
+
+    def forget(self, place: Place, entry: Entry) -> None:
+        """Delete the versions that are older than those in *entry*, which takes the index."""
 
     def remove(self, kind: str, name: str) -> None:
         """Delete a document with its history, for good."""
@@ -73,9 +117,14 @@ class RedisDocuments:
         pairs = zip(flat[::2], flat[1::2], strict=True)
         return {name.decode(): record for name, record in pairs if name.isascii()}
 
-    def count(self, kind: str) -> int:
-        """Return the length of the hash."""
-        return int(self._call("HLEN", self._key(kind)))
+    def index(self) -> dict[Place, Entry]:
+        """Read the whole hash: some hundred bytes a document."""
+        flat = self._call("HGETALL", self._key(_INDEX))
+        pairs = zip(flat[::2], flat[1::2], strict=True)
+        return {
+            Place(*name.decode().split(":", 1)): msgspec.json.decode(text, type=Entry)
+            for name, text in pairs
+        }
 
     def record(self, kind: str, name: str) -> bytes | None:
         """Read one field."""
@@ -83,9 +132,18 @@ class RedisDocuments:
         return record
 
     def put(
-        self, kind: str, name: str, record: bytes, *, version: int = 1, read: bytes | None = None
+        self,
+        kind: str,
+        name: str,
+        record: bytes,
+        *,
+        version: int = 1,
+        read: bytes | None = None,
+        entry: Entry | None = None,
     ) -> bool:
         """Write history first: a death between leaves a copy there of what is still the newest."""
+        if entry is not None:
+            self._note(Place(kind, name), entry)
         if read is None:
             is_ours = self._call("HSETNX", self._key(kind), name, record)
         else:
@@ -104,10 +162,18 @@ class RedisDocuments:
         versions = {int(version): record for version, record in pairs if version.isdigit()}
         return dict(sorted(versions.items())[-KEPT:])
 
+    def forget(self, place: Place, entry: Entry) -> None:
+        """Delete first: what the index counts may be gone, and never the other way round."""
+        known = range(max(1, entry.version - KEPT), entry.version - len(entry.sizes) + 1)
+        if known:
+            self._call("HDEL", self._key(*place), *known)
+        self._note(place, entry)
+
     def remove(self, kind: str, name: str) -> None:
         """Delete the document first: what is left of a history belongs to nothing."""
         self._call("HDEL", self._key(kind), name)
         self._call("UNLINK", self._key(kind, name))
+        self._call("HDEL", self._key(_INDEX), f"{kind}:{name}")
 
     def secret(self, purpose: str, fresh: bytes) -> bytes:
         """Write a field that is not there, and read it: all processes get the same."""
@@ -116,6 +182,9 @@ class RedisDocuments:
             self._call("HSETNX", self._key(_SECRETS), purpose, fresh)
             secret = self._call("HGET", self._key(_SECRETS), purpose)
         return secret or fresh
+
+    def _note(self, place: Place, entry: Entry) -> None:
+        self._call("HSET", self._key(_INDEX), ":".join(place), msgspec.json.encode(entry))
 
     def _key(self, *parts: str) -> str:
         return ":".join((self._prefix, *parts))
@@ -154,23 +223,33 @@ class MemoryDocuments:
         self._records: dict[str, dict[str, bytes]] = {}
         self._histories: dict[tuple[str, str], dict[int, bytes]] = {}
         self._secrets: dict[str, bytes] = {}
+        self._index: dict[Place, Entry] = {}
 
     def records(self, kind: str) -> dict[str, bytes]:
         """Return a copy."""
         return dict(self._records.get(kind, {}))
 
-    def count(self, kind: str) -> int:
-        """Count them."""
-        return len(self._records.get(kind, {}))
+    def index(self) -> dict[Place, Entry]:
+        """Return a copy."""
+        return dict(self._index)
 
     def record(self, kind: str, name: str) -> bytes | None:
         """Look it up."""
         return self._records.get(kind, {}).get(name)
 
     def put(
-        self, kind: str, name: str, record: bytes, *, version: int = 1, read: bytes | None = None
+        self,
+        kind: str,
+        name: str,
+        record: bytes,
+        *,
+        version: int = 1,
+        read: bytes | None = None,
+        entry: Entry | None = None,
     ) -> bool:
         """Compare and replace."""
+        if entry is not None:
+            self._index[Place(kind, name)] = entry
         there = self.record(kind, name)
         if there != read:
             return there == record
@@ -185,8 +264,16 @@ class MemoryDocuments:
         """Return a copy."""
         return dict(self._histories.get((kind, name), {}))
 
+    def forget(self, place: Place, entry: Entry) -> None:
+        """Forget them."""
+        history, oldest = self._histories.get(place, {}), entry.version - len(entry.sizes) + 1
+        for version in [version for version in history if version < oldest]:
+            del history[version]
+        self._index[place] = entry
+
     def remove(self, kind: str, name: str) -> None:
         """Forget it."""
+        self._index.pop(Place(kind, name), None)
         self._records.get(kind, {}).pop(name, None)
         self._histories.pop((kind, name), None)
 

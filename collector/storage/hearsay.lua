@@ -3,7 +3,7 @@
 -- first write, because a script is not rolled back.  All keys of one call share one hash tag.
 -- Loaded again with REPLACE by every version: a step whose meaning changes gets another name.
 
-local VERSION = 5
+local VERSION = 6
 local GROUP = 'workers'
 -- Of the increments or ids in one command: how many (Lua can unpack some 8,000 values, an increment
 -- is four); and of increments, how far apart (in counters of 8 bytes: what is read to check them).
@@ -419,7 +419,8 @@ local function add(made)
     local final = math.min(first + CHUNK - 1, #made.fields)
     redis.call('HDEL', made.key, unpack(made.fields, first, final))
   end
-  for _, chunk in ipairs(made.chunks) do redis.call(unpack(chunk.command)) end
+  -- The last cells first: a string that is made at its full length has no room to spare.
+  for i = #made.chunks, 1, -1 do redis.call(unpack(made.chunks[i].command)) end
 end
 
 local function overflown()
@@ -550,9 +551,8 @@ local function halves(counter)
 end
 
 -- keys: counters, index set of a metric and epoch, tallies of it.  args: member of each tally.
--- Deletes them, and counts their reports.  Returns how many tallies there were, -1 if not marked.
-local function prune(keys, args)
-  if not is_pruned(marks_of(keys[1]), keys[2]) then return -1 end
+-- Deletes them, and counts their reports.  Returns how many tallies there were.
+local function delete(keys, args)
   if not countable(keys[1]) then return uncountable() end
   local counts, total, found = {}, 0, 0
   for i = 1, #args do
@@ -575,6 +575,20 @@ local function prune(keys, args)
     end
   end
   return found
+end
+
+-- keys and args of delete.  Returns what it does, -1 if the epoch is not marked.
+local function prune(keys, args)
+  return is_pruned(marks_of(keys[1]), keys[2]) and delete(keys, args) or -1
+end
+
+-- keys and args of delete, and at the end of args the id of a key.  Returns -1 if a tally is not of it.
+local function prune_key(keys, args)
+  local fact = '"key:' .. table.remove(args) .. '"'
+  for _, member in ipairs(args) do
+    if not string.find(member, fact, 1, true) then return -1 end
+  end
+  return delete(keys, args)
 end
 
 -- keys: counters, then index set and tally of each tally that is gone.  args: the reports folded,
@@ -702,6 +716,7 @@ register('drop', drop, 'allow-oom')
 register('restore', restore)
 register('mark', mark, 'allow-oom')
 register('prune', prune, 'allow-oom')
+register('prune_key', prune_key, 'allow-oom')
 register('lose', lose, 'allow-oom')
 register('replace_checked', replace_checked, 'allow-oom')
 register('retire', retire, 'allow-oom')

@@ -19,6 +19,7 @@ from .connection import (
     parse_counters,
 )
 from .keys import Keys, cell_of, member_of
+from .preparation import change_contents
 from .tally_reader import read
 from .values import COUNTER_SIZE, Counters, LostIds, ShardTally, StreamEntry, TallySize
 
@@ -136,7 +137,9 @@ class RedisInspection(StoreView):
         for name in (self._keys.marks, *shards):
             self._call("FCALL", "hearsay_mark", 1, name, metric.hex(), epoch)
 
-    def prune(self, shard: int, metric: bytes, epoch: int, members: Sequence[str]) -> int:
+    def prune(
+        self, shard: int, metric: bytes, epoch: int, members: Sequence[str], key: str = ""
+    ) -> int:
         """Delete so many tallies at once that nobody waits for long."""
         name = self._keys
         head, deleted = name.tallies(shard, metric, epoch), 0
@@ -144,11 +147,16 @@ class RedisInspection(StoreView):
             some = members[first : first + _BATCH]
             tallies = [head + member for member in some]
             keys = name.counters(shard), name.cells(shard, metric, epoch), *tallies
-            count = int(self._call("FCALL", "hearsay_prune", len(keys), *keys, *some))
+            step = ("hearsay_prune_key", [*some, key]) if key else ("hearsay_prune", some)
+            count = int(self._call("FCALL", step[0], len(keys), *keys, *step[1]))
             if count < 0:
-                raise ValueError("epoch: must be marked as pruned")
+                raise ValueError("epoch: must be marked as pruned, or all tallies be of the key")
             deleted += count
         return deleted
+
+    def change_contents(self) -> None:
+        """Count up in the hash of the generation."""
+        change_contents(self._connection, self._keys)
 
     def marks(self) -> dict[bytes, int]:
         """Read the marks that stand before those of any shard."""

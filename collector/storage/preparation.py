@@ -58,7 +58,7 @@ _REPLAYED: Final = (  # what our functions write, "{stream}" being one of their 
 GROUP: Final = "workers"  # as in hearsay.lua
 # What a bucket of ids needs, and the servers' default: else an id takes some 60 bytes, not 10.
 _PACKING, PACKED = "set-max-intset-entries", 512
-LIBRARY_VERSION: Final = 5  # as in hearsay.lua
+LIBRARY_VERSION: Final = 6  # as in hearsay.lua
 _ID_DAYS: Final = 20  # days; ids were kept for 16
 _SYNCED: Final = (STRICT, HA)  # profiles that need every write on disk
 

@@ -275,8 +275,10 @@ class Inspection(Protocol):
         on any shard.
         """
 
-    def prune(self, shard: int, metric: bytes, epoch: int, members: Sequence[str]) -> int:
-        """Delete tallies of a marked epoch, counted; return how many there were.
+    def prune(
+        self, shard: int, metric: bytes, epoch: int, members: Sequence[str], key: str = ""
+    ) -> int:
+        """Delete tallies of a marked epoch, or those of *key*, counted; return how many there were.
 
-        Raises: ValueError: the epoch is not marked; nothing was changed.
+        Raises: ValueError: the epoch is not marked, or one is not of *key*; nothing was changed.
         """

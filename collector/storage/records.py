@@ -45,7 +45,7 @@ class Usage(NamedTuple):
 
 REPORTS_SENT: Final = Usage("usage", 2)  # of keys with a quota
 UPLOADS_SENT: Final = Usage("uploads", 26)  # of any key; ids are remembered for up to 22 days
-BYTES_BEGUN: Final = Usage("usage:growth", 2)  # of tallies that write keys began
+BYTES_BEGUN: Final = Usage("usage:growth", 26)  # of tallies that write keys began
 QUESTIONS_ASKED: Final = Usage("usage:asked", 90)  # by whom, of what; only if it is wished
 
 

@@ -26,7 +26,7 @@ from ..core.config import Config
 from ..core.credentials import OPERATE, REPORT
 from ..core.logs import Incidents, configure
 from ..core.proxies import require_apps
-from ..intake.backpressure import Pressure
+from ..intake.backpressure import Pressure, TokenBuckets
 from ..intake.capsules import Opener
 from ..intake.keyring import Keyring
 from ..intake.memory_quota import Growth, Shares
@@ -111,13 +111,20 @@ def create_app(
         activity.grant(opened, sum(opened in credential.scopes for credential in held))
     documents = documents or (MemoryDocuments() if storage else RedisDocuments.of(config))
     file = read_file(config.boards) if config.boards else File(schema=1)
-    kept_by_people = Workspace(documents, clock, file)
     tallies = Gate(storage or connect_reader(config))
     storage = storage or connect(config)
     pressure = Pressure(storage, config.max_backlog, config.key_rate, monotonic, clock)
+    kept_by_people = Workspace(
+        documents,
+        clock,
+        file,
+        lambda: pressure.load.health.memory,
+        config.documents_mb << 20,
+        len(catalog.apps),
+    )
     shares = Shares(credentials, clock, monotonic, days_kept(bool(config.issuer_keys)))
-    most = config.new_tallies_mb * 1_000_000
-    growth = Growth(storage, credentials, catalog, most, clock, monotonic)
+    most = config.new_tallies_mb
+    growth = Growth(storage, credentials, catalog, most, clock, monotonic, shares.held)
     kept = RecentReports(catalog) if config.development else None
     tokens = Tokens.of_files(config.issuer_keys, required=config.require_token)
     hot = HotRoute(keyring, pressure, shares, growth, activity, kept, tokens)
@@ -152,6 +159,7 @@ def create_app(
         answers=Cache(),
         pages=Cache(),
         workspace=kept_by_people,
+        writes=TokenBuckets(auth.WRITES, monotonic, burst_s=auth.WRITES_BURST_S),
         links=Links(kept_by_people.links, documents, clock, monotonic),
         incidents=Incidents(monotonic),
         questions=Questions(credentials, clock, monotonic) if config.audit else None,

@@ -36,7 +36,7 @@ from ..core.credentials import (
     id_of,
 )
 from ..core.credentials import presented as digest_in
-from ..core.errors import CollectorError, ForbiddenError, UnauthorizedError
+from ..core.errors import CollectorError, ForbiddenError, TooFastError, UnauthorizedError
 from ..intake.keyring import Keyring
 from ..query import Plan
 from .services import services
@@ -56,6 +56,8 @@ _LEAST_ROLE: Final = {
 }  # with each scope
 _UNKNOWN: Final = "this read token is not known here: it has expired, was revoked, or is another's"
 OF_PROGRAM: Final = "this token is a program's: it opens the API and no page"
+WRITES: Final = 1  # documents a second that a token may save in a process, in the long run
+WRITES_BURST_S: Final = 60.0  # seconds' worth of it that it may save at once
 _NEEDED: Final = "a read token is needed: Authorization: Bearer <read token>"
 
 
@@ -191,6 +193,16 @@ def author() -> str:
     """Return who writes: as the proxy names them, or the label of the token, or its role."""
     who = reader()
     return person() or who.label or who.role or who.kind
+
+
+def writer() -> str:
+    """Return who writes, and count the write to their token.
+
+    Raises: TooFastError: it writes faster than it may; nothing was stored.
+    """
+    if not services().writes.take(_who().encode(), 1):
+        raise TooFastError("documents: you save more than one a second; try again in a minute")
+    return author()
 
 
 def visible() -> Catalog:

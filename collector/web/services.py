@@ -14,7 +14,7 @@ from flask import Flask, current_app
 from ..core.catalog import Catalog
 from ..core.config import Config
 from ..core.logs import Incidents
-from ..intake.backpressure import Pressure
+from ..intake.backpressure import Pressure, TokenBuckets
 from ..intake.capsules import Opener
 from ..intake.keyring import Keyring
 from ..intake.memory_quota import Growth, Shares
@@ -75,6 +75,7 @@ class Services:
     pages: Cache[Any]  # answers by their tallies, and charts by their rows
     workspace: Workspace  # what people keep beside the answers
     links: Links  # to share it
+    writes: TokenBuckets  # how fast each token may write it
     incidents: Incidents  # failures that the log knows
     questions: Questions | None  # counts who asked for what, if that is wished
     recent: RecentReports | None  # of a development collector only

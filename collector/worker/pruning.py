@@ -1,5 +1,7 @@
 """Old data go: which epochs, what that is, and how.  An epoch of a metric goes whole, or stays.
 
+But for the tallies of one key, such as an attacker's, which go from every epoch.
+
 Law: an epoch is marked before anything of it is deleted.  From then on no answer rests on it, and
 what is folded for it later is counted as pruned; so whoever dies on the way leaves no half of it.
 """
@@ -15,7 +17,7 @@ from client_sdk.privacy.wording import counted
 from client_sdk.registry.metric import Metric
 
 from ..core.catalog import Catalog
-from ..core.cells import LAST_DAYS, Cell
+from ..core.cells import LAST_DAYS, Cell, key_in, split_source
 from ..core.errors import RequestError
 from ..storage.keys import member_of
 from ..storage.protocols import Inspection
@@ -113,12 +115,29 @@ def prune(inspection: Inspection, shares: Iterable[Share]) -> Iterator[Share]:
             yield share
 
 
-def _delete(inspection: Inspection, share: Share) -> None:
+def survey_key(inspection: Inspection, catalog: Catalog, key: str) -> list[Share]:
+    """Return what came under *key*, one share a definition, whatever the epoch."""
+    shares: dict[bytes, Share] = {}
+    for size in inspection.sizes():
+        if key_in(split_source(size.cell.segment)[0]) == key:
+            digest = size.cell.metric
+            share = shares.setdefault(digest, Share(digest, catalog.by_digest.get(digest), 0))
+            share.tallies[size.shard, size.cell] = size
+    return sorted(shares.values(), key=str)
+
+
+def prune_key(inspection: Inspection, shares: Iterable[Share], key: str) -> None:
+    """Delete the tallies of *shares*, which are those of *key*.  Repeatable."""
+    for share in shares:
+        _delete(inspection, share, key)
+
+
+def _delete(inspection: Inspection, share: Share, key: str = "") -> None:
     members: dict[tuple[int, int], list[str]] = {}
     for shard, cell in share.tallies:
         members.setdefault((shard, cell.epoch), []).append(member_of(cell))
     for (shard, epoch), names in sorted(members.items()):
-        inspection.prune(shard, share.digest, epoch, names)
+        inspection.prune(shard, share.digest, epoch, names, key)
 
 
 def _chosen(catalog: Catalog, selection: Selection) -> Mapping[bytes, Metric | None]:

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -23,7 +23,8 @@ from ..core.errors import (
     QueryError,
     UnknownDocumentError,
 )
-from ..storage.documents import DocumentStore
+from ..storage.documents import DocumentStore, Entry, Place
+from .budget import MOST_BYTES, Budget
 from .documents import (
     FILE,
     MAX_RECORD,
@@ -42,8 +43,6 @@ from .documents import (
 
 C = TypeVar("C", bound=Content)
 
-MOST: Final = 1_000  # documents of a kind in the store: a list that can be read at once
-
 
 class Shelf(Generic[C]):
     """The documents of one kind."""
@@ -52,12 +51,13 @@ class Shelf(Generic[C]):
         self,
         kind: str,
         form: type[C],
-        store: DocumentStore,
+        budget: Budget,
         clock: Callable[[], float],
         of_files: Mapping[str, C] | None = None,
     ) -> None:
-        """Keep documents of *form* under *kind*; those *of_files* are read only."""
-        self._kind, self._store, self._clock = kind, store, clock
+        """Keep documents of *form* under *kind* within *budget*; those *of_files* are read only."""
+        self._kind, self._budget, self._clock = kind, budget, clock
+        self._store = budget.store
         self._form: Any = Document[form]  # type: ignore[valid-type]  # msgspec takes it
         self._of_files: dict[str, Document[C]] = {
             name: Document(content, FILE, 0, version=0, name=name)
@@ -93,16 +93,13 @@ class Shelf(Generic[C]):
     def add(self, content: C, author: str) -> Document[C]:
         """Keep *content* as a new document.
 
-        Raises: QueryError: it breaks a rule, or there are as many as are kept.
+        Raises: QueryError: it breaks a rule, or there is no room for it.
         """
         content = checked(content)
-        self._make_room()
         start = slug_of(getattr(content, "title", ""))
         name = f"{start}-{secrets.token_hex(4)}" if start else secrets.token_hex(8)
         document = Document(content, author, int(self._clock()), name=name)
-        if not self._store.put(self._kind, name, _record(document)):
-            raise ChangedDocumentError(self._kind)
-        return document
+        return self._put(document)
 
     def replace(
         self, name: str, version: int, content: C, author: str, *, deleted: bool = False
@@ -123,12 +120,7 @@ class Shelf(Generic[C]):
             deleted=deleted,
             name=name,
         )
-        done = self._store.put(
-            self._kind, name, _record(document), version=document.version, read=record
-        )
-        if not done:
-            raise ChangedDocumentError(self._kind)
-        return document
+        return self._put(document, record)
 
     def delete(self, name: str, version: int, author: str) -> None:
         """Delete a document; it can be restored.  Raises as ``replace``."""
@@ -162,14 +154,21 @@ class Shelf(Generic[C]):
             return None
         return msgspec.structs.replace(document, name=name)
 
-    def _make_room(self) -> None:
-        """Forget the document that was deleted first if there are as many as are kept."""
-        if self._store.count(self._kind) < MOST:
-            return
-        gone = self.deleted()
-        if not gone:
-            raise QueryError(f"{self._kind}: there are {MOST:,}, as many as are kept; delete one")
-        self._store.remove(self._kind, gone[-1].name)
+    def _put(self, document: Document[C], read: bytes | None = None) -> Document[C]:
+        """Keep *document* in place of what was *read*, where there is room for it."""
+        record, name, version = _record(document), document.name, document.version
+        entry = Entry(
+            document.content.app,
+            document.author,
+            document.at,
+            version,
+            (len(record),),
+            document.deleted,
+        )
+        entry = self._budget.admit(Place(self._kind, name), entry)
+        if not self._store.put(self._kind, name, record, version=version, read=read, entry=entry):
+            raise ChangedDocumentError(self._kind)
+        return document
 
 
 def _record(document: Document[Any]) -> bytes:
@@ -187,27 +186,35 @@ class Workspace:
     store: DocumentStore
     clock: Callable[[], float]
     file: File
+    memory: Callable[[], float | None] = lambda: None  # share of the store's in use
+    most: int = MOST_BYTES  # of all documents
+    apps: int = 1
+
+    @cached_property
+    def budget(self) -> Budget:
+        """The bytes that all documents share."""
+        return Budget(self.store, self.memory, self.most, self.apps)
 
     @cached_property
     def boards(self) -> Shelf[Board]:
         """The boards."""
-        return Shelf("boards", Board, self.store, self.clock, self.file.boards)
+        return Shelf("boards", Board, self.budget, self.clock, self.file.boards)
 
     @cached_property
     def questions(self) -> Shelf[SavedQuestion]:
         """The saved questions."""
-        return Shelf("questions", SavedQuestion, self.store, self.clock, self.file.questions)
+        return Shelf("questions", SavedQuestion, self.budget, self.clock, self.file.questions)
 
     @cached_property
     def notes(self) -> Shelf[Note]:
         """The notes."""
         notes = {f"file-{number}": note for number, note in enumerate(self.file.notes, 1)}
-        return Shelf("notes", Note, self.store, self.clock, notes)
+        return Shelf("notes", Note, self.budget, self.clock, notes)
 
     @cached_property
     def links(self) -> Shelf[Grant]:
         """The shared links."""
-        return Shelf("links", Grant, self.store, self.clock)
+        return Shelf("links", Grant, self.budget, self.clock)
 
 
 def is_visible(content: Any, view: Catalog, catalog: Catalog) -> bool:

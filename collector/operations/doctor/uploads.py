@@ -14,6 +14,7 @@ from client_sdk.privacy.wording import counted
 
 from ...core.config import Config
 from ...core.credentials import ADMIN, OPERATE, REPORT, id_of
+from ...intake.memory_quota import daily_begun
 from ...storage.values import Counters
 from ..telemetry.activity import WORKER
 from .findings import FAULT, GOOD, INIT, NOTE, WARNING, Finding, State
@@ -159,11 +160,12 @@ def quotas(config: Config, state: State) -> Iterator[Finding]:
 
 def growth(config: Config, state: State) -> Iterator[Finding]:
     """Look for write keys under which so many tallies were begun that there may be no more."""
-    limit = config.new_tallies_mb * 1_000_000
+    memory = sum(server.memory_limit for server in state.servers)
+    limit = daily_begun(config.new_tallies_mb, memory)
     for digest, size in state.begun.items():
         if limit and size >= FULL_SHARE * limit:
             what = f"write {id_of(digest)} has begun tallies of {size / 1e6:.0f} MB today"
-            why = f"from {config.new_tallies_mb} MB on uploads that begin another are answered 429"
+            why = f"from {limit / 1e6:.0f} MB on uploads that begin another are answered 429"
             step = "replace the key if it is abused, or raise HEARSAY_NEW_TALLIES_MB"
             step += ": docs/operate/security.md"
             yield Finding(WARNING, "keys", what, why, step)

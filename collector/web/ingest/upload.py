@@ -202,8 +202,8 @@ class HotRoute:
         Raises: ManyTalliesError.
         """
         if judgement.sealed is not None and admission.grant.is_public:
-            columns = judgement.verdict.accepted
-            self._growth.require(admission.grant.key, judgement.sealed.upload_id, columns)
+            columns, limit = judgement.verdict.accepted, self._pressure.load.health.memory_limit
+            self._growth.require(admission.grant.key, judgement.sealed.upload_id, columns, limit)
 
     def answer(self, admission: Admission, judgement: Judgement, first: bool) -> bytes:
         """Return the acknowledgement, JSON, of an upload that is stored.

@@ -16,7 +16,7 @@ from ...query.options import as_json
 from ...workspace.documents import Board, Document, Panel, SavedQuestion
 from ...workspace.shelf import Shelf, app_of
 from ..api.openapi import Operation
-from ..auth import author, scope, visible
+from ..auth import scope, visible, writer
 from ..forms import FORM, LARGE_FORM, FormFault, fault_of, form_of, number_of
 from ..services import services
 from .boards import (
@@ -79,7 +79,7 @@ def new_board() -> ResponseReturnValue:
     form = form_of(NewForm)
     board = Board(form.title, app=app_of((), visible(), services().catalog))
     try:
-        document = services().workspace.boards.add(board, author())
+        document = services().workspace.boards.add(board, writer())
     except QueryError as error:
         if not wants_page():
             raise
@@ -133,7 +133,7 @@ def delete(key: str) -> ResponseReturnValue:
     version = number_of(form_of(VersionForm).version, "version")
     boards = services().workspace.boards
     require_may_delete(board_of(key), boards)
-    boards.delete(key, version, author())
+    boards.delete(key, version, writer())
     return redirect(url_for("board_edit.deleted_page"), SEE_OTHER)
 
 
@@ -154,7 +154,7 @@ def restore(key: str) -> ResponseReturnValue:
     restored = (each for each in before if each.version == wanted)
     if not all(is_readable(each.content) for each in (now, *restored)):
         raise UnknownDocumentError("board")
-    boards.restore(key, version, wanted, author())
+    boards.restore(key, version, wanted, writer())
     return redirect(url_for("boards.board_page", key=key), SEE_OTHER)
 
 
@@ -173,7 +173,7 @@ def delete_question(key: str) -> ResponseReturnValue:
     if not is_readable(questions.document(key).content):
         raise UnknownDocumentError("question")
     require_may_delete(questions.document(key), questions)
-    questions.delete(key, version, author())
+    questions.delete(key, version, writer())
     return redirect(url_for("board_edit.deleted_page"), SEE_OTHER)
 
 
@@ -191,7 +191,7 @@ def restore_question(key: str) -> ResponseReturnValue:
     version, questions = number_of(form_of(VersionForm).version, "version"), _questions()
     if not is_readable(questions.document(key).content):
         raise UnknownDocumentError("question")
-    questions.restore(key, version, version, author())
+    questions.restore(key, version, version, writer())
     return redirect(url_for(HERE), SEE_OTHER)
 
 
@@ -226,7 +226,7 @@ def _save(document: Document[Board], version: int, form: EditForm) -> None:
         about=form.about,
         panels=list(_panels(document.content.panels, form)),
     )
-    services().workspace.boards.replace(document.name, version, board, author())
+    services().workspace.boards.replace(document.name, version, board, writer())
 
 
 def _form(

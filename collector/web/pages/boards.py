@@ -20,7 +20,7 @@ from ...workspace.documents import MAX_PANELS, Board, Document, SavedQuestion
 from ...workspace.documents import Panel as BoardPanel
 from ...workspace.shelf import Shelf, app_of, is_visible, knows, place_of
 from ..api.openapi import Operation, in_path, in_query
-from ..auth import author, reader, scope, visible
+from ..auth import author, reader, scope, visible, writer
 from ..forms import FORM, LARGE_FORM, FormFault, fault_of, form_of
 from ..services import services
 from .beside import with_order
@@ -189,16 +189,16 @@ def _pinned(query: Query, form: PinForm) -> str:
     workspace, names = services().workspace, tuple(query.metrics)
     app = app_of(names, visible(), services().catalog)
     if form.board == QUESTIONS:
-        workspace.questions.add(SavedQuestion(form.title, query, app), author())
+        workspace.questions.add(SavedQuestion(form.title, query, app), writer())
         return url_for(HERE)
     panel = BoardPanel(form.title, query)
     if form.board == NEW:
         title = form.new or form.title
-        document = workspace.boards.add(Board(title, [panel], app=app), author())
+        document = workspace.boards.add(Board(title, [panel], app=app), writer())
     else:
         document = board_of(form.board)
         board = with_panel(document.content, panel)
-        workspace.boards.replace(document.name, document.version, board, author())
+        workspace.boards.replace(document.name, document.version, board, writer())
     return url_for("boards.board_page", key=document.name)
 
 

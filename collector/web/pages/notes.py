@@ -15,7 +15,7 @@ from ...workspace.documents import Document, Note
 from ...workspace.notes import is_planned, matching, readable
 from ...workspace.shelf import app_of, is_visible, place_of
 from ..api.openapi import Operation, in_query
-from ..auth import author, reader, scope, visible
+from ..auth import reader, scope, visible, writer
 from ..forms import FORM, FormFault, fault_of, form_of, number_of
 from ..services import services
 from .board_edit import VersionForm
@@ -123,7 +123,7 @@ def delete_note(key: str) -> ResponseReturnValue:
     note = services().workspace.notes.document(key)
     _require_seen(note)
     require_may_delete(note, services().workspace.notes)
-    services().workspace.notes.delete(key, version, author())
+    services().workspace.notes.delete(key, version, writer())
     return redirect(url_for(_PAGE), SEE_OTHER)
 
 
@@ -140,7 +140,7 @@ def restore_note(key: str) -> ResponseReturnValue:
     """Let a deleted note be shown again."""
     version = number_of(form_of(VersionForm).version, "version")
     _require_seen(services().workspace.notes.document(key))
-    services().workspace.notes.restore(key, version, version, author())
+    services().workspace.notes.restore(key, version, version, writer())
     return redirect(url_for(_PAGE), SEE_OTHER)
 
 
@@ -162,7 +162,7 @@ def keep(note: Note) -> Document[Note]:
         note.metric and services().catalog.metric("/".join(place_of(view, note.metric))).address
     )
     note = Note(at=note.at, text=note.text, metric=metric, app=app, url=note.url)
-    return services().workspace.notes.add(note, author())
+    return services().workspace.notes.add(note, writer())
 
 
 def readable_notes() -> list[Document[Note]]:

@@ -21,7 +21,7 @@ from ...workspace.links import DAYS
 from ...workspace.shelf import app_of, knows
 from .. import auth
 from ..api.openapi import Operation, in_path, in_query
-from ..auth import author, scope, visible
+from ..auth import scope, visible, writer
 from ..forms import FORM, LARGE_FORM, form_of, number_of
 from ..services import services
 from .board_edit import VersionForm
@@ -105,7 +105,7 @@ def share() -> ResponseReturnValue:
         panels,
         number_of(form.days, "days"),
         visible(),
-        author=author(),
+        author=writer(),
         board=form.board,
         app=app,
         about=about,
@@ -127,7 +127,7 @@ def revoke(key: str) -> ResponseReturnValue:
     version, shelf = number_of(form_of(VersionForm).version, "version"), services().workspace.links
     if not is_readable(shelf.document(key).content):
         raise UnknownDocumentError("links")
-    shelf.delete(key, version, author())
+    shelf.delete(key, version, writer())
     return redirect(url_for("shared.share_page"), SEE_OTHER)
 
 

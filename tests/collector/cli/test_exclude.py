@@ -104,6 +104,41 @@ def test_a_build_was_wrong_for_two_days_and_one_command_repairs_it(console: Cons
     assert f"{datetime.now(UTC).date()} by bob: it was right" in table
 
 
+def test_what_a_revoked_key_sent_is_deleted_and_the_rest_stays_and_answers_say_it(
+    console: Console,
+) -> None:
+    days = "--from", day(TODAY - 1), "--to", day(TODAY)
+    tried = console.run("prune", "--key", BAD)
+    before = json.loads(console.run("sources", "page", *days, "--json").stdout)
+    done = console.run("prune", "--key", BAD, "--yes")
+    again = console.run("prune", "--key", BAD, "--yes")
+    after = json.loads(console.run("sources", "page", *days, "--json").stdout)
+    checked = console.run("fsck")
+    (listed,) = json.loads(console.run("exclusions", "--json").stdout)["exclusions"]
+
+    assert "would be deleted: 2 epochs, 600 reports" in tried.stdout
+    assert before["sources"] == {BAD: 600, OWN: 600}
+    assert "\ndeleted: 2 epochs, 600 reports" in done.stdout
+    assert after["sources"] == {OWN: 600}
+    [note] = after["notes"]
+    assert f"reports of key {BAD} of {day(TODAY - 1)} to {day(TODAY)} are deleted" in note
+    assert checked.exit_code == 0, checked.output
+    assert f"--key={BAD}: has no tallies" in again.output
+    assert "can be put back" in console.run("include", listed["id"], "--because", "no").output
+
+
+def test_a_key_that_still_works_is_revoked_before_its_reports_are_deleted(
+    console: Console,
+) -> None:
+    refused = console.run("prune", "--key", OWN, "--yes")
+    mixed = console.run("prune", "--key", BAD, "--metric", "page")
+
+    assert f"--key={OWN}: still works" in refused.output
+    assert "hearsay keys revoke" in refused.output
+    assert mixed.exit_code == 2
+    assert len(console.storage.index(PAGE.digest, [TODAY - 1, TODAY]).cells) == 4
+
+
 def test_an_overlap_says_what_was_left_out_already(console: Console) -> None:
     console.run(*excluding())
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from client_sdk.core.epoch import DAY
+from client_sdk.core.epoch import DAY, day_of
 from collector.core.cells import MARGIN
 from collector.core.errors import (
     CollectorError,
@@ -29,12 +31,14 @@ from collector.intake.memory_quota import (
     BURST_DAYS,
     BYTES_PER_ID,
     EXCHANGE_S,
+    LEVEL_MEMORY,
     PAST_S,
     SHARE,
     Shares,
     daily,
     filling,
 )
+from collector.storage.records import BYTES_BEGUN
 from collector.storage.redis import SEEN_DAYS
 from collector.storage.values import Health
 from tests.support.device.clock import NOON, FakeClock
@@ -222,7 +226,7 @@ def test_a_look_that_fails_stops_neither_the_others_nor_the_thread(
 
 FLOODED, QUIET, THIRD = b"f" * 32, b"q" * 32, b"o" * 32
 SMALL = Health(memory=0.1, memory_limit=1 << 17)  # of 128 KiB
-FULL = Health(memory=ALARM_MEMORY, memory_limit=1 << 40)
+FULL = Health(memory=LEVEL_MEMORY - 0.01, memory_limit=1 << 17)
 
 
 class Process:
@@ -343,9 +347,34 @@ def test_what_is_forgotten_counts_for_nothing(
 
 def test_the_only_key_is_never_the_one_that_fills() -> None:
     """Nobody would gain if it were refused before the store is full."""
-    assert filling({FLOODED: 10**9, QUIET: 0}) == frozenset()
-    assert filling({FLOODED: 9, QUIET: 3, THIRD: 3}) == {FLOODED}
-    assert filling({FLOODED: 5, QUIET: 5}) == frozenset()
+    assert filling({FLOODED: 10**9, QUIET: 0}, 0) == frozenset()
+
+
+@given(st.lists(st.integers(1, 10**9), min_size=2, max_size=9), st.integers(0, 10**9))
+def test_those_that_are_not_refused_fill_the_room_and_no_more(sizes: list[int], room: int) -> None:
+    """They share it alike: each may grow to the level of those that are refused, and not beyond."""
+    held = {bytes([number]): size for number, size in enumerate(sizes)}
+
+    refused = filling(held, room)
+    going_on = [size for key, size in held.items() if key not in refused]
+
+    level = (sum(going_on) + room) / len(going_on)
+    assert max(going_on) <= level + 1e-6
+    assert all(held[key] >= level - 1e-6 for key in refused)
+    assert min(held.values()) in going_on
+
+
+def test_a_key_of_few_wide_uploads_is_the_one_that_fills(
+    store: MemoryCredentials, wall: FakeClock, process: Process
+) -> None:
+    """Its bytes count, those of the tallies that it began, and not how often it sends."""
+    process.send(QUIET, 100, FULL)
+    process.send(FLOODED, 1, FULL)
+    store.share(BYTES_BEGUN, day_of(wall()), "elsewhere", {FLOODED: 100_000})
+
+    process.exchange()
+
+    assert (process.send(FLOODED, 1, FULL), process.send(QUIET, 1, FULL)) == (0, 1)
 
 
 def test_a_store_that_is_away_or_full_changes_no_decision(

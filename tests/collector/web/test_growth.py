@@ -28,9 +28,8 @@ from collector.core.errors import (
     StorageUnavailableError,
 )
 from collector.estimation.tally import tally_entries
-from collector.intake.memory_quota import EXCHANGE_S, size_of
+from collector.intake.memory_quota import BEGUN_CEILING, BEGUN_SHARE, EXCHANGE_S, size_of
 from collector.storage.connection import Connection
-from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from collector.storage.records import BYTES_BEGUN
 from collector.storage.redis import RedisStorage
@@ -76,7 +75,7 @@ every = "1d"
 """
 
 
-def text_of(mechanism: str, items: int = 1_000) -> str:
+def text_of(mechanism: str, items: int = 1_600) -> str:
     values = [f"item-{number}" for number in range(items)]
     common = COMMON.format(epsilon="2.0", min_reports=100, expires="2052-12-31")
     return REGISTRY.format(values=values, mechanism=mechanism, common=common)
@@ -109,6 +108,7 @@ class Site:
     def exchange(self) -> None:
         self.ran.advance(seconds=EXCHANGE_S)
         services_of(self.app).growth.exchange()
+        services_of(self.app).shares.exchange()
 
     def send(self, places: Sequence[tuple[int, str]], key: str = WRITE_KEY) -> list[int]:
         """Return the answers to new uploads of one report each."""
@@ -165,11 +165,11 @@ def test_tallies_of_every_source_count_to_the_key_that_begins_them(
     ]
 
     for cell in cells[:MOST]:
-        growth.require(digest_of(WRITE_KEY), bytes(16), [AcceptedColumn(cell, PAYLOAD)])
+        growth.require(digest_of(WRITE_KEY), bytes(16), [AcceptedColumn(cell, PAYLOAD)], 0)
 
     assert len(set(cells)) > MOST
     with pytest.raises(ManyTalliesError):
-        growth.require(digest_of(WRITE_KEY), bytes(16), [AcceptedColumn(cells[MOST], PAYLOAD)])
+        growth.require(digest_of(WRITE_KEY), bytes(16), [AcceptedColumn(cells[MOST], PAYLOAD)], 0)
 
 
 @EVERY_STORE
@@ -217,7 +217,7 @@ def test_a_late_report_of_a_tally_that_is_there_is_taken_while_its_key_is_refuse
 ) -> None:
     """Also by a process that has just been started, and has to ask the store for it."""
     site = Site(config, store)
-    full = config.new_tallies_mb * LIMIT
+    full = (config.new_tallies_mb or 0) * LIMIT
     site.send(PLACES[:2] * 12)
     site.fold()
     before = site.begun
@@ -241,6 +241,27 @@ def test_a_restart_costs_nothing_of_the_quota(
 
     assert set(site.send(PLACES[:5] * 4)) == {202}
     assert before == site.begun == 10 * size_of(METRIC, 1)
+
+
+def test_a_key_that_occupies_half_of_the_memory_begins_no_more_whatever_the_day(
+    config: Config, storage: MemoryStorage
+) -> None:
+    """Of all the days that are remembered, so that no key fills the store in a week of nights."""
+    storage.memory_limit = 100 * LIMIT
+    site = Site(replace(config, new_tallies_mb=None), storage)
+    most = round(BEGUN_SHARE * storage.memory_limit)
+    past, key = day_of(time.time()) - 20, digest_of(WRITE_KEY)
+    half = {key: round(BEGUN_CEILING * storage.memory_limit) - most}
+    site.credentials.share(BYTES_BEGUN, past, "elsewhere", half)
+    site.restart()
+    assert site.send(PLACES[:1]) == [202]
+    site.credentials.share(BYTES_BEGUN, past + 1, "elsewhere", {key: most})
+
+    site.restart()
+    services_of(site.app).pressure.poll()
+
+    assert site.send(PLACES[1:2]) == [429]
+    assert site.send(PLACES[1:2], QUIET) == [202]
 
 
 def test_the_refusal_is_ours_and_says_when_to_come_back(
@@ -345,6 +366,5 @@ def test_a_tally_is_never_larger_than_what_it_is_counted_for(
 
     assert store.fold(0, [claimed.id], increments) == ()
 
-    [size] = RedisInspection(server, keys).sizes()
-    index = server.call("MEMORY", "USAGE", keys.cells(0, metric.digest, TODAY))
-    assert size.size + index <= size_of(metric, 1)
+    parts = keys.tally(0, cell), keys.cells(0, metric.digest, TODAY)
+    assert sum(server.call("MEMORY", "USAGE", part) for part in parts) <= size_of(metric, 1)

@@ -16,8 +16,7 @@ from client_sdk.core.wire import Column
 from client_sdk.registry import Registry
 from collector.core.config import Config
 from collector.core.credentials import WRITE, Credential
-from collector.intake.backpressure import ALARM_MEMORY
-from collector.intake.memory_quota import daily
+from collector.intake.memory_quota import LEVEL_MEMORY, daily
 from collector.web import create_app
 from collector.web.services import services_of
 from tests.support.crowds.uploads import (
@@ -93,7 +92,7 @@ def test_a_store_that_fills_up_refuses_first_the_key_that_fills_it(
     site: Site, storage: MemoryStorage
 ) -> None:
     assert set(site.send(6) + site.send(2, QUIET)) == {202}
-    storage.memory_share = ALARM_MEMORY
+    storage.memory_share = LEVEL_MEMORY
     site.look()
 
     assert (site.send(2), site.send(2, QUIET)) == ([429] * 2, [202] * 2)

@@ -11,10 +11,11 @@ from client_sdk.registry import Registry
 from collector.core.catalog import Catalog
 from collector.core.errors import ChangedDocumentError, QueryError, UnknownDocumentError
 from collector.query import Query
-from collector.storage.documents import MemoryDocuments
+from collector.storage.documents import Entry, MemoryDocuments
+from collector.workspace.budget import MOST
 from collector.workspace.documents import Board, File, Note, Panel
 from collector.workspace.notes import is_planned, matching, notes_on, readable
-from collector.workspace.shelf import MOST, Shelf, Workspace, app_of, is_visible
+from collector.workspace.shelf import Shelf, Workspace, app_of, is_visible
 from tests.support.store.credential_cases import METRICS, OURS, THEIRS, registry_text
 
 NOW: Final = 1_790_000_000.0  # 2026-09-21
@@ -97,19 +98,113 @@ def test_a_shelf_holds_so_many_and_makes_room_by_what_was_deleted_first(
     boards: Shelf[Board], store: MemoryDocuments
 ) -> None:
     """Law: ten thousand boards are refused where they are made, and break nothing."""
-    first = boards.add(Board("x"), "ada").name
-    record = store.record("boards", first)
-    assert record is not None
+    first = boards.add(Board("x", app=OURS), "ada").name
+    gone = boards.add(Board("x", app=THEIRS), "bob").name
+    boards.delete(gone, 1, "bob")
     for number in range(MOST - 1):
-        store.put("boards", f"b{number}", record)
+        entry = Entry(OURS, "eve", int(NOW), 1, (9,))
+        store.put("boards", f"b{number}", b"x" * 9, entry=entry)
 
     with pytest.raises(QueryError, match="boards: there are 1,000, as many as are kept"):
-        boards.add(Board("y"), "ada")
+        boards.add(Board("y", app=OURS), "ada")
+    boards.add(Board("y", app=THEIRS), "bob")
     boards.delete(first, 1, "ada")
-    boards.add(Board("y"), "ada")
+    boards.add(Board("y", app=OURS), "ada")
 
-    assert store.count("boards") == MOST
     assert store.record("boards", first) is None
+    assert store.record("boards", gone) is not None
+
+
+PART: Final = 40_000  # bytes of each of two apps, and of what is of all
+WIDE: Final = [Panel("y", Query(metrics=["m"], filters=[("is", "d", ["x" * 90] * 9)]))]
+
+
+@pytest.fixture
+def shared(store: MemoryDocuments) -> Workspace:
+    """Documents of two apps within a budget that is soon used up."""
+    return Workspace(store, lambda: NOW, File(1), most=3 * PART, apps=2)
+
+
+def used(store: MemoryDocuments, app: str) -> int:
+    return sum(entry.size for entry in store.index().values() if entry.app == app)
+
+
+def fill(shared: Workspace) -> tuple[list[str], str]:
+    """Make boards until one is refused; return the names of the others, and why."""
+    names: list[str] = []
+    while True:
+        try:
+            names.append(shared.boards.add(Board("one more", WIDE, app=OURS), "eve").name)
+        except QueryError as error:
+            return names, str(error)
+
+
+def held(store: MemoryDocuments) -> dict[tuple[str, str], tuple[int, ...]]:
+    """Return what the store really holds, each version's bytes, the newest first."""
+    found = {}
+    for kind, name in store.index():
+        older = store.history(kind, name).values()
+        sizes = [len(record) for record in (*older, store.record(kind, name) or b"")]
+        found[kind, name] = tuple(reversed(sizes))
+    return found
+
+
+def test_an_app_that_fills_its_part_loses_its_older_versions_first_and_then_gets_no_more(
+    store: MemoryDocuments, shared: Workspace
+) -> None:
+    """Law: what makes room is of the same app, and the index says what is there."""
+    theirs = shared.boards.add(Board("theirs", app=THEIRS), "bob").name
+    shared.boards.replace(theirs, 1, Board("changed", app=THEIRS), "bob")
+    quiet = shared.boards.add(Board("quiet", app=OURS), "ada").name
+    shared.boards.replace(quiet, 1, Board("quieter", app=OURS), "ada")
+    loud = shared.boards.add(Board("loud", WIDE, app=OURS), "eve").name
+    for version in range(1, 60):
+        shared.boards.replace(loud, version, Board(f"loud {version}", WIDE, app=OURS), "eve")
+        assert used(store, OURS) <= PART
+
+    _, refusal = fill(shared)
+
+    assert f"app {OURS} may keep {PART:,} bytes" in refusal
+    assert "hearsay documents" in refusal
+    assert shared.boards.document(loud).version == 60
+    assert shared.boards.document(quiet).content.title == "quieter"
+    assert [board.version for board in shared.boards.history(theirs)] == [1]
+    assert used(store, OURS) <= PART
+    assert held(store) == {place: entry.sizes for place, entry in store.index().items()}
+    shared.notes.add(Note("2026-09-01", "a note of theirs", app=THEIRS), "bob")
+
+
+def test_what_is_deleted_makes_room_where_an_app_is_full(
+    store: MemoryDocuments, shared: Workspace
+) -> None:
+    names, _ = fill(shared)
+    shared.boards.delete(names[1], 1, "eve")
+    shared.boards.delete(names[2], 1, "eve")
+
+    made = shared.boards.add(Board("y", WIDE, app=OURS), "ada").name
+
+    assert made in store.records("boards")
+    assert names[1] not in store.records("boards")
+    assert names[0] in store.records("boards")
+
+
+@pytest.mark.parametrize("memory", [0.7, 0.99])
+def test_a_store_that_fills_up_takes_no_documents_but_lets_them_be_deleted(
+    store: MemoryDocuments, memory: float
+) -> None:
+    """Before it refuses any upload."""
+    shares = [0.69]
+    workspace = Workspace(store, lambda: NOW, File(1), lambda: shares[-1])
+    name = workspace.boards.add(Board("x"), "ada").name
+    shares.append(memory)
+
+    with pytest.raises(QueryError, match=f"boards: the store, used to {memory:.0%}"):
+        workspace.boards.add(Board("y"), "ada")
+    with pytest.raises(QueryError, match="so that uploads still have room"):
+        workspace.boards.replace(name, 1, Board("y"), "ada")
+    workspace.boards.delete(name, 1, "ada")
+
+    assert workspace.boards.documents() == []
 
 
 def test_a_document_that_is_too_large_is_refused(boards: Shelf[Board]) -> None:

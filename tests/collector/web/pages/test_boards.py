@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from collector.storage.documents import Entry
 from collector.workspace.documents import MAX_PANELS, Board, Panel
 from tests.collector.web.pages.conftest import (
     ONE_METRIC,
@@ -229,7 +230,8 @@ def test_ten_thousand_boards_are_listed_in_part_and_found_by_search(desk: Desk) 
     assert record is not None
     for number in range(10_000):
         changed = record.replace(b"Release health", b"Board %05d" % number)
-        desk.documents.put("boards", f"b{number}", changed)
+        entry = Entry("", "Ada", 0, 1, (len(changed),))
+        desk.documents.put("boards", f"b{number}", changed, entry=entry)
 
     page, found = desk.get("/boards").text, desk.get("/boards?q=board+00777").text
     full = desk.post("/boards", title="one more")

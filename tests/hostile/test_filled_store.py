@@ -1,0 +1,207 @@
+"""Few wide uploads under one key, or three, fill the store: the honest key goes on all the same."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+from click.testing import CliRunner
+
+from client_sdk.core.epoch import day_of
+from client_sdk.core.wire import Column
+from client_sdk.registry import Registry
+from collector.cli import main
+from collector.core.config import VOLATILE, Config
+from collector.core.credentials import WRITE, Credential, digest_of, id_of
+from collector.intake.backpressure import SHED_MEMORY
+from collector.intake.memory_quota import BEGUN_CEILING, BEGUN_SHARE, EXCHANGE_S
+from collector.storage.connect import connect
+from collector.storage.connection import Connection
+from collector.storage.records import RedisCredentials
+from collector.web import create_app
+from collector.web.services import services_of
+from collector.worker.worker import Worker
+from tests.support.crowds.uploads import COMMON, as_json, upload
+from tests.support.device.clock import FakeClock
+from tests.support.sites.posting import post
+from tests.support.store.servers import needs_real, real_server
+
+MIB: Final = 1 << 20
+HONEST: Final = "honest-key-for-tests-0123456789"
+ATTACKERS: Final = [f"attacker-{number}-for-tests-0123456789" for number in range(3)]
+PLATFORMS: Final = [f"p{number}" for number in range(12)]
+TODAY: Final = day_of(time.time())
+PLACES: Final = [(day, name) for day in range(TODAY - 13, TODAY + 1) for name in PLATFORMS]
+SHARDS: Final = 4
+LAST: Final = 400  # refusals in a row after which an attack gives up
+POLLED: Final = 6  # uploads of an attacker between two looks at the store
+METRIC: Final = """
+[metrics.{name}]
+title = "Any"
+question = "Which one?"
+type = "category"
+values = {values}
+mechanism = "{mechanism}"
+segments = ["platform"]
+every = "1d"
+{common}
+"""
+
+
+def registry_text(wide: int) -> str:
+    common = COMMON.format(epsilon="1.0", min_reports=100, expires="2052-12-31")
+    items = [f"i{number}" for number in range(10_000)]
+    head = f'schema = 1\napp = "test"\n\n[segments]\nplatform = {PLATFORMS}\n'
+    wides = (
+        METRIC.format(name=f"wide{number}", values=items, mechanism="olh", common=common)
+        for number in range(wide)
+    )
+    small = METRIC.format(name="small", values=["a", "b"], mechanism="grr", common=common)
+    return head + "".join(wides) + small
+
+
+class Filled:
+    """A collector on a server of so many bytes, with an honest key and attackers."""
+
+    def __init__(self, url: str, folder: Path, size: int, wide: int, begun_mb: int | None) -> None:
+        path = folder / "metrics.toml"
+        path.write_text(registry_text(wide), encoding="utf-8")
+        self.environment = {
+            "REDIS_URL": url,
+            "HEARSAY_REGISTRY": str(path),
+            "HEARSAY_PROFILE": VOLATILE,
+            "HEARSAY_SHARDS": str(SHARDS),
+        }
+        self.size, self.server = size, Connection.open(url)
+        self.server.call("CONFIG", "SET", "maxmemory", size)
+        assert self.run("init")[0] == 0
+        config = replace(Config.from_env(self.environment), new_tallies_mb=begun_mb)
+        self.credentials = RedisCredentials.of(config)
+        for key in (HONEST, *ATTACKERS):
+            self.credentials.put(digest_of(key), Credential(WRITE).to_json())
+        self.registry = Registry.from_text(registry_text(wide))
+        self.wide = [metric for metric in self.registry if metric.name != "small"]
+        self.storage, self.ran = connect(config), FakeClock(0)
+        self.app = create_app(config, self.storage, time.time, self.credentials, self.ran)
+        self.client = self.app.test_client()
+        digests = {metric.digest: metric for metric in self.registry}
+        mechanisms = {digest: metric.mechanism for digest, metric in digests.items()}
+        every = {digest: metric.every for digest, metric in digests.items()}
+        self.worker = Worker(self.storage, mechanisms, every)
+        self.look()
+
+    def run(self, *arguments: str) -> tuple[int, str]:
+        result = CliRunner().invoke(main, arguments, env=self.environment)
+        return result.exit_code, result.output
+
+    def look(self) -> None:
+        """Do what a process does every few seconds, and fold what waits."""
+        while self.worker.step():
+            pass
+        self.ran.advance(seconds=EXCHANGE_S)
+        shared = services_of(self.app)
+        for action in (shared.pressure.poll, shared.shares.exchange, shared.growth.exchange):
+            action()
+
+    @property
+    def memory(self) -> float:
+        """The share of its memory that the server uses."""
+        return float(self.storage.health().memory or 0.0)
+
+    def send(self, key: str, metric: str, place: tuple[int, str], shard: int) -> int:
+        """Return the answer to an upload of one report."""
+        of = self.registry.metric(metric)
+        day, platform = place
+        payload = bytes(of.mechanism.payload_size)
+        body = upload(
+            [Column(of.digest, day, payload)],
+            upload_id=bytes([*bytes(7), shard, *secrets.token_bytes(8)]),
+            sealed=TODAY,
+            segment={"platform": platform},
+        )
+        return post(self.client, as_json(body), key=key).status_code
+
+    def revoke(self, key: str) -> str:
+        """Revoke *key*; return its id."""
+        name = id_of(digest_of(key))
+        assert self.run("keys", "revoke", name)[0] == 0
+        return name
+
+    def attack(self, keys: list[str]) -> tuple[set[int], set[int]]:
+        """Return the answers to *keys*, and to the honest key, which sends beside them."""
+        of_keys, of_honest = set[int](), set[int]()
+        number = refused = 0
+        for shard in range(SHARDS):
+            for metric in self.wide:
+                for place in PLACES:
+                    for key in keys:
+                        answer = self.send(key, metric.name, place, shard)
+                        of_keys.add(answer)
+                        number += 1
+                        refused = refused + 1 if answer == 429 else 0
+                        if refused == LAST:
+                            return of_keys, of_honest
+                        if number % POLLED == 0:
+                            self.look()
+                            of_honest.add(self.send(HONEST, "small", place, shard))
+                            if 503 in of_honest:
+                                return of_keys, of_honest
+        return of_keys, of_honest
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    with real_server() as embedded:
+        yield embedded.url
+
+
+SIZES: Final = [
+    (64 * MIB, 1),
+    pytest.param(256 * MIB, 3, marks=pytest.mark.slow),
+    pytest.param(768 * MIB, 9, marks=pytest.mark.slow),
+]
+
+
+@needs_real
+@pytest.mark.real
+@pytest.mark.parametrize("attackers", [1, 3])
+@pytest.mark.parametrize("begun_mb", [None, 100_000], ids=["one-day", "many-days"])
+@pytest.mark.parametrize(("size", "wide"), SIZES)
+def test_the_honest_key_goes_on_while_others_fill_the_store(
+    server: str, tmp_path: Path, size: int, wide: int, begun_mb: int | None, attackers: int
+) -> None:
+    """Within the limit of a day, and without it, as if the attack took weeks."""
+    keys = ATTACKERS[:attackers]
+    site = Filled(server, tmp_path, size, wide, begun_mb)
+    before = site.memory
+
+    of_keys, of_honest = site.attack(keys)
+    filled = site.memory
+
+    assert of_honest == {202}
+    assert of_keys == {202, 429}
+    part = BEGUN_SHARE if begun_mb is None else BEGUN_CEILING
+    assert before < filled < min(SHED_MEMORY, before + 1.1 * attackers * part)
+    freed = [site.run("prune", "--key", site.revoke(key), "--yes") for key in keys]
+    assert {code for code, _ in freed} == {0}, freed
+    assert site.memory < before + 0.05
+    assert site.run("fsck")[0] == 0
+    shares = f"{before:.0%} to {filled:.0%}, {site.memory:.0%} once freed"
+    print(f"{size >> 20} MiB, {attackers} keys: {shares}")
+
+
+@needs_real
+@pytest.mark.real
+def test_without_limits_the_same_attack_passes_the_alarm(server: str, tmp_path: Path) -> None:
+    """The control: the attack is able to fill the store."""
+    site = Filled(server, tmp_path, 64 * MIB, 1, 0)
+
+    _, of_honest = site.attack(ATTACKERS)
+
+    assert site.memory > SHED_MEMORY
+    assert 503 in of_honest
