@@ -242,10 +242,9 @@ class RequestsTransport:
 
         session = self._session()
         headers = {"User-Agent": USER_AGENT, "Accept": self.accept, "Accept-Encoding": "identity"}
-        headers["Connection"] = "close"
         if body is not None:
             headers = {"Content-Type": self._content_type, **headers}
-        headers |= more
+        headers |= more  # no "Connection: close": servers in Go then reset a body that they refuse
         try:
             response = session.request(
                 "GET" if body is None else "POST",

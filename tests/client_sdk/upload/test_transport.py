@@ -87,7 +87,7 @@ def test_the_headers_are_the_same_on_every_device(collector: Collector) -> None:
         "User-Agent": "hearsay/1",
         "Accept": "application/json",
         "Accept-Encoding": "identity",
-        "Connection": "close",
+        "Connection": "keep-alive",
     }
 
 
