@@ -105,9 +105,10 @@ def day(tx: Transaction, wall: float, uptime: Uptime) -> int:
 def advance(tx: Transaction, wall: float, uptime: Uptime) -> int:
     """Return the trusted epoch day at Unix time *wall*, and keep how far it has come.
 
-    It is kept when the wall clock has moved by a SAVE_EVERY or backward, when a day has begun, and
-    after a reboot: what is refused should cost no writing to the disk.  A day that was charged is
-    never followed by the day before: of weeks, only those to the present day are looked at.
+    It is kept when either clock has moved by a SAVE_EVERY or the wall clock backward, when a day
+    has begun, and after a reboot: what is refused should cost no writing to the disk.  A day that
+    was charged is never followed by the day before: of weeks, only those to the present day are
+    looked at.
     """
     now, is_worth_keeping = _read(tx, wall, uptime)
     if is_worth_keeping:
@@ -129,14 +130,16 @@ def _read(tx: Transaction, seconds: float, uptime: Uptime) -> tuple[_Reading, bo
     if last is None or last.up < 0:
         last = last or _Reading.first(tx, wall, up, boot)
         return replace(last, wall=wall, up=up, boot=boot), True
-    rebooted = boot != last.boot or (not boot and up < last.up)
+    rebooted = boot != last.boot if boot and last.boot else up < last.up
     ran = up if rebooted else up - last.up
     shown = wall - last.wall
     passed, credit = time_passed(shown, ran, last.credit, rebooted=rebooted)
-    trusted = last.trusted + max(0, passed)
+    # A correction of seconds is followed back, so that trusted time gets no further ahead
+    trusted = last.trusted + (passed if passed > -MS * SAVE_EVERY else 0)
     # A date of the wall clock, as many before it as trusted time is days behind, a part for a whole
     today = max(last.day, wall // _DAY + (trusted - wall) // _DAY)
-    is_worth_keeping = rebooted or today > last.day or not 0 <= shown < MS * SAVE_EVERY
+    moved = not 0 <= shown < MS * SAVE_EVERY or ran >= MS * SAVE_EVERY
+    is_worth_keeping = rebooted or today > last.day or moved
     return _Reading(today, trusted, credit, wall, up, boot), is_worth_keeping
 
 

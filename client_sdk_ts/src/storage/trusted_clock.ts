@@ -55,7 +55,7 @@ export function trustedDay(state: State, wall: number, uptime: Uptime): number {
 /**
  * Returns the trusted epoch day at Unix time `wall`, in seconds, and keeps how far it has come.
  *
- * It is kept when the wall clock has moved by SAVE_EVERY or backwards, when a day has begun, and after a
+ * It is kept when either clock has moved by SAVE_EVERY or the wall clock backwards, when a day has begun, and after a
  * reboot: what is refused should cost no writing.  A day that was charged is never followed by the day
  * before: of weeks, only those to the present day are looked at.
  */
@@ -73,15 +73,18 @@ function read(state: State, seconds: number, { boot, up: now }: Uptime): [Readin
   const last = state.clock;
   if (!last) return [first(state, { day: 0, trusted: wall, credit: 0, wall, up, boot }), true];
   const foreign = measured !== last.up >= 0; // kept by another platform: there it is begun anew
-  const rebooted = !foreign && (boot !== last.boot || (!boot && up < last.up));
+  const rebooted = !foreign && (boot && last.boot ? boot !== last.boot : up < last.up);
   const ran = foreign ? 0 : rebooted ? up : up - last.up;
   const shown = measured ? wall - last.wall : wall - last.trusted;
   const off = rebooted ? Math.min(last.credit, Math.max(0, shown - ran)) : 0;
-  const trusted = last.trusted + Math.max(0, measured ? Math.min(shown, ran + off) : shown);
+  const passed = measured ? Math.min(shown, ran + off) : shown;
+  // a correction of seconds is followed back, so that trusted time does not get ahead of the wall's
+  const followed = passed >= 0 || (measured && !foreign && passed > -SAVE_EVERY);
+  const trusted = last.trusted + (followed ? passed : 0);
   const credit = Math.min(MOST_CREDIT, last.credit - off + whole(EARNED * Math.max(0, ran)));
   // a date of the wall clock, as many before it as trusted time is days behind, a part for a whole
   const day = Math.max(last.day, whole(wall / MS_OF_DAY) + whole((trusted - wall) / MS_OF_DAY));
-  const moved = shown >= SAVE_EVERY || (shown < 0 && measured);
+  const moved = shown >= SAVE_EVERY || ran >= SAVE_EVERY || (shown < 0 && measured);
   const isWorthKeeping = foreign || rebooted || day > last.day || moved;
   return [{ day, trusted, credit, wall, up, boot }, isWorthKeeping];
 }

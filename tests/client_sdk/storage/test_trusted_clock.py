@@ -273,16 +273,20 @@ def test_over_random_histories_seven_days_cost_no_more_than_is_stated(histories:
     assert random_history(1, 60, wall_day).most > FORGED_WEEKS
 
 
-def attack(save_up: int, begin: float, every: float) -> int:
+def attack(save_up: int, begin: float, every: float, hidden: int) -> int:
     """Return what seven days cost at most of one who sets the clock and reboots over and over.
 
     Args: save_up: hours of running before it.  begin: day's part at which it begins, on trusted
-          dates.  every: hours between two reboots.
+          dates.  every: hours between two reboots.  hidden: days that run before it, of which the
+          wall clock shows a minute when a charge is made.
     """
     spender = Spender(Store(None), Machine(booted_at=0.0, true=begin * DAY))
     day_on(spender.store, spender.machine)
     spender.machine.true += save_up * 3_600
     spender.step()
+    spender.machine.true += hidden * DAY
+    for spender.machine.wall_error in (60.0 - hidden * DAY, 0.0):
+        spender.step()
     for _ in range(int(10 * 24 / every)):
         spender.machine.true += every * 3_600
         spender.step()
@@ -301,8 +305,10 @@ def attack(save_up: int, begin: float, every: float) -> int:
 def test_an_adversary_reaches_what_is_stated_and_no_more(
     hours: Sequence[int], paces: Sequence[float]
 ) -> None:
-    """Over a grid of attacks: saving up credit or not, at each hour of a day, slow and fast."""
-    costs = [attack(*plan) for plan in product((0, 24), [hour / 24 for hour in hours], paces)]
+    """Over a grid of attacks: saving up credit, or days that no reading shows, slow and fast."""
+    costs = [
+        attack(*plan) for plan in product((0, 24), [hour / 24 for hour in hours], paces, (0, 9))
+    ]
 
     assert max(costs) == FORGED_WEEKS == 5
 
@@ -319,7 +325,7 @@ def test_without_reboots_no_setting_of_the_clock_lets_more_time_pass_than_has_pa
 
 
 def test_of_an_honest_clock_as_many_trusted_dates_pass_as_dates_at_most() -> None:
-    """However trusted time has fallen behind: seven dates never touch an eighth trusted one."""
+    """However trusted time has fallen behind, and though the clock is corrected by seconds."""
     for seed in range(100):
         chance, store, machine = random.Random(seed), Store(None), Machine()
         read = []
@@ -328,8 +334,42 @@ def test_of_an_honest_clock_as_many_trusted_dates_pass_as_dates_at_most() -> Non
             if chance.random() < 0.5:
                 machine.reboot(off=chance.expovariate(1 / DAY))
                 machine.true += chance.uniform(0, 3_600)
+            machine.wall_error = chance.uniform(-2, 2)
             read.append((int(machine.wall // DAY), day_on(store, machine)))
 
         assert all(
-            late[1] - early[1] <= late[0] - early[0] for early, late in combinations(read, 2)
+            late[1] - early[1] <= late[0] - early[0]
+            for early, late in combinations(read, 2)
+            if late[0] >= early[0]
         )
+
+
+def test_a_correction_of_a_second_costs_no_second_week() -> None:
+    """Forward, a day's charge, and back: the next charge is on the eighth date."""
+    spender = Spender(Store(None), Machine())
+    machine = spender.machine
+    day_on(spender.store, machine)
+    machine.true, machine.wall_error = 700, 1.0
+    day_on(spender.store, machine)
+    machine.true = 2 * DAY
+    spender.step()
+    machine.wall_error = -0.5
+    dates = [int(machine.wall // DAY)]
+    for hour in range(1, 14 * 24):
+        machine.true, spent = 2 * DAY + hour * 3_600, len(spender.spent)
+        spender.step()
+        dates += [int(machine.wall // DAY)] * (len(spender.spent) - spent)
+
+    assert dates[1] - dates[0] == 7
+
+
+def test_a_boot_that_cannot_be_named_is_none() -> None:
+    """A process that may not read the name of the boot, beside one that may, gains no time."""
+    spender = Spender(Store(None), Machine(booted_at=-400.0 * DAY))
+    for _ in range(40):
+        spender.machine.true += 60
+        spender.machine.wall_error += 8 * DAY
+        spender.machine.named = not spender.machine.named
+        spender.step()
+
+    assert spender.most == 1
