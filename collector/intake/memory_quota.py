@@ -44,7 +44,7 @@ BYTES_PER_ID: Final = 12  # at most, its part of its bucket included, as measure
 SHARE: Final = 0.6  # of the memory limit: what the ids of one key may take in the long run
 BURST_DAYS: Final = 2  # days' worth of it that a key may send on one: twice its mean
 BEGUN_SHARE: Final = 0.1  # of the memory limit: the tallies that a write key may begin a day
-# Of the memory limit: what a key may occupy and still begin tallies, so that none fills it alone.
+# Of the memory limit: what the tallies that a key began may occupy, so that none fills it alone.
 BEGUN_CEILING: Final = 0.5
 BEGUN_UNLIMITED: Final = 256_000_000  # bytes a day where the memory has no limit
 # Share of the memory up to which keys share alike what is left, once ALARM_MEMORY is reached: below
@@ -185,14 +185,16 @@ class Shares:
         """
         self._store, self._monotonic, self._kept = store, monotonic, kept
         self._uploads = DayCounts(partial(store.share, UPLOADS_SENT), clock)
-        self._past: Mapping[bytes, int] = {}  # bytes of the days before whose ids are remembered
+        # uploads of the days before whose ids are remembered; bytes begun on the days before
+        self._past = Counter[bytes](), Counter[bytes]()
         self._past_day = 0  # before which these are
         self._past_at = self._exchanged_at = float("-inf")
-        self._held: Mapping[bytes, int] = {}  # bytes
+        self._begun: Mapping[bytes, int] = {}  # bytes
+        self._held: Mapping[bytes, int] = {}  # bytes, those of ids included
 
-    def held(self, key: bytes) -> int:
-        """Return the bytes that *key* occupies, by the last exchange."""
-        return self._held.get(key, 0)
+    def begun(self, key: bytes) -> int:
+        """Return the bytes of the tallies that *key* has begun, as last exchanged."""
+        return self._begun.get(key, 0)
 
     def count(self, key: bytes) -> None:
         """Count an upload under *key*, whose id is remembered from now on."""
@@ -221,22 +223,27 @@ class Shares:
             return
         self._exchanged_at = now
         try:
-            today = _held(self._uploads.exchange(), self._store.share(BYTES_BEGUN, day))
+            uploads, begun = self._uploads.exchange(), self._store.share(BYTES_BEGUN, day)
             if day != self._past_day or now - self._past_at >= PAST_S:
                 self._past = self._read_past(day)
                 self._past_day, self._past_at = day, now
         except CollectorError:  # an old view does; whether uploads are taken is not decided here
             return
-        self._held = today + Counter(self._past)
+        past_uploads, past_begun = self._past
+        self._begun = Counter(begun) + past_begun
+        self._held = _held(Counter(uploads) + past_uploads, self._begun)
 
-    def _read_past(self, day: int) -> Mapping[bytes, int]:
-        """Return the bytes of the days before *day* by key; a day more, as clocks may be off."""
-        total: Counter[bytes] = Counter()
+    def _read_past(self, day: int) -> tuple[Counter[bytes], Counter[bytes]]:
+        """Return the uploads, and the bytes begun, of the days before *day* by key.
+
+        A day more, as clocks may be off.
+        """
+        uploads, begun = Counter[bytes](), Counter[bytes]()
         for past in range(day - BYTES_BEGUN.days, day):
-            has_ids = past >= day - self._kept - 1
-            uploads = self._store.share(UPLOADS_SENT, past) if has_ids else {}
-            total.update(_held(uploads, self._store.share(BYTES_BEGUN, past)))
-        return total
+            begun.update(self._store.share(BYTES_BEGUN, past))
+            if past >= day - self._kept - 1:
+                uploads.update(self._store.share(UPLOADS_SENT, past))
+        return uploads, begun
 
     def _refuse(self, key: bytes, why: str) -> None:
         self._uploads.tell_refusal(key, why)
@@ -273,15 +280,15 @@ class Growth:
         setting_mb: int | None,
         clock: Callable[[], float],
         monotonic: Callable[[], float],
-        held: Callable[[bytes], int],
+        begun: Callable[[bytes], int],
     ) -> None:
         """Let a write key begin tallies as ``daily_begun`` of *setting_mb* says.
 
         Args: clock: Unix time in seconds.  monotonic: seconds that never jump.
-              held: bytes that a key occupies.
+              begun: bytes of the tallies that a key has begun.
         """
         self._storage, self._catalog, self._setting_mb = storage, catalog, setting_mb
-        self._held = held
+        self._begun = begun
         self._clock, self._monotonic = clock, monotonic
         self._bytes = DayCounts(partial(credentials.share, BYTES_BEGUN), clock)
         # Of a shard and cell whose tally of today's class is there: when that class ends.
@@ -327,9 +334,12 @@ class Growth:
             used = self._bytes.of(key)
             if size and used and used + size > daily_begun(self._setting_mb, memory_limit):
                 self._refuse(key, "the key has begun as many new tallies as it may today")
-            if size and memory_limit and self._held(key) + size > BEGUN_CEILING * memory_limit:
+            if size and memory_limit and self._begun(key) + size > BEGUN_CEILING * memory_limit:
                 part = f"{BEGUN_CEILING:.0%} of the store's memory"
-                self._refuse(key, f"the key occupies {part}, and begins no tallies beyond that")
+                self._refuse(
+                    key,
+                    f"the tallies that the key began occupy {part}, and it begins none beyond that",
+                )
             self._bytes.add(key, size)
             self._known |= {(shard, cell): ending for cell, ending in endings.items()}
             while len(self._known) > _KNOWN:

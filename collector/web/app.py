@@ -124,7 +124,7 @@ def create_app(
     )
     shares = Shares(credentials, clock, monotonic, days_kept(bool(config.issuer_keys)))
     most = config.new_tallies_mb
-    growth = Growth(storage, credentials, catalog, most, clock, monotonic, shares.held)
+    growth = Growth(storage, credentials, catalog, most, clock, monotonic, shares.begun)
     kept = RecentReports(catalog) if config.development else None
     tokens = Tokens.of_files(config.issuer_keys, required=config.require_token)
     hot = HotRoute(keyring, pressure, shares, growth, activity, kept, tokens)

@@ -18,7 +18,7 @@ from client_sdk.registry import Registry
 from collector.cli import main
 from collector.core.config import VOLATILE, Config
 from collector.core.credentials import WRITE, Credential, digest_of, id_of
-from collector.intake.backpressure import SHED_MEMORY
+from collector.intake.backpressure import ALARM_MEMORY, SHED_MEMORY
 from collector.intake.memory_quota import BEGUN_CEILING, BEGUN_SHARE, EXCHANGE_S
 from collector.storage.connect import connect
 from collector.storage.connection import Connection
@@ -201,7 +201,6 @@ def test_without_limits_the_same_attack_passes_the_alarm(server: str, tmp_path: 
     """The control: the attack is able to fill the store."""
     site = Filled(server, tmp_path, 64 * MIB, 1, 0)
 
-    _, of_honest = site.attack(ATTACKERS)
+    site.attack(ATTACKERS)
 
-    assert site.memory > SHED_MEMORY
-    assert 503 in of_honest
+    assert site.memory > ALARM_MEMORY

@@ -363,8 +363,8 @@ SOURCE_BANK: Final = (
         "a published version changed by a later exclusion",
         f"{EXCLUSIONS}::test_a_version_that_was_asked_for_stays_and_says_that_an_exclusion_exists",
         "collector/query/reading.py",
-        "return Excluded((), applied) if plan.is_as_folded else Excluded(applied, ())",
-        "return Excluded(applied, ())",
+        "if plan.is_as_folded and not each.deleted)",
+        "if each.deleted and not each.deleted)",
     ),
     SourceBug(
         "the last day of an exclusion left in",

@@ -12,7 +12,7 @@ import pytest
 from client_sdk.mechanisms import Channel
 from client_sdk.registry.metric import Metric
 from collector.analytics.rows import Row, row_of
-from collector.estimation.estimate import Estimate, normal_quantile, score_limits
+from collector.estimation.estimate import Estimate, score_limits
 from collector.workspace.watch.judgement import (
     FAKES,
     change_of,
@@ -55,21 +55,21 @@ def rows_of(channel: Channel, n: int, alpha: float) -> list[Row]:
     return rows
 
 
-def false_alarms(channel: Channel, n: int, share: float, rate: float, *, normal: bool) -> float:
-    """Return the exact chance that n reports, a *share* of a, are held to be beyond it."""
+def false_alarms(
+    channel: Channel, n: int, share: float, rate: float, alpha: float | None = None
+) -> float:
+    """Return the exact chance that n reports, a *share* of a, are held to be beyond it.
+
+    Args: alpha: judge by the intervals that an answer of 1 - this level shows.
+    """
     held = round(share * n)
     chances = np.convolve(law(held, float(channel.p)), law(n - held, float(channel.q)))
-    alpha = max(2 * rate, 1e-6)
-    rows, truth = rows_of(channel, n, alpha), held / n
-    spans = [(span_of(row, rate).low, span_of(row, rate).high) for row in rows]
-    if normal:
-        supports = np.arange(n + 1) / n
-        errors = np.sqrt(supports * (1 - supports) / n) / float(channel.p - channel.q)
-        reach = normal_quantile(alpha) * errors
-        spans = [
-            (row.value - least, row.value + least) for row, least in zip(rows, reach, strict=True)
-        ]
-    beyond = np.array([low > truth or truth > high for low, high in spans])
+    rows, truth = rows_of(channel, n, alpha or max(2 * rate, 1e-6)), held / n
+    spans = [
+        (row.ci_low, row.ci_high) if alpha else (span_of(row, rate).low, span_of(row, rate).high)
+        for row in rows
+    ]
+    beyond = np.array([low > truth or truth > high for low, high in spans])  # type: ignore[operator]
     return float(chances[beyond].sum())
 
 
@@ -87,14 +87,14 @@ def test_a_number_is_beyond_the_truth_no_more_often_than_is_said(
 
     for n in (100, 500):
         for share in (0.0, 0.02, 0.5, 0.96, 1.0):
-            assert false_alarms(channel, n, share, rate, normal=False) <= rate
+            assert false_alarms(channel, n, share, rate) <= rate
 
 
-def test_a_normal_law_would_not_do_that_far_out() -> None:
-    """The control: by a normal law the alarms of ε 6 are false a thousandfold."""
+def test_intervals_of_an_answer_would_not_do_that_far_out() -> None:
+    """The control: by an interval of 95 % the alarms are false a thousandfold."""
     channel = channel_of(6.0, unary=False)
 
-    assert false_alarms(channel, 300, 0.96, RATE, normal=True) > 1_000 * RATE
+    assert false_alarms(channel, 300, 0.5, RATE, alpha=0.05) > 1_000 * RATE
 
 
 def boolean_rows(metric: Metric, supports: list[int], n: int, alpha: float) -> list[Row]:
