@@ -283,7 +283,7 @@ def attack(save_up: int, begin: float, every: float, hidden: int) -> int:
     spender = Spender(Store(None), Machine(booted_at=0.0, true=begin * DAY))
     day_on(spender.store, spender.machine)
     spender.machine.true += save_up * 3_600
-    spender.step()
+    day_on(spender.store, spender.machine)
     spender.machine.true += hidden * DAY
     for spender.machine.wall_error in (60.0 - hidden * DAY, 0.0):
         spender.step()
@@ -353,10 +353,13 @@ def test_a_correction_of_a_second_costs_no_second_week() -> None:
     day_on(spender.store, machine)
     machine.true = 2 * DAY
     spender.step()
-    machine.wall_error = -0.5
+    machine.true += 1_000
+    day_on(spender.store, machine)
+    machine.true, machine.wall_error = machine.true + 0.5, -0.5
+    day_on(spender.store, machine)
     dates = [int(machine.wall // DAY)]
     for hour in range(1, 14 * 24):
-        machine.true, spent = 2 * DAY + hour * 3_600, len(spender.spent)
+        machine.true, spent = 2 * DAY + 1_200 + hour * 3_600, len(spender.spent)
         spender.step()
         dates += [int(machine.wall // DAY)] * (len(spender.spent) - spent)
 
