@@ -17,7 +17,7 @@ from tests.support.patience import PATIENCE
 pytestmark = pytest.mark.skipif(not available(), reason="this system filters no system calls")
 
 _RECORDS: Final = """
-import logging, sys
+import logging, sys, time
 logging.basicConfig(format="%(message)s")
 from client_sdk import Client
 from client_sdk.storage import store
@@ -46,7 +46,10 @@ device.watch()
 device.flush(0.0)
 answer_locks(answer)
 device.record("other", True)
-say(device, device.flush(0.2))
+left = device.flush(0.2)
+while not device.stats()["store"]:  # the thread may count a moment after it
+    time.sleep(0.01)
+say(device, left)
 """
 
 
