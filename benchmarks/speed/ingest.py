@@ -32,7 +32,7 @@ SECONDS: Final = 0.6  # of a round
 CONNECTIONS: Final = 64
 FOLDS: Final = 6  # of each mechanism
 GATEWAY_SIZE: Final = 8_000_000  # bytes of an upload
-WEB_BAR, RATIO_BAR = 80.0, 4.0  # microseconds, times
+WEB_BAR, RATIO_BAR = 65.0, 4.2  # microseconds, times
 DEVICE: Final = registry_text({f"m{i}": items("grr", 8) for i in range(5)}, epsilon="2.0")
 GATEWAY: Final = {"grr": ("grr", 1_024), "pgr": ("pgr", 1_024), "oue": ("oue", 128)}
 ACCEPT_BAR: Final = 5.0  # million reports a second and core

@@ -32,7 +32,7 @@ class AcceptedColumn(NamedTuple):
 
 def encode(columns: Sequence[AcceptedColumn]) -> bytes:
     """Return the stream entry for *columns*."""
-    rows = [(c.cell.metric, c.cell.epoch, c.cell.segment, c.payloads) for c in columns]
+    rows = [(cell.metric, cell.epoch, cell.segment, payloads) for cell, payloads in columns]
     body = msgspec.msgpack.encode(rows)
     return b"".join((bytes([ENTRY_VERSION]), _checksum(body), body))
 

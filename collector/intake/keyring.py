@@ -30,6 +30,7 @@ from .memory_quota import DayCounts
 
 RENEW_S: Final = 3.0  # seconds after which one request reads the records again
 TRUST_S: Final = 5.0  # seconds after which what was read counts for nothing
+_GRANTS_KEPT: Final = 4_096  # a header may be written in many ways
 _PAUSE_S: Final = 1.0  # seconds between two tries on a store that is away
 _NEVER: Final = float("-inf")
 _NEEDS_KEY: Final = "a write key is needed: Authorization: Bearer <write key>"
@@ -73,6 +74,7 @@ class Keyring:
         self._unreadable: set[bytes] = set()  # digests already logged
         self._usage = DayCounts(partial(store.share, REPORTS_SENT), clock)
         self._views: dict[tuple[Any, ...], Catalog] = {}
+        self._grants: dict[str, tuple[Credential, WriteGrant]] = {}  # by header, of public keys
 
     def find(self, header: str) -> Credential | None:
         """Return the good credential in an Authorization *header*; None for any other.
@@ -84,8 +86,15 @@ class Keyring:
     def grant(self, header: str) -> WriteGrant:
         """Return what the write key in *header* allows.
 
+        What a public key allows is kept by the text of the key, which is no secret: a digest costs
+        a tenth of an upload.
+
         Raises: UnauthorizedError, QuotaExhaustedError, StorageUnavailableError.
         """
+        grants = self._grants
+        kept = grants.get(header)
+        if kept is not None and self.is_fresh and kept[0].is_good(day_of(self._clock())):
+            return kept[1]
         digest = presented(header)
         credential = self._find(digest)
         if digest is None or credential is None or REPORT not in credential.scopes:
@@ -96,7 +105,12 @@ class Keyring:
         is_public = credential.kind != GATEWAY
         limit = MAX_DEVICE_BODY if is_public else MAX_GATEWAY_BODY
         source = self._sources.get(digest, UNKNOWN)
-        return WriteGrant(limit, digest, self.view(credential), counted, is_public, source)
+        grant = WriteGrant(limit, digest, self.view(credential), counted, is_public, source)
+        if is_public and not counted:
+            if len(grants) >= _GRANTS_KEPT:
+                grants.clear()
+            grants[header] = credential, grant
+        return grant
 
     def count(self, grant: WriteGrant, reports: int) -> None:
         """Count *reports* against the quota of the key of *grant*, if it has one."""
@@ -169,6 +183,7 @@ class Keyring:
             if stored != self._stored:
                 self._sources = sources_of({**stored, **self._bootstrap})
             self._stored = stored
+            self._grants = {}  # last: what a thread still makes of older records is dropped with it
             self._read_at = now
             if any(credential.quota is not None for credential in self._stored.values()):
                 self._usage.exchange()

@@ -7,9 +7,8 @@ against the day of sealing, and only that day against the clock.  So a retry is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -36,7 +35,7 @@ SEVERAL_REPORTS = "several_reports"
 
 _Said: TypeAlias = tuple[tuple[str, str], ...]  # the segment of an upload
 _DAYS_KEPT: Final = 256  # days of sealing, of all catalogs: a key's share of the metrics is one
-_CELLS_KEPT: Final = 16_384  # cells; some 300 bytes each
+_CELLS_KEPT: Final = 16_384  # cells, and columns of one byte; some 300 bytes each
 
 
 class Rejection(Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,8 +46,7 @@ class Rejection(Struct, frozen=True, forbid_unknown_fields=True):
     count: int
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What becomes of an upload: the columns to fold and the rejections to count."""
 
     accepted: tuple[AcceptedColumn, ...]
@@ -80,7 +78,7 @@ def judge(
     if upload.sealed > today + MAX_CLOCK_SKEW:
         age_rule = f"must not be after day {today + MAX_CLOCK_SKEW}"
         raise FutureUploadError(f"sealed={upload.sealed}: {age_rule}")
-    if of_device and len({column[:2] for column in upload.columns}) < len(upload.columns):
+    if of_device and len({(c.metric, c.epoch) for c in upload.columns}) < len(upload.columns):
         raise MalformedUploadError("columns: must each be of another metric or epoch")
     rules = _rules(catalog, upload.sealed)
     said = tuple(upload.segment.items())
@@ -92,16 +90,16 @@ def judge(
     for index, column in enumerate(upload.columns):
         digest, epoch, payloads = column
         rule = rules.get(digest)
-        is_open = rule is not None and rule.first <= epoch <= rule.last
-        cell = _cell(rule, epoch, said, source) if rule and is_open else None
-        if rule and cell:
-            if len(payloads) == rule.size and rule.reason(payloads) is None:
-                accepted.append(
-                    AcceptedColumn(cell, payloads)
-                )  # most columns of a device: one report
+        if rule and len(payloads) == rule.size:  # most columns of a device: one report
+            find = _known if rule.size == 1 else _single
+            single = find(rule, epoch, payloads, said, source)
+            if single is not None:
+                accepted.append(single)
                 reports += 1
                 steps += rule.steps
                 continue
+        cell = rule and _open_cell(rule, epoch, said, source)
+        if rule and cell:
             payloads, reasons = _judge_payloads(payloads, rule, of_device=of_device)
             if payloads:
                 accepted.append(AcceptedColumn(cell, payloads))
@@ -139,6 +137,24 @@ def _cell(rule: _Rule, epoch: int, said: _Said, source: Source) -> Cell | None:
     if not is_declared(segment, rule.metric):
         return None
     return Cell(rule.metric.digest, epoch, segment_text(rule.metric, segment, source))
+
+
+def _open_cell(rule: _Rule, epoch: int, said: _Said, source: Source) -> Cell | None:
+    """Return where reports of *epoch* are counted; None if they are not."""
+    return _cell(rule, epoch, said, source) if rule.first <= epoch <= rule.last else None
+
+
+def _single(
+    rule: _Rule, epoch: int, payload: bytes, said: _Said, source: Source
+) -> AcceptedColumn | None:
+    """Return the column of one report; None if it is not accepted."""
+    cell = _open_cell(rule, epoch, said, source)
+    if cell is None or rule.reason(payload) is not None:
+        return None
+    return AcceptedColumn(cell, payload)
+
+
+_known = lru_cache(maxsize=_CELLS_KEPT)(_single)  # a byte has 256 values
 
 
 def _is_alone(upload: Upload, rules: Mapping[bytes, _Rule]) -> bool:

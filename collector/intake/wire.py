@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Final, Generic, Literal, TypeVar
+from typing import Annotated, Final, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
@@ -25,6 +24,8 @@ _DIGEST_TEXT: Final = DIGEST_SIZE * 4 // 3  # characters of base64url
 _ID_TEXT: Final = -(-UPLOAD_ID_SIZE * 4 // 3)
 _DIGEST_RULE: Final = f"metric: must be {DIGEST_SIZE} bytes"
 _TWICE: Final = "an object has a key twice"
+_SHORT: Final = 3  # characters of payloads at most, so two bytes, of columns that are kept
+_COLUMNS_KEPT: Final = 16_384  # some 300 bytes each
 _HEAD_FIELDS, _COLUMN_FIELDS = 4, 3  # fields of an upload without its segment, of a column
 _MAP16, _MAP32 = 0xDE, 0xDF  # MessagePack's maps whose number of entries takes 2 or 4 bytes
 
@@ -72,8 +73,7 @@ class _BinaryUpload(_Head[bytes], forbid_unknown_fields=True):
     segment: Raw | UnsetType = UNSET
 
 
-@dataclass(frozen=True)
-class Upload:
+class Upload(NamedTuple):
     """One HTTP body: who sent it is not in it."""
 
     id: bytes
@@ -86,7 +86,6 @@ _json = msgspec.json.Decoder(JsonUpload)
 _binary = msgspec.msgpack.Decoder(_BinaryUpload)
 _binary_column = msgspec.msgpack.Decoder(_Column[bytes])
 _binary_segment = msgspec.msgpack.Decoder(_Segment)
-_known_digest = lru_cache(maxsize=1_024)(from_base64url)  # a fleet sends the same few all day
 
 
 def decode(body: bytes, content_type: str) -> Upload:
@@ -109,14 +108,30 @@ def decode(body: bytes, content_type: str) -> Upload:
 def _from_json(body: bytes) -> Upload:
     upload = _json.decode(body)
     _require_each_key_once(body, upload)
-    if any(len(column.metric) != _DIGEST_TEXT for column in upload.columns):
-        raise MalformedUploadError(_DIGEST_RULE)
     columns = tuple(
-        Column(_known_digest(c.metric), c.epoch, from_base64url(c.payloads)) for c in upload.columns
+        [  # a list first: a generator costs as much as what it does here
+            (_known if len(c.payloads) <= _SHORT else _column)(c.metric, c.epoch, c.payloads)
+            for c in upload.columns
+        ]
     )
-    return Upload(
-        _upload_id(from_base64url(upload.id)), upload.sealed, upload.segment or {}, columns
-    )
+    upload_id = _upload_id(from_base64url(upload.id))
+    return Upload(upload_id, upload.sealed, upload.segment or {}, columns)
+
+
+def _column(metric: str, epoch: int, payloads: str) -> Column:
+    """Return a column of which JSON has these texts.  Raises ValueError, MalformedUploadError."""
+    return Column(_digest(metric), epoch, from_base64url(payloads))
+
+
+def _digest_of(text: str) -> bytes:
+    if len(text) != _DIGEST_TEXT:
+        raise MalformedUploadError(_DIGEST_RULE)
+    return from_base64url(text)
+
+
+# A fleet sends the same few all day.
+_digest = lru_cache(maxsize=1_024)(_digest_of)
+_known = lru_cache(maxsize=_COLUMNS_KEPT)(_column)
 
 
 def _require_each_key_once(body: bytes, upload: JsonUpload) -> None:

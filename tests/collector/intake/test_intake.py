@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from client_sdk.core.epoch import DAY, epoch_of
@@ -180,7 +178,7 @@ def test_a_retry_gets_the_same_verdict_on_every_day_on_which_it_is_taken() -> No
 def test_a_verdict_that_looked_at_the_clock_would_differ_between_days() -> None:
     def judged_by_the_clock(today: int) -> Verdict:
         sent = upload(column("page", epoch=TODAY))
-        return judge(dataclasses.replace(sent, sealed=today), CATALOG, today)
+        return judge(sent._replace(sealed=today), CATALOG, today)
 
     days = (TODAY, TODAY + MAX_REPORT_AGE, TODAY + MAX_REPORT_AGE + 1)
 

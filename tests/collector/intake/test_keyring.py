@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -276,6 +277,67 @@ def test_somebody_can_report_if_a_write_key_is_good(credential: Credential, anyb
     ring = Keyring({}, desk.store, desk.catalog, lambda: desk.now, lambda: desk.seconds)
 
     assert ring.can_anybody_report() is anybody
+
+
+FREE = replace(SENDER, quota=None, expires=TODAY + 1)
+
+
+def _others(desk: Desk) -> None:
+    for number in range(5 * MOST_KEYS):
+        desk.store.add(f"hsw_{number}", FREE)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda desk: desk.store.add(KEY, replace(FREE, revoked=True)),
+        lambda desk: desk.store.add(KEY, replace(FREE, metrics=frozenset({"page"}))),
+        lambda desk: desk.store.add(KEY, replace(FREE, quota=1)),
+        lambda desk: desk.store.add(KEY, replace(FREE, kind=GATEWAY)),
+        _others,
+        lambda desk: setattr(desk.store, "failure", StorageUnavailableError("gone")),
+        lambda desk: setattr(desk, "now", (TODAY + 1) * DAY),
+    ],
+    ids=["revoked", "narrowed", "with a quota", "kept secret", "with others", "away", "past"],
+)
+@pytest.mark.parametrize("is_watched", [False, True])
+def test_a_key_that_was_good_a_thousand_times_is_judged_as_by_a_new_process(
+    change: Callable[[Desk], None], is_watched: bool
+) -> None:
+    desk = Desk()
+    desk.store.add(KEY, FREE)
+    ring = desk.process()
+    for _ in range(1_000):
+        ring.grant(header(KEY))
+    before = _judged(ring)
+
+    change(desk)
+    desk.wait(TRUST_S)
+    if is_watched:  # as by the thread that reads the records each second
+        ring.renew()
+
+    assert _judged(ring) == _judged(desk.process()) != before
+
+
+def test_a_key_that_was_good_a_thousand_times_ends_with_its_day() -> None:
+    desk = Desk()
+    desk.store.add(KEY, FREE)
+    ring = desk.process()
+    for _ in range(1_000):
+        ring.grant(header(KEY))
+
+    desk.now = (TODAY + 1) * DAY
+
+    with pytest.raises(UnauthorizedError):
+        ring.grant(header(KEY))
+
+
+def _judged(ring: Keyring) -> object:
+    try:
+        grant = ring.grant(header(KEY))
+    except (UnauthorizedError, StorageUnavailableError, QuotaExhaustedError) as error:
+        return type(error)
+    return grant.limit, [*grant.catalog.by_digest], grant.counted, grant.is_public, grant.source
 
 
 def test_a_grant_says_under_which_name_of_a_key_its_reports_are_kept_apart() -> None:
