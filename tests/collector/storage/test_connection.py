@@ -24,11 +24,13 @@ from collector.core.errors import (
     CollectorError,
     ConfigError,
     NotPreparedError,
+    NotReplicatedError,
     RefusedByStoreError,
     StorageFullError,
     StorageUnavailableError,
 )
 from collector.demo.embedded import EmbeddedStore
+from collector.storage.cluster import ClusterConnection
 from collector.storage.connection import RETRIES, Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
@@ -53,6 +55,7 @@ class ScriptedServer(LoopbackServer):
 
     def __init__(self, answer: str | None) -> None:
         self.answer = answer  # the text of an error, or None to hang up
+        self.replies: dict[bytes, str] = {}  # of commands by name, as they go over the wire
         self.commands: list[list[bytes]] = []
         super().__init__(_Handler)
 
@@ -70,6 +73,9 @@ class _Handler(socketserver.StreamRequestHandler):
                 self.wfile.write(b"+OK\r\n")
                 continue
             self.server.commands.append(command)
+            if (reply := self.server.replies.get(command[0])) is not None:
+                self.wfile.write(reply.encode())
+                continue
             if self.server.answer is None:
                 return
             if self.server.answer == ECHO:
@@ -323,3 +329,21 @@ def test_the_key_of_a_tally_tells_its_shard_and_cell(segment: str) -> None:
     assert keys.place_of(keys.cells(2, METRIC, -7)) is None
     assert keys.index_of(keys.tally(2, cell)) is None
     assert keys.place_of(keys.stream(0)) is None
+
+
+def test_a_write_without_its_replica_is_refused_where_a_slot_is_moving_too() -> None:
+    """It is there, so another try would find it: only the caller may judge that."""
+    with scripted_server("ERR") as home, scripted_server("ERR") as target:
+        host = "$9\r\n127.0.0.1\r\n"
+        home.replies = {
+            b"CLUSTER": f"*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n{host}:{home.port}\r\n",
+            b"SET": f"-ASK 1 127.0.0.1:{target.port}\r\n",
+            b"WAIT": ":1\r\n",
+        }
+        target.replies = {b"ASKING": "+OK\r\n", b"SET": "+OK\r\n", b"WAIT": ":0\r\n"}
+        cluster = ClusterConnection.open(f"redis-cluster://127.0.0.1:{home.port}")
+        with pytest.raises(NotReplicatedError):
+            cluster.replies([("SET", "key", "value")], replicas=1)
+        cluster.close()
+
+    assert [command[0] for command in target.commands].count(b"SET") == 1
