@@ -15,7 +15,7 @@ SECRETS := $(addprefix secrets/,write_key gateway_key read_token admin_token)
 STORE_URLS := $(addprefix secrets/,init_url ingest_url worker_url query_url archive_url prune_url watch_url copy_url)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-rest test-slow test-faults dist install-test lint types bench bench-peers bench-sdks screenshots secrets clean FORCE
+.PHONY: help setup demo test test-all test-rest test-slow test-faults mutants dist install-test lint types bench bench-peers bench-sdks screenshots secrets clean FORCE
 
 help:
 	@echo "make setup      install Hearsay and its development tools into .venv"
@@ -24,7 +24,8 @@ help:
 	@echo "make test-all   make test, then make test-rest: all but what is slow"
 	@echo "make test-rest  what make test leaves out: browsers, Node, proxies, most end-to-end tests"
 	@echo "make test-slow  run the tests that take minutes"
-	@echo "make test-faults  kill, fill, cut off and corrupt at full scale: half an hour"
+	@echo "make test-faults  kill, fill, cut off and corrupt at full scale: a quarter of an hour"
+	@echo "make mutants    plant bugs at random places and say which no test sees: hours"
 	@echo "make dist       build wheel and sdist of the last commit into dist"
 	@echo "make install-test  install them from an index into empty environments, and run them"
 	@echo "make lint       check style and formatting"
@@ -77,6 +78,10 @@ test-rest: setup
 
 test-all: test
 	$(MAKE) test-rest
+
+# Bugs at random places, one at a time, in a copy; a run that was stopped goes on.
+mutants: setup
+	$(BIN)/python -m tests.mutants $(ARGS)
 
 test-slow: setup
 	$(BIN)/python -m pytest -m slow $(ARGS)

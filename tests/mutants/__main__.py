@@ -12,6 +12,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,9 +64,8 @@ def main() -> None:
     options = parser.parse_args()
     FOLDER.mkdir(exist_ok=True)
     log = FOLDER / f"{options.seed}.jsonl"
-    known = (
-        [json.loads(line) for line in log.read_text("utf-8").splitlines()] if log.exists() else []
-    )
+    log.touch()
+    known = map(json.loads, log.read_text("utf-8").splitlines())
     done = {identity(one): one for one in known}
     equivalent = {identity(one): one["why"] for one in json.loads(EQUIVALENT.read_text("utf-8"))}
     with tempfile.TemporaryDirectory(prefix="hearsay-mutants-") as folder:
@@ -73,9 +73,7 @@ def main() -> None:
         copied(PROJECT, root)
         judge = Judge(root, options.limit)
         verdicts = []
-        for _, mutant in zip(
-            range(options.count), drawn(root, PACKAGES, options.seed), strict=False
-        ):
+        for mutant in islice(drawn(root, PACKAGES, options.seed), options.count):
             if (verdict := done.get(identity(asdict(mutant)))) is None:
                 verdict = {**asdict(mutant), **asdict(judge.verdict(mutant))}
                 with log.open("a", encoding="utf-8") as file:
