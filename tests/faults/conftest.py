@@ -40,14 +40,16 @@ def tell(request: pytest.FixtureRequest) -> Tell:
 def progress(request: pytest.FixtureRequest) -> Iterator[Tell]:
     """Note how far a test is; the terminal shows the last note of a long test now and then."""
     reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+    capture = request.config.pluginmanager.get_plugin("capturemanager")
     notes, ended, began = ["it runs"], threading.Event(), time.monotonic()
 
     def watch() -> None:
         while not ended.wait(SIGN_S):
-            if reporter:  # a worker of a run has no terminal
+            if reporter and capture:  # a worker of a run has no terminal
                 sign = f"{request.node.name}: {time.monotonic() - began:.0f} s: {notes[-1]}\n"
-                reporter.ensure_newline()
-                reporter.write(sign, flush=True)
+                with capture.global_and_fixture_disabled():
+                    reporter.ensure_newline()
+                    reporter.write(sign, flush=True)
 
     watching = threading.Thread(target=watch)
     watching.start()

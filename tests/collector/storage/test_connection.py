@@ -7,7 +7,7 @@ import re
 import secrets
 import socket
 import socketserver
-import time
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
@@ -36,6 +36,7 @@ from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
 from tests.support.device.loopback import LoopbackServer, running
+from tests.support.patience import PATIENCE
 from tests.support.store.servers import (
     RecordingConnection,
     fake_connection,
@@ -47,7 +48,7 @@ from tests.support.store.servers import (
 
 ECHO: Final = "echo"  # the answer that repeats the last word of the command
 LATE: Final = b"late"  # the last word that is repeated after a time only
-TOO_LATE: Final = 0.05  # seconds
+TIMEOUT_S: Final = 1.0  # of the client, whatever comes late
 
 
 class ScriptedServer(LoopbackServer):
@@ -55,6 +56,7 @@ class ScriptedServer(LoopbackServer):
 
     def __init__(self, answer: str | None) -> None:
         self.answer = answer  # the text of an error, or None to hang up
+        self.gave_up, self.answered_late = threading.Event(), threading.Event()
         self.replies: dict[bytes, str] = {}  # of commands by name, as they go over the wire
         self.commands: list[list[bytes]] = []
         super().__init__(_Handler)
@@ -85,9 +87,11 @@ class _Handler(socketserver.StreamRequestHandler):
 
     def _echo(self, text: bytes) -> None:
         if text == LATE:
-            time.sleep(2 * TOO_LATE)
+            self.server.gave_up.wait(PATIENCE)
         with suppress(OSError):  # who asked has hung up
             self.wfile.write(b"+" + text + b"\r\n")
+        if text == LATE:
+            self.server.answered_late.set()
 
     def _read(self) -> list[bytes]:
         count = self.rfile.readline()
@@ -141,11 +145,12 @@ def test_a_late_answer_is_never_taken_for_that_of_the_next_command() -> None:
     """Else an upload would be acknowledged that nobody has stored."""
     with scripted_server(ECHO) as server:
         never = Retry(NoBackoff(), 0)
-        client = Redis.from_url(server.url, protocol=2, socket_timeout=TOO_LATE, retry=never)
+        client = Redis.from_url(server.url, protocol=2, socket_timeout=TIMEOUT_S, retry=never)
         connection = Connection(client)
         with pytest.raises(StorageUnavailableError):
             connection.call_many([("GET", "soon"), ("GET", LATE), ("GET", "after")])
-        time.sleep(4 * TOO_LATE)
+        server.gave_up.set()
+        assert server.answered_late.wait(PATIENCE)
 
         assert connection.call_many([("GET", "a"), ("GET", "b")]) == [b"a", b"b"]
         connection.close()
