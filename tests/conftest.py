@@ -63,9 +63,9 @@ LOUD: Final = (
     (NO_CURL, "COMMANDS OF THE PAGES WERE NOT TESTED", "of them", INSTALL.format("curl")),
     (NO_INDEX, "NOTHING WAS INSTALLED", "of it", "Run them where pip reaches an index."),
 )
-# ``make test`` leaves to ``make test-all`` what begins with one of WHOLE, but for the first test of
-# each file, its smoke test; and all that needs more than Python: a part that LOUD names, or a
-# fixture of MORE.
+# ``make test`` leaves to ``make test-all`` what is dear: tests that are named here; of files that
+# are named, and of those in folders, all but the first test, the smoke test.  And what needs more
+# than Python: a part that LOUD names, or a fixture of MORE.
 WHOLE: Final = (
     "tests/benchmarks/",
     "tests/browser/",
@@ -74,6 +74,19 @@ WHOLE: Final = (
     "tests/end_to_end/",
     "tests/hostile/",
     "tests/hosts/",
+    "tests/collector/analytics/comparing/test_mean_differences.py",
+    "tests/collector/analytics/poisoning/test_anomaly.py",
+    "tests/collector/analytics/poisoning/test_change.py",
+    "tests/collector/analytics/test_any_shape.py::test_a_quantile_at_the_edge_of_a_gap",
+    "tests/collector/analytics/test_coverage_of_verbs.py",
+    "tests/collector/analytics/verbs/test_lift.py::test_the_interval_of_a_lift_holds",
+    "tests/collector/analytics/verbs/test_ratio.py::test_of_drawn_devices",
+    "tests/collector/audit/test_audit.py",
+    "tests/collector/estimation/test_coverage.py",
+    "tests/collector/estimation/test_estimate.py::test_intervals_of_shares_cover",
+    "tests/collector/estimation/test_estimate.py::test_a_variance_of_half_its_size",
+    "tests/collector/query/test_matrix.py",
+    "tests/collector/query/test_panel_answers.py",
 )
 MORE: Final = frozenset({"node", "browser_program", "package_index"})
 SMOKED: Final = pytest.StashKey[set[str]]()  # the files whose first test was met
@@ -139,11 +152,12 @@ def needs_more_than_python(item: pytest.Item) -> bool:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark as whole what ``make test`` leaves out.  Files are collected from top to bottom."""
+    entry = next(filter(item.nodeid.startswith, WHOLE), None)
     file, seen = item.nodeid.partition("::")[0], item.config.stash[SMOKED]
     if needs_more_than_python(item):
         item.add_marker("whole")
-    elif item.nodeid.startswith(WHOLE):
-        if file in seen:
+    elif entry:
+        if "::" in entry or file in seen:
             item.add_marker("whole")
         elif not {"slow", "faults"} & {mark.name for mark in item.iter_markers()}:
             seen.add(file)

@@ -114,6 +114,7 @@ class Stopped:
     below: set[int]
     returncode: int
     left: list[Path]
+    said: list[str]
     report: int  # exit status of a report by the settings that were printed
 
 
@@ -140,7 +141,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Stopped:
         process.communicate(timeout=PATIENCE)
     statuses = answer.status_code, closed.status_code, page.status_code
     left = list(folder.iterdir())
-    return Stopped(statuses, below, process.returncode, left, report.returncode)
+    return Stopped(statuses, below, process.returncode, left, lines, report.returncode)
 
 
 @linux
@@ -153,6 +154,11 @@ def test_a_demo_asked_to_stop_leaves_nothing_behind(stopped: Stopped) -> None:
 
 def test_a_demo_tells_the_token_that_the_queries_of_its_pages_need(stopped: Stopped) -> None:
     assert stopped.statuses == (200, 401, 200)
+
+
+def test_a_demo_says_once_where_nobody_watches_that_all_have_reported(stopped: Stopped) -> None:
+    told = [line for line in stopped.said if "have reported" in line and "devices" in line]
+    assert told == [f"devices: {DEVICES:,} of {DEVICES:,} have reported\n"]
 
 
 def test_a_demo_tells_the_settings_by_which_other_commands_find_it(stopped: Stopped) -> None:
