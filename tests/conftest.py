@@ -68,12 +68,15 @@ LOUD: Final = (
 # than Python: a part that LOUD names, or a fixture of MORE.
 WHOLE: Final = (
     "tests/benchmarks/",
+    "tests/benchmarks/accuracy/test_panels.py::test_a_panel_draws_its_shares",
+    "tests/benchmarks/test_commands.py::test_every_benchmark_has_a_name",
     "tests/browser/",
+    "tests/client_sdk/mechanisms/test_chi_square.py",
+    "tests/client_sdk/mechanisms/test_codebook.py::test_reports_scatter_as_predicted",
+    "tests/client_sdk/mechanisms/test_codebook.py::test_the_size_is_the_best",
+    "tests/client_sdk/mechanisms/test_exhaustive_bytes.py::test_the_strings_of_every_payload",
+    "tests/client_sdk/mechanisms/test_mutation_bank.py",
     "tests/client_sdk_ts/",
-    "tests/deployment/",
-    "tests/end_to_end/",
-    "tests/hostile/",
-    "tests/hosts/",
     "tests/collector/analytics/comparing/test_mean_differences.py",
     "tests/collector/analytics/poisoning/test_anomaly.py",
     "tests/collector/analytics/poisoning/test_change.py",
@@ -82,11 +85,24 @@ WHOLE: Final = (
     "tests/collector/analytics/verbs/test_lift.py::test_the_interval_of_a_lift_holds",
     "tests/collector/analytics/verbs/test_ratio.py::test_of_drawn_devices",
     "tests/collector/audit/test_audit.py",
+    "tests/collector/demo/test_demo_live.py::test_past_days_are_counted",
+    "tests/collector/demo/test_simulate.py::test_progress_is_told",
     "tests/collector/estimation/test_coverage.py",
-    "tests/collector/estimation/test_estimate.py::test_intervals_of_shares_cover",
     "tests/collector/estimation/test_estimate.py::test_a_variance_of_half_its_size",
+    "tests/collector/estimation/test_estimate.py::test_intervals_of_shares_cover",
+    "tests/collector/estimation/test_few.py",
+    "tests/collector/planning/test_amplification.py",
     "tests/collector/query/test_matrix.py",
     "tests/collector/query/test_panel_answers.py",
+    "tests/collector/testing/test_time_off.py",
+    "tests/collector/web/test_every_report.py",
+    "tests/collector/web/test_growth.py::test_a_flood_of_new_tallies",
+    "tests/deployment/",
+    "tests/docs/test_guide.py::test_every_block_runs",
+    "tests/end_to_end/",
+    "tests/hostile/",
+    "tests/hostile/test_documents.py::test_boards_of_an_analyst",
+    "tests/hosts/",
 )
 MORE: Final = frozenset({"node", "browser_program", "package_index"})
 SMOKED: Final = pytest.StashKey[set[str]]()  # the files whose first test was met
@@ -152,12 +168,12 @@ def needs_more_than_python(item: pytest.Item) -> bool:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark as whole what ``make test`` leaves out.  Files are collected from top to bottom."""
-    entry = next(filter(item.nodeid.startswith, WHOLE), None)
+    entries = [*filter(item.nodeid.startswith, WHOLE)]
     file, seen = item.nodeid.partition("::")[0], item.config.stash[SMOKED]
     if needs_more_than_python(item):
         item.add_marker("whole")
-    elif entry:
-        if "::" in entry or file in seen:
+    elif entries:
+        if file in seen or any("::" in entry for entry in entries):
             item.add_marker("whole")
         elif not {"slow", "faults"} & {mark.name for mark in item.iter_markers()}:
             seen.add(file)
