@@ -15,14 +15,17 @@ SECRETS := $(addprefix secrets/,write_key gateway_key read_token admin_token)
 STORE_URLS := $(addprefix secrets/,init_url ingest_url worker_url query_url archive_url prune_url watch_url copy_url)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-faults dist install-test lint types bench bench-peers bench-sdks screenshots secrets clean FORCE
+.PHONY: help setup demo test test-all test-rest test-slow test-faults mutants dist install-test lint types bench bench-peers bench-sdks screenshots secrets clean FORCE
 
 help:
 	@echo "make setup      install Hearsay and its development tools into .venv"
 	@echo "make demo       run the whole of Hearsay here, on real data"
-	@echo "make test       lint, type-check and run all tests but the slow ones, on all processors"
+	@echo "make test       lint, type-check and test all that needs Python alone: minutes"
+	@echo "make test-all   make test, then make test-rest: all but what is slow"
+	@echo "make test-rest  what make test leaves out: browsers, Node, proxies, most end-to-end tests"
 	@echo "make test-slow  run the tests that take minutes"
-	@echo "make test-faults  kill, fill, cut off and corrupt at full scale: half an hour"
+	@echo "make test-faults  kill, fill, cut off and corrupt at full scale: a quarter of an hour"
+	@echo "make mutants    plant bugs at random places and say which no test sees: hours"
 	@echo "make dist       build wheel and sdist of the last commit into dist"
 	@echo "make install-test  install them from an index into empty environments, and run them"
 	@echo "make lint       check style and formatting"
@@ -64,9 +67,21 @@ demo: setup
 # A file is one worker's, and some folders are (tests/conftest.py), so that their tests share what they
 # set up.  WORKERS=0 runs all in one process.
 # Workers, and the hundreds of processes that tests start, share what Python compiled.
+# What make test leaves out is said in one place: WHOLE of tests/conftest.py.
+PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
 test: lint types
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not slow and not faults" \
-		-n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(PYTEST) -m "not whole and not slow and not faults" $(ARGS)
+
+test-rest: setup
+	$(PYTEST) -m "whole and not slow and not faults" $(ARGS)
+
+test-all: test
+	$(MAKE) test-rest
+
+# Bugs at random places, one at a time, in a copy; a run that was stopped goes on.
+mutants: setup
+	$(BIN)/python -m tests.mutants $(ARGS)
 
 test-slow: setup
 	$(BIN)/python -m pytest -m slow $(ARGS)

@@ -20,9 +20,11 @@ from collector.storage.connect import open_connection
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
+from tests.support.curl import NO_CURL
 from tests.support.deployment import NO_HELM, NO_KUBECTL, NO_SCHEMAS, NO_SYSTEMD
 from tests.support.device.movable_clock import NO_FAKETIME
 from tests.support.node import NO_MODULES, NO_NODE
+from tests.support.sites.browsing import browser_path
 from tests.support.sites.caddy import NO_CADDY
 from tests.support.sites.nginx import NONE as NO_NGINX
 from tests.support.sites.watching import NO_STRACE
@@ -58,8 +60,53 @@ LOUD: Final = (
     (NO_FAKETIME, "CLOCKS WERE NOT MOVED", "of them", INSTALL.format("faketime")),
     (NO_SERVER, "NO SERVER OF THE SYSTEM WAS TESTED", "of it", INSTALL.format("redis-server")),
     (NO_STRACE, "WHO SEES WHAT WAS NOT TESTED", "of it", INSTALL.format("strace")),
+    (NO_CURL, "COMMANDS OF THE PAGES WERE NOT TESTED", "of them", INSTALL.format("curl")),
     (NO_INDEX, "NOTHING WAS INSTALLED", "of it", "Run them where pip reaches an index."),
 )
+# ``make test`` leaves to ``make test-all`` what is dear: tests that are named here; of files that
+# are named, and of those in folders, all but the first test, the smoke test.  And what needs more
+# than Python: a part that LOUD names, or a fixture of MORE.
+WHOLE: Final = (
+    "tests/benchmarks/",
+    "tests/benchmarks/accuracy/test_panels.py::test_a_panel_draws_its_shares",
+    "tests/benchmarks/test_commands.py::test_every_benchmark_has_a_name",
+    "tests/browser/",
+    "tests/client_sdk/mechanisms/test_chi_square.py",
+    "tests/client_sdk/mechanisms/test_codebook.py::test_reports_scatter_as_predicted",
+    "tests/client_sdk/mechanisms/test_codebook.py::test_the_size_is_the_best",
+    "tests/client_sdk/mechanisms/test_exhaustive_bytes.py::"
+    "test_the_strings_of_every_payload_are_counted_by_its_law[minimax",
+    "tests/client_sdk/mechanisms/test_mutation_bank.py",
+    "tests/client_sdk_ts/",
+    "tests/collector/analytics/comparing/test_mean_differences.py",
+    "tests/collector/analytics/poisoning/test_anomaly.py",
+    "tests/collector/analytics/poisoning/test_change.py",
+    "tests/collector/analytics/test_any_shape.py::test_a_quantile_at_the_edge_of_a_gap",
+    "tests/collector/analytics/test_coverage_of_verbs.py",
+    "tests/collector/analytics/verbs/test_lift.py::test_the_interval_of_a_lift_holds",
+    "tests/collector/analytics/verbs/test_ratio.py::test_of_drawn_devices",
+    "tests/collector/audit/test_audit.py",
+    "tests/collector/demo/test_demo_live.py::test_past_days_are_counted",
+    "tests/collector/demo/test_simulate.py::test_progress_is_told",
+    "tests/collector/estimation/test_coverage.py",
+    "tests/collector/estimation/test_estimate.py::test_a_variance_of_half_its_size",
+    "tests/collector/estimation/test_estimate.py::test_intervals_of_shares_cover",
+    "tests/collector/estimation/test_few.py",
+    "tests/collector/planning/test_amplification.py",
+    "tests/collector/query/test_matrix.py",
+    "tests/collector/query/test_panel_answers.py",
+    "tests/collector/testing/test_time_off.py",
+    "tests/collector/web/test_every_report.py",
+    "tests/collector/web/test_growth.py::test_a_flood_of_new_tallies",
+    "tests/deployment/",
+    "tests/docs/test_guide.py::test_every_block_runs",
+    "tests/end_to_end/",
+    "tests/hostile/",
+    "tests/hostile/test_documents.py::test_boards_of_an_analyst",
+    "tests/hosts/",
+)
+MORE: Final = frozenset({"node", "browser_program", "package_index"})
+SMOKED: Final = pytest.StashKey[set[str]]()  # the files whose first test was met
 # What shares an expensive set-up goes to one worker, else each sets it up: a fed site, output laws.
 TOGETHER: Final = ("tests/browser/", "tests/client_sdk/mechanisms/")
 FAULT: Final = "fault"  # the name of a line that a test adds to the summary
@@ -81,6 +128,7 @@ def pytest_configure(config: pytest.Config) -> None:
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None and signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
+    config.stash[SMOKED] = set()
     config.stash[MUST_TEST_ALL] = os.environ.get("CI") == "true"
     for variable in VARIABLES:
         os.environ.pop(variable, None)
@@ -108,6 +156,28 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
             return folder or nodeid.partition("::")[0]
 
     return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def needs_more_than_python(item: pytest.Item) -> bool:
+    """Return whether a part that a machine may lack decides if *item* runs."""
+    reasons = [str(mark.kwargs.get("reason")) for mark in item.iter_markers("skipif")]
+    parts = [part for part, *_ in LOUD]
+    return not MORE.isdisjoint(getattr(item, "fixturenames", ())) or any(
+        part in reason for reason in reasons for part in parts
+    )
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark as whole what ``make test`` leaves out.  Files are collected from top to bottom."""
+    entries = [*filter(item.nodeid.startswith, WHOLE)]
+    file, seen = item.nodeid.partition("::")[0], item.config.stash[SMOKED]
+    if needs_more_than_python(item):
+        item.add_marker("whole")
+    elif entries:
+        if file in seen or any("::" in entry for entry in entries):
+            item.add_marker("whole")
+        elif not {"slow", "faults"} & {mark.name for mark in item.iter_markers()}:
+            seen.add(file)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -157,6 +227,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_sep("!", word, red=True, bold=True)
         terminalreporter.write_line(what)
         terminalreporter.write_line(remedy)
+
+
+@pytest.fixture(scope="session")
+def browser_program() -> str:
+    """The path of a Chromium or a Chrome."""
+    path = browser_path()
+    if path is None:
+        pytest.skip(NO_BROWSER)
+    return path
 
 
 @pytest.fixture(scope="session")

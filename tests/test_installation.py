@@ -242,18 +242,19 @@ def test_the_device_part_installs_from_an_index_alone_and_records(
     )
 
 
-def require_index(folder: Path) -> None:
-    """Skip, loudly, where pip reaches no index."""
-    pip = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder))
+@pytest.fixture
+def package_index(tmp_path: Path) -> None:
+    """An index that pip reaches."""
+    pip = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(tmp_path))
     if subprocess.run([*pip, "requests"], capture_output=True).returncode:
         pytest.skip(NO_INDEX)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("package_index")
 @pytest.mark.parametrize("form", ["wheel", "sdist"])
 def test_the_device_part_installs_with_what_it_needs(form: str, dist: Path, tmp_path: Path) -> None:
     """Law: from the sdist as from the wheel, and what it needs is requests."""
-    require_index(tmp_path)
     environment = Environment(tmp_path)
     with index(dist) as (address, taken):
         environment.install(address, *(("--no-binary", NAME) if form == "sdist" else ()), NAME)
@@ -265,10 +266,10 @@ def test_the_device_part_installs_with_what_it_needs(form: str, dist: Path, tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("package_index")
 def test_the_collector_installs_with_what_it_needs_and_the_demo_runs(
     dist: Path, tmp_path: Path
 ) -> None:
-    require_index(tmp_path)
     environment = Environment(tmp_path)
     with index(dist) as (address, taken):
         environment.install(address, f"{NAME}[collector]")

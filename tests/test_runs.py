@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,7 +13,8 @@ from typing import Final
 
 import pytest
 
-from tests.conftest import LOUD
+from tests import conftest
+from tests.conftest import LOUD, MORE, WHOLE
 from tests.support.patience import PATIENCE
 
 ROOT: Final = Path(__file__).parents[1]
@@ -62,6 +65,79 @@ def test_a_skip_that_is_meant_fails_no_run(tmp_path: Path) -> None:
     done = ran([*RUN, *OURS], tmp_path, CI="true")
 
     assert done.returncode == 0, done.stdout
+
+
+SORTED: Final = """
+import pytest
+from tests.conftest import LOUD
+@pytest.mark.skipif(False, reason=f"here: {LOUD[0][0]}")
+def test_a_part(): pass
+@pytest.fixture
+def node(): pass
+@pytest.fixture
+def built(node): pass
+def test_what_is_built(built): pass
+@pytest.mark.slow
+def test_slow(): pass
+def test_first(): pass
+def test_second(): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("marks", "dear", "others"),
+    [
+        ("not whole and not slow", ["first"], ["first", "second"]),
+        ("whole and not slow", ["a_part", "what_is_built", "second"], ["a_part", "what_is_built"]),
+    ],
+)
+def test_a_dear_file_leaves_one_test_and_what_needs_more_than_python_none(
+    tmp_path: Path, marks: str, dear: list[str], others: list[str]
+) -> None:
+    """Each test runs once in make test and make test-rest together, in whichever order."""
+    for folder in (WHOLE[0], "tests/other/"):
+        file = tmp_path / folder / f"test_{Path(folder).name}.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(SORTED)
+
+    done = ran(
+        [*RUN, *OURS, "-p", "no:randomly", "--rootdir", ".", "--collect-only", "-m", marks],
+        tmp_path,
+    )
+
+    ids = re.findall(r"^(tests/.*)::test_(.*)$", done.stdout, re.MULTILINE)
+    assert [name for file, name in ids if file.startswith(WHOLE[0])] == dear, done.stdout
+    assert [name for file, name in ids if not file.startswith(WHOLE[0])] == others
+
+
+def test_what_make_test_leaves_out_is_there() -> None:
+    files = {entry: (ROOT / entry.partition("::")[0]) for entry in WHOLE}
+    names = {entry: entry.partition("::")[2].partition("[")[0] for entry in WHOLE}
+
+    assert [entry for entry, path in files.items() if not path.exists()] == []
+    assert [
+        entry
+        for entry, name in names.items()
+        if name and f"def {name}" not in files[entry].read_text("utf-8")
+    ] == []
+
+
+def test_a_part_that_a_machine_may_lack_is_asked_for_by_a_mark_or_a_fixture_of_the_table() -> None:
+    """So that make test reaches no skip for which a newcomer had to install anything."""
+    reasons = {reason for reason, *_ in LOUD}
+    names = {name for name, value in vars(conftest).items() if str(value) in reasons}
+    skipping = {
+        (path.name, function.name, frozenset(each.arg for each in function.args.args))
+        for path in (ROOT / "tests").rglob("*.py")
+        if "pytest.skip(" in (text := path.read_text("utf-8"))
+        for function in ast.walk(ast.parse(text))
+        if isinstance(function, ast.FunctionDef)
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call) and ast.unparse(call) in {f"pytest.skip({n})" for n in names}
+    }
+
+    assert len(skipping) >= len(MORE)
+    assert [one for one in skipping if MORE.isdisjoint({one[1], *one[2]})] == []
 
 
 def test_a_run_without_a_browser_says_so(tmp_path: Path) -> None:

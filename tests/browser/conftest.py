@@ -9,30 +9,21 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.conftest import NO_BROWSER
-from tests.support.sites.browsing import Watch, browser_path, running_browser, watched
+from tests.support.sites.browsing import Watch, running_browser, watched
 from tests.support.sites.shown_site import READ_TOKEN, ShownSite, shown_site
 
 Open = Callable[..., tuple[Page, Watch]]
 
 
-@pytest.fixture(scope="session")
-def program() -> str:
-    path = browser_path()
-    if path is None:
-        pytest.skip(NO_BROWSER)
-    return path
-
-
 @pytest.fixture(scope="module")
-def browser(program: str) -> Iterator[Browser]:
+def browser(browser_program: str) -> Iterator[Browser]:
     """A browser for one module: while it runs, this thread has an event loop, which others need."""
-    with running_browser(program) as running:
+    with running_browser(browser_program) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def site(program: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ShownSite]:
+def site(browser_program: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ShownSite]:
     """A collector with reports of simulated devices, for tests that only look."""
     with shown_site(tmp_path_factory.mktemp("shown")) as running:
         yield running

@@ -29,7 +29,7 @@ PAGES: Final = (
 
 
 @pytest.fixture(scope="module")
-def two_apps(program: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def two_apps(browser_program: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A collector of the apps *test* and *shop*, whose metrics have the same names."""
     folder = tmp_path_factory.mktemp("apps")
     paths = [folder / "test.toml", folder / "shop.toml"]

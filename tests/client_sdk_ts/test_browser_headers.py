@@ -13,11 +13,10 @@ from playwright.sync_api import Page
 
 from client_sdk.registry import Registry
 from collector.planning.compilation import compiled
-from tests.conftest import NO_BROWSER
 from tests.docs.pages import ROOT, text_of
 from tests.support.device.loopback import LoopbackServer, running
 from tests.support.node import Node
-from tests.support.sites.browsing import browser_path, running_browser
+from tests.support.sites.browsing import running_browser
 from tests.support.sites.capsules import make_keys
 
 GUIDE: Final = "docs/guide/typescript.md"
@@ -82,15 +81,12 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def page(node: Node) -> Iterator[Page]:
-    program = browser_path()
-    if program is None:
-        pytest.skip(NO_BROWSER)
+def page(node: Node, browser_program: str) -> Iterator[Page]:
     words = ("--bundle", "--format=iife", "--global-name=hearsay", "--log-level=error")
     # an init script is a function of its own
     done = node.tool("esbuild", *words, "--footer:js=globalThis.hearsay = hearsay;", stdin=EXPORTS)
     assert done.returncode == 0, done.stderr
-    with running_browser(program) as browser:
+    with running_browser(browser_program) as browser:
         blank = browser.new_page()
         blank.add_init_script(done.stdout)
         yield blank

@@ -11,10 +11,9 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.client_sdk_ts.channels import MECHANISMS, vector_job
-from tests.conftest import NO_BROWSER
 from tests.support.enumeration.vectors import cases
 from tests.support.node import Node
-from tests.support.sites.browsing import browser_path, running_browser
+from tests.support.sites.browsing import running_browser
 
 ENTRY: Final = Path("build", "tests", "support", "payloads.js")
 DRAWS: Final = 1_000  # of 16 bytes, of a page or worker
@@ -42,11 +41,8 @@ def bundle(node: Node) -> str:
 
 
 @pytest.fixture(scope="module")
-def page(bundle: str) -> Iterator[Page]:
-    program = browser_path()
-    if program is None:
-        pytest.skip(NO_BROWSER)
-    with running_browser(program) as browser:
+def page(bundle: str, browser_program: str) -> Iterator[Page]:
+    with running_browser(browser_program) as browser:
         blank = browser.new_page()
         blank.add_script_tag(content=bundle)
         yield blank

@@ -21,10 +21,9 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
 from client_sdk.registry import Registry
 from collector.planning.typescript import typescript_module
-from tests.conftest import NO_BROWSER
 from tests.support.node import EXAMPLES, NO_MODULES, ModulesMissingError, Node, install_examples
 from tests.support.patience import PATIENCE
-from tests.support.sites.browsing import NARROW, browser_path, running_browser
+from tests.support.sites.browsing import NARROW, running_browser
 from tests.support.sites.shown_site import cookie_of
 from tests.support.sites.site import Site, running_site
 from tests.support.store.servers import needs_real
@@ -84,11 +83,8 @@ def site(built: Path, origin: str, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    program = browser_path()
-    if program is None:
-        pytest.skip(NO_BROWSER)
-    with running_browser(program) as running:
+def browser(browser_program: str) -> Iterator[Browser]:
+    with running_browser(browser_program) as running:
         yield running
 
 

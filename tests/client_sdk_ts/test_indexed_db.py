@@ -15,9 +15,8 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from tests.conftest import NO_BROWSER
 from tests.support.node import PACKAGE, Node
-from tests.support.sites.browsing import browser_path, running_browser
+from tests.support.sites.browsing import running_browser
 
 METRIC: Final = "0123456789ab"
 NANO: Final = 40_000_000  # of a charge
@@ -101,11 +100,8 @@ def address(node: Node, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    program = browser_path()
-    if program is None:
-        pytest.skip(NO_BROWSER)
-    with running_browser(program) as running:
+def browser(browser_program: str) -> Iterator[Browser]:
+    with running_browser(browser_program) as running:
         yield running
 
 

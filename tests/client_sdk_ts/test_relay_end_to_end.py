@@ -16,11 +16,10 @@ from playwright.sync_api import Browser, Page
 
 from client_sdk.registry import Registry
 from collector.planning.compilation import compiled
-from tests.conftest import NO_BROWSER
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY
 from tests.support.node import PACKAGE, Node
 from tests.support.patience import PATIENCE
-from tests.support.sites.browsing import browser_path, running_browser
+from tests.support.sites.browsing import running_browser
 from tests.support.sites.capsules import make_keys
 from tests.support.sites.relayed import Relay, running_relay
 from tests.support.sites.site import Site, running_site
@@ -124,11 +123,8 @@ def test_a_program_in_node_reports_by_the_relay(node: Node, world: World) -> Non
 
 
 @pytest.fixture(scope="module")
-def browser(node: Node, world: World) -> Iterator[Browser]:
+def browser(node: Node, world: World, browser_program: str) -> Iterator[Browser]:
     """A browser, for which a page with the package lies ready."""
-    program = browser_path()
-    if program is None:
-        pytest.skip(NO_BROWSER)
     (world.folder / "node_modules").mkdir()
     (world.folder / "node_modules" / "hearsay-telemetry").symlink_to(PACKAGE)
     (world.folder / "entry.js").write_text(EXPORTS, "utf-8")
@@ -138,7 +134,7 @@ def browser(node: Node, world: World) -> Iterator[Browser]:
     (world.folder / "index.html").write_text(
         '<!doctype html><title>app</title><script src="page.js"></script>', "utf-8"
     )
-    with running_browser(program) as running:
+    with running_browser(browser_program) as running:
         yield running
 
 

@@ -16,6 +16,7 @@ from collector.query.window import GRANULARITIES, RANGES
 from collector.web.api.formats import FORMS
 from tests.docs.pages import only, text_of
 from tests.support.crowds.verb_table import verb_table
+from tests.support.curl import needs_curl
 from tests.support.notebook import code_cells, shown
 from tests.support.patience import PATIENCE
 from tests.support.sites.demo_site import TOKEN as DEMO_TOKEN
@@ -42,6 +43,7 @@ def environment(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEARSAY_READ_TOKEN", TOKEN)
 
 
+@needs_curl
 def test_curl_and_python_of_the_page_give_the_same_rows(
     url: str, environment: None, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from benchmarks.tables.epsilon_table import table
 from collector.cli import main
 from tests.docs.pages import PAGES, ROOT, blocks, commands, text_of
+from tests.support.curl import needs_curl
 from tests.support.device.device import rows
 from tests.support.device.programs import wait_for_notes
 from tests.support.patience import PATIENCE
@@ -70,6 +71,7 @@ def test_the_second_snippet_of_the_readme_reports_to_a_collector(
     assert site.wait_for_reports("theme", before + 1) == before + 1
 
 
+@needs_curl
 def test_the_report_and_the_question_of_the_readme_print_what_the_readme_shows(
     site: Site,
 ) -> None:

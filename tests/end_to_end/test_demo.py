@@ -22,7 +22,7 @@ from client_sdk.registry import Registry
 from collector.analytics.answer import shown_items
 from collector.demo.fleet import DEMO_REGISTRY
 from tests.support.crowds.uploads import bearer
-from tests.support.patience import PATIENCE
+from tests.support.patience import PATIENCE, wait_for
 from tests.support.store.processes import descendants, survivors, until_ended
 
 REGISTRY = Registry.from_file(str(DEMO_REGISTRY))
@@ -114,11 +114,12 @@ class Stopped:
     below: set[int]
     returncode: int
     left: list[Path]
+    said: list[str]
     report: int  # exit status of a report by the settings that were printed
 
 
-@pytest.fixture(scope="module", params=[signal.SIGINT, signal.SIGTERM])
-def stopped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Stopped:
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Stopped:
     folder = tmp_path_factory.mktemp("stopped")
     with demo(folder) as process:
         lines: list[str] = []
@@ -136,11 +137,11 @@ def stopped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         answer = requests.get(f"{address}/v1/metrics", headers=bearer(token), timeout=PATIENCE)
         closed = requests.get(f"{address}/operations", timeout=PATIENCE)
         page = requests.get(f"{address}/operations", headers=bearer(start_token), timeout=PATIENCE)
-        process.send_signal(request.param)
+        process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE)
     statuses = answer.status_code, closed.status_code, page.status_code
     left = list(folder.iterdir())
-    return Stopped(statuses, below, process.returncode, left, report.returncode)
+    return Stopped(statuses, below, process.returncode, left, lines, report.returncode)
 
 
 @linux
@@ -155,26 +156,36 @@ def test_a_demo_tells_the_token_that_the_queries_of_its_pages_need(stopped: Stop
     assert stopped.statuses == (200, 401, 200)
 
 
+def test_a_demo_says_once_where_nobody_watches_that_all_have_reported(stopped: Stopped) -> None:
+    told = [line for line in stopped.said if "have reported" in line and "devices" in line]
+    assert told == [f"devices: {DEVICES:,} of {DEVICES:,} have reported\n"]
+
+
 def test_a_demo_tells_the_settings_by_which_other_commands_find_it(stopped: Stopped) -> None:
     assert stopped.report == 0
 
 
 @linux
-def test_a_killed_demo_leaves_no_process_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGKILL, -9)])
+def test_a_demo_that_is_ended_early_leaves_no_process_behind(
+    tmp_path: Path, number: int, status: int
+) -> None:
+    """While its devices send, and a killed one can clean up nothing."""
     with demo(tmp_path) as process:
-        below = wait_for_the_page(process)
-        process.kill()
+        wait_for(lambda: len(descendants(process.pid)) >= 3)
+        below = descendants(process.pid)
+        process.send_signal(number)
+        process.communicate(timeout=PATIENCE)
 
-        assert len(below) >= 3
+        assert process.returncode == status
         assert survivors(below) == set()
 
 
-def wait_for_the_page(process: subprocess.Popen[str], lines: list[str] | None = None) -> set[int]:
+def wait_for_the_page(process: subprocess.Popen[str], lines: list[str]) -> set[int]:
     """Return the processes of a demo that serves its result, and append what it said to *lines*."""
     assert process.stdout
     for line in process.stdout:
-        if lines is not None:
-            lines.append(line)
+        lines.append(line)
         if line.startswith("result page:"):
             return descendants(process.pid)
     raise AssertionError("the demo ended without a result page")

@@ -73,14 +73,34 @@ def tear(kept: Path, folder: Path, cut: int) -> None:
         file.truncate(log.stat().st_size - cut)
 
 
+def borders(folder: Path) -> set[int]:
+    """Return how many bytes of the log in *folder* stand behind each end of a late command.
+
+    A command is ``*2``, then for each word its length and the word; a word may hold what looks like
+    a command, so the log is read from its beginning.
+    """
+    [log] = (folder / "appendonlydir").glob("*.incr.aof")
+    data, place, found = log.read_bytes(), 0, set[int]()
+    while place < len(data):
+        end = data.index(b"\r\n", place)
+        words, place = int(data[place + 1 : end]), end + 2
+        for _ in range(words):
+            end = data.index(b"\r\n", place)
+            place = end + 4 + int(data[place + 1 : end])
+        found.add(len(data) - place)
+    return {cut for cut in found if cut <= TAIL}
+
+
 @pytest.mark.parametrize(
-    "cuts",
-    [pytest.param(12, id="small"), pytest.param(TAIL, id="full", marks=pytest.mark.faults)],
+    "every", [pytest.param(0, id="small"), pytest.param(8, id="full", marks=pytest.mark.faults)]
 )
 def test_a_store_whose_log_is_torn_anywhere_starts_and_is_whole(
-    cuts: int, seed: int, chance: random.Random, tmp_path: Path, tell: Tell
+    every: int, seed: int, chance: random.Random, tmp_path: Path, tell: Tell, progress: Tell
 ) -> None:
-    """Every step is there or not; devices that send all again make it complete."""
+    """Every step is there or not; devices that send all again make it complete.
+
+    At every eighth byte, and before, at and behind each end of a command.
+    """
     bodies = dict(upload_of(serial, random.Random(seed + serial)) for serial in range(25))
     with stopped_node(tmp_path / "now") as node:
         storage = open_storage(f"redis://{node.address}/0", KEYS.prefix, KEYS.shards, STRICT)
@@ -94,7 +114,12 @@ def test_a_store_whose_log_is_torn_anywhere_starts_and_is_whole(
         (tmp_path / "now").rename(tmp_path / "kept")
 
         smallest = len(bodies)
-        for cut in sorted(chance.sample(range(1, TAIL + 1), cuts)):
+        offset, ends = chance.randrange(every or 1), borders(tmp_path / "kept")
+        beside = {cut + step for cut in ends for step in (-1, 0, 1)}
+        regular = range(1 + offset, TAIL + 1, every) if every else chance.sample(range(1, TAIL), 12)
+        cuts = sorted({*regular, *(beside if every else ())} & {*range(1, TAIL + 1)})
+        for done, cut in enumerate(cuts):
+            progress(f"log torn {done} of {len(cuts)} times")
             tear(tmp_path / "kept", tmp_path / "now", cut)
             node.start()
             counters = inspection.counters()
@@ -106,7 +131,8 @@ def test_a_store_whose_log_is_torn_anywhere_starts_and_is_whole(
             assert found.equal, (cut, found)
             node.stop()
 
-    tell(f"log torn at {cuts} of its last {TAIL} bytes: {found}; down to {smallest} uploads left")
+    torn = f"log torn at {len(cuts)} of its last {TAIL} bytes"
+    tell(f"{torn}: {found}; down to {smallest} uploads left")
     assert smallest < len(bodies)  # some cuts took whole uploads, which came again
 
 

@@ -273,6 +273,11 @@ def test_every_row_gives_one_report_at_every_model_that_is_taken() -> None:
     ids=repr,
 )
 def test_what_is_no_row_is_counted_and_costs_nothing(row: Any, label: object) -> None:
+    require_counted_and_free(row, label)
+
+
+def require_counted_and_free(row: Any, label: object) -> None:
+    """Record what is no row, and a row behind it."""
     clock = FrozenClock()
     with Client(
         "https://collector.invalid", "k", REGISTRY, consent="granted", data_dir=None,
@@ -294,7 +299,7 @@ def test_values_that_raise_by_themselves_are_counted_as_no_row() -> None:
         (ROW, Hostile()),
     ]
     for row, label in rows:
-        test_what_is_no_row_is_counted_and_costs_nothing(row, label)
+        require_counted_and_free(row, label)
 
 
 @pytest.mark.parametrize("kind", ["logistic", "linear"])

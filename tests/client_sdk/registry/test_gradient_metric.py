@@ -111,3 +111,8 @@ def test_a_row_is_made_by_the_bounds_of_the_registry_alone() -> None:
 def test_only_a_gradient_with_its_round_is_a_value(value: object) -> None:
     with pytest.raises(InvalidValueError):
         registry().metric("ranker").encode(value)
+
+
+@pytest.mark.parametrize(("label", "target"), [(0, 0.0), (1, 1.0), (False, 0.0), (True, 1.0)])
+def test_labels_that_are_truths_are_taken(label: object, target: float) -> None:
+    assert learned().target(label) == target

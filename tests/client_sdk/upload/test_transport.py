@@ -293,13 +293,23 @@ def test_other_endpoints_are_refused_without_showing_a_secret(endpoint: str) -> 
 
 
 PARTS = ("http", "https", "://", "localhost", "127.0.0.1", "10.0.0.1", "a.b", ":", "0", "80")
+BEGINS = ("https://", "https://a.b", "http://localhost", "http://127.0.0.1:", "http://a.b", "")
 MORE = ("65535", "65536", "000080", "/", "//", "@", "?", "é", "")
 
 
-@given(st.lists(st.sampled_from(PARTS + MORE), max_size=8).map("".join))
-def test_an_endpoint_that_is_taken_as_plain_is_good_by_the_standard_library(endpoint: str) -> None:
-    if endpoints._is_plain(endpoint):
-        endpoints._require_url("endpoint", endpoint)
+def test_an_endpoint_that_is_taken_as_plain_is_good_by_the_standard_library() -> None:
+    """Of endpoints that begin well, as the others are never plain."""
+    plain = list[str]()
+
+    @given(st.sampled_from(BEGINS), st.lists(st.sampled_from(PARTS + MORE), max_size=4))
+    def look(begin: str, rest: list[str]) -> None:
+        url = "".join((begin, *rest))
+        if endpoints._is_plain(url):
+            endpoints._require_url("endpoint", url)
+            plain.append(url)
+
+    look()
+    assert len(plain) >= 20
 
 
 @pytest.mark.parametrize("port", ["", ":", ":443", ":65535"])

@@ -26,6 +26,7 @@ from collector.core.config import Config
 from collector.web import create_app
 from tests.support.crowds.asked import JANUARY, JANUARY_5, store
 from tests.support.crowds.uploads import NOON, READ_TOKEN, registry, registry_text
+from tests.support.curl import needs_curl
 from tests.support.patience import PATIENCE
 from tests.support.sites.served import served
 from tests.support.store.memory_credentials import MemoryCredentials
@@ -241,6 +242,7 @@ def test_a_command_that_cannot_be_meant_is_refused(url: str, arguments: tuple[st
     assert ask(url, *metrics, *arguments).exit_code == 2
 
 
+@needs_curl
 def test_the_same_question_is_explained_as_curl_and_python(url: str) -> None:
     """Both run and get the same numbers; neither holds the token."""
     asked = ("page", "--verb", "top_k", "--option", "k=2", *WINDOW)

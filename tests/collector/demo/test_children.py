@@ -49,9 +49,9 @@ def test_leaving_the_set_stops_what_still_runs(
 
 
 def test_a_free_port_that_is_wanted_is_given() -> None:
-    wanted = free_port(0)
+    free = [free_port(0) for _ in range(9)]
 
-    assert free_port(wanted) == wanted
+    assert any(free_port(port) == port for port in free)  # other programs may take some meanwhile
 
 
 def test_instead_of_a_taken_port_another_is_given() -> None:

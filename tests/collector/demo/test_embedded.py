@@ -22,6 +22,9 @@ from tests.support.store.processes import until_ended
 from tests.support.store.servers import NO_SERVER, needs_real
 
 real = [pytest.mark.real, needs_real]
+needs_path = pytest.mark.skipif(
+    shutil.which("redis-server") is shutil.which("valkey-server") is None, reason=NO_SERVER
+)
 ENTRY = (b"a" * 16, 30_000, b"entry", 1)
 
 
@@ -46,10 +49,10 @@ def test_nothing_to_be_had_is_an_error() -> None:
         pass
 
 
-@pytest.mark.parametrize("kind", [pytest.param(PATH, marks=real), pytest.param(WHEEL, marks=real)])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(PATH, marks=[*real, needs_path]), pytest.param(WHEEL, marks=real)]
+)
 def test_a_started_server_is_safe_to_use_and_leaves_nothing_behind(kind: str) -> None:
-    if kind == PATH and not _has_server_on_path():
-        pytest.skip(NO_SERVER)
     with launch(None, None, [kind]) as embedded:
         folder = _folder_of(embedded.url)
         store = open_storage(embedded.url, "test", 1, STANDARD)
@@ -158,14 +161,6 @@ def test_a_tethered_command_is_not_run_for_a_parent_that_is_gone() -> None:
     done = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False)
 
     assert done.stdout == b""
-
-
-def _has_server_on_path() -> bool:
-    try:
-        with launch(None, None, [PATH]):
-            return True
-    except StorageUnavailableError:
-        return False
 
 
 def _folder_of(url: str) -> Path:

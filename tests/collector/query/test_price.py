@@ -92,6 +92,8 @@ def test_who_stops_reading_gives_the_place_back() -> None:
         next(iter(reading))
         reading.close()
 
+    assert gate.reading == 0
+
 
 class Endless(MemoryStorage):
     def vectors(self, index: Index, width: int) -> Iterator[tuple[Cell, bytes]]:

@@ -188,6 +188,25 @@ def test_no_column_of_an_answer_hides_another(
             assert values[: len(row.dimensions)] == list(row.dimensions.values())
 
 
+@pytest.mark.parametrize(
+    ("verb", "metric", "dimensions", "known"),
+    [
+        ("estimate", "theme", [], True),
+        ("trend", "theme", ["time:day"], True),  # a verb that joins, of a plain domain
+        ("frequency", "shop", [], True),  # a verb that does not join, of a joined domain
+        ("funnel", "shop", [], False),  # both: rows of what one report says together
+    ],
+)
+def test_rows_have_an_influence_of_fakes_unless_they_join_items_of_a_report(
+    verb: str, metric: str, dimensions: list[str], known: bool
+) -> None:
+    body = {"verb": verb, "metrics": [metric], "dimensions": dimensions, "date_range": "7d"}
+
+    reply = run(plan(read(json.dumps(body).encode()), Catalog([REGISTRY]), NOON), storage())
+
+    assert (reply.rows[0].influence is not None) is known
+
+
 def test_the_columns_of_every_verb_are_looked_at() -> None:
     assert {verb for verb, _, _ in [*QUESTIONS, *BETWEEN]} == set(names())
 

@@ -122,6 +122,17 @@ def test_what_is_forgotten_is_gone_and_numbers_count_on(
     assert (queue.last(0), kept(queue)) == (0, [])
 
 
+@pytest.mark.usefixtures("keeping")
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_restored_number_is_below_the_bound_of_a_fold(
+    queue: RedisArchiveQueue, sign: int
+) -> None:
+    with pytest.raises(TallyOverflowError):
+        queue.restore(0, CELL, [(0, 1), (1, sign << 62)], "token")
+
+    assert queue.restore(0, CELL, [(0, 1), (1, (1 << 62) - 1)], "token") is not None
+
+
 def test_a_store_has_one_archive_for_life(queue: RedisArchiveQueue) -> None:
     """One that holds files already is none of a store that knows none."""
     refused = queue.bind("old", fresh=False)

@@ -7,7 +7,7 @@ import re
 import secrets
 import socket
 import socketserver
-import time
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
@@ -24,16 +24,19 @@ from collector.core.errors import (
     CollectorError,
     ConfigError,
     NotPreparedError,
+    NotReplicatedError,
     RefusedByStoreError,
     StorageFullError,
     StorageUnavailableError,
 )
 from collector.demo.embedded import EmbeddedStore
+from collector.storage.cluster import ClusterConnection
 from collector.storage.connection import RETRIES, Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
 from tests.support.device.loopback import LoopbackServer, running
+from tests.support.patience import PATIENCE
 from tests.support.store.servers import (
     RecordingConnection,
     fake_connection,
@@ -45,7 +48,7 @@ from tests.support.store.servers import (
 
 ECHO: Final = "echo"  # the answer that repeats the last word of the command
 LATE: Final = b"late"  # the last word that is repeated after a time only
-TOO_LATE: Final = 0.05  # seconds
+TIMEOUT_S: Final = 1.0  # of the client, whatever comes late
 
 
 class ScriptedServer(LoopbackServer):
@@ -53,6 +56,8 @@ class ScriptedServer(LoopbackServer):
 
     def __init__(self, answer: str | None) -> None:
         self.answer = answer  # the text of an error, or None to hang up
+        self.gave_up, self.answered_late = threading.Event(), threading.Event()
+        self.replies: dict[bytes, str] = {}  # of commands by name, as they go over the wire
         self.commands: list[list[bytes]] = []
         super().__init__(_Handler)
 
@@ -70,6 +75,9 @@ class _Handler(socketserver.StreamRequestHandler):
                 self.wfile.write(b"+OK\r\n")
                 continue
             self.server.commands.append(command)
+            if (reply := self.server.replies.get(command[0])) is not None:
+                self.wfile.write(reply.encode())
+                continue
             if self.server.answer is None:
                 return
             if self.server.answer == ECHO:
@@ -79,9 +87,11 @@ class _Handler(socketserver.StreamRequestHandler):
 
     def _echo(self, text: bytes) -> None:
         if text == LATE:
-            time.sleep(2 * TOO_LATE)
+            self.server.gave_up.wait(PATIENCE)
         with suppress(OSError):  # who asked has hung up
             self.wfile.write(b"+" + text + b"\r\n")
+        if text == LATE:
+            self.server.answered_late.set()
 
     def _read(self) -> list[bytes]:
         count = self.rfile.readline()
@@ -135,11 +145,12 @@ def test_a_late_answer_is_never_taken_for_that_of_the_next_command() -> None:
     """Else an upload would be acknowledged that nobody has stored."""
     with scripted_server(ECHO) as server:
         never = Retry(NoBackoff(), 0)
-        client = Redis.from_url(server.url, protocol=2, socket_timeout=TOO_LATE, retry=never)
+        client = Redis.from_url(server.url, protocol=2, socket_timeout=TIMEOUT_S, retry=never)
         connection = Connection(client)
         with pytest.raises(StorageUnavailableError):
             connection.call_many([("GET", "soon"), ("GET", LATE), ("GET", "after")])
-        time.sleep(4 * TOO_LATE)
+        server.gave_up.set()
+        assert server.answered_late.wait(PATIENCE)
 
         assert connection.call_many([("GET", "a"), ("GET", "b")]) == [b"a", b"b"]
         connection.close()
@@ -323,3 +334,21 @@ def test_the_key_of_a_tally_tells_its_shard_and_cell(segment: str) -> None:
     assert keys.place_of(keys.cells(2, METRIC, -7)) is None
     assert keys.index_of(keys.tally(2, cell)) is None
     assert keys.place_of(keys.stream(0)) is None
+
+
+def test_a_write_without_its_replica_is_refused_where_a_slot_is_moving_too() -> None:
+    """It is there, so another try would find it: only the caller may judge that."""
+    with scripted_server("ERR") as home, scripted_server("ERR") as target:
+        host = "$9\r\n127.0.0.1\r\n"
+        home.replies = {
+            b"CLUSTER": f"*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n{host}:{home.port}\r\n",
+            b"SET": f"-ASK 1 127.0.0.1:{target.port}\r\n",
+            b"WAIT": ":1\r\n",
+        }
+        target.replies = {b"ASKING": "+OK\r\n", b"SET": "+OK\r\n", b"WAIT": ":0\r\n"}
+        cluster = ClusterConnection.open(f"redis-cluster://127.0.0.1:{home.port}")
+        with pytest.raises(NotReplicatedError):
+            cluster.replies([("SET", "key", "value")], replicas=1)
+        cluster.close()
+
+    assert [command[0] for command in target.commands].count(b"SET") == 1

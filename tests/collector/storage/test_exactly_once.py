@@ -204,9 +204,10 @@ def test_every_step_of_a_worker_keeps_the_law(store: Store) -> None:
     store.append_many(UPLOADS[:2])
     store.fold(0, [first], {CELL: [(0, 1), (1, 1)]})
     store.fold(0, [second], {Cell(METRIC, 0, "", 2): [(0, 4), (1, 10), (0, 6)]})
-    store.quarantine(0, third, "why")
+    moved = [store.quarantine(0, third, "why") for _ in range(2)]
 
     counted = state(store)
+    assert moved == [True, False]
 
     assert (counted.accepted, counted.folded, counted.quarantined, counted.pending) == (
         Count(5, 11_111),

@@ -7,7 +7,7 @@ import gzip
 import json
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from flask import Flask
@@ -223,8 +223,10 @@ def test_bodies_that_do_not_come_take_no_place_from_questions(app: Flask, path: 
 
     async def steps(front: Front) -> tuple[int, int]:
         slow = Request(path, headers=bearer(READ_TOKEN) | FORM, parts=(b"token=",))
-        held = [asyncio.ensure_future(ask(front, slow, stalls=True)) for _ in range(2 * PLACES)]
-        await asyncio.sleep(0.1)
+        bodies = [Protocol(slow.parts, stalls=True) for _ in range(2 * PLACES)]
+        held = [asyncio.ensure_future(front.__rsgi__(slow.scope, body)) for body in bodies]
+        while not all(body.stalled or body.response for body in bodies):
+            await asyncio.sleep(0)
         waiting = sum(not one.done() for one in held)
         answer = await ask(front, Request("/v1/metrics", "GET", bearer(READ_TOKEN)))
         for one in held:
@@ -307,21 +309,29 @@ def test_a_store_that_fails_is_not_ready(app: Flask, storage: MemoryStorage) -> 
 
 
 @pytest.mark.parametrize("path", ["/login", "/%6Cogin", "//login", "/%2Flogin"])
-def test_wrong_log_ins_wait_and_beyond_a_number_none_is_tried(app: Flask, path: str) -> None:
+def test_wrong_log_ins_wait_and_beyond_a_number_none_is_tried(
+    app: Flask, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """So a connection has one try a second, a process no more than that number: by any path."""
-    log_in = LOG_IN._replace(path=path)
+    log_in, calls, application = LOG_IN._replace(path=path), list[object](), app.wsgi_app
+
+    def counted(environ: Any, start: Any) -> Any:
+        calls.append(path)
+        return application(environ, start)
 
     async def steps(front: Front) -> tuple[int, list[int]]:
         tried: list[asyncio.Future[Response]] = []
         while not any(one.done() for one in tried):
             tried.append(asyncio.ensure_future(ask(front, log_in)))
-            await asyncio.sleep(0.01)
+            while len(calls) < len(tried) and not tried[-1].done():
+                await asyncio.sleep(0.0005)
         answered = [one.result().status for one in tried if one.done()]
         for one in tried:
             one.cancel()
         await asyncio.gather(*tried, return_exceptions=True)
         return len(tried), answered
 
+    monkeypatch.setattr(app, "wsgi_app", counted)
     tried, answered = beside(Front(app, wrong_s=AGES), steps)
     assert MAX_WRONG < tried <= MAX_WRONG + PLACES
     assert set(answered) == {429}

@@ -19,8 +19,15 @@ from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.records import RedisSuspicions
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Index
-from collector.worker.poisoning_watch import AGAIN_S, NEWEST, Watch
+from collector.storage.values import COUNTER_SIZE, Index
+from collector.worker.poisoning_watch import (
+    AGAIN_S,
+    KNOWN,
+    LEAST_KNOWN,
+    MOST_READ,
+    NEWEST,
+    Watch,
+)
 from tests.support.device.registries import CATEGORY, file_with
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.store.memory_storage import MemoryStorage, MemorySuspicions
@@ -130,6 +137,30 @@ def test_what_is_pruned_is_not_looked_at() -> None:
     watch(storage, kept).look()
 
     assert kept.found[METRIC.digest].looked == 0
+
+
+class RecordedRanges(MemoryStorage):
+    """A store of as many shards as given, which keeps the epochs that it was asked for."""
+
+    def __init__(self, shards: int) -> None:
+        super().__init__()
+        self.shards = shards  # as a real store has them
+        self.asked: list[int] = []
+
+    def index(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Index:
+        self.asked = [*epochs]
+        return super().index(metric, self.asked, latest)
+
+
+@pytest.mark.parametrize("shards", [1, 5_000, 6_000, 1_000_000])
+def test_a_look_reads_no_more_than_its_bytes_of_all_shards_together(shards: int) -> None:
+    storage = RecordedRanges(shards)
+    epoch_bytes = (METRIC.mechanism.tally_size + 1) * COUNTER_SIZE * shards
+
+    watch(storage, MemorySuspicions()).look()
+
+    fitting = [n for n in range(LEAST_KNOWN, KNOWN + 1) if n * epoch_bytes <= MOST_READ]
+    assert len(storage.asked) == max(fitting, default=LEAST_KNOWN)
 
 
 def test_a_store_that_is_away_ends_no_worker() -> None:

@@ -65,11 +65,12 @@ class Protocol:
     def __init__(self, parts: tuple[bytes, ...], *, stalls: bool = False, gone: bool = False):
         self._parts, self._stalls, self._gone = parts, stalls, gone
         self.response: Response | None = None
+        self.stalled = False  # whether somebody waits for what does not come
 
     async def __call__(self) -> bytes:
         await asyncio.sleep(0)
         if self._stalls:
-            await asyncio.Event().wait()
+            await self._stall()
         if self._gone:
             raise ProtocolClosed
         return b"".join(self._parts)
@@ -79,7 +80,11 @@ class Protocol:
             await asyncio.sleep(0)
             yield part
         if self._stalls:
-            await asyncio.Event().wait()
+            await self._stall()
+
+    async def _stall(self) -> None:
+        self.stalled = True
+        await asyncio.Event().wait()
 
     def response_bytes(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
         assert len(dict(headers)) == len(headers)

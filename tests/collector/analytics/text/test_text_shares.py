@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from math import sqrt
 from typing import Final
 
@@ -157,6 +158,21 @@ def test_prefixes_are_hashed_as_the_device_hashes_them() -> None:
             tally = np.zeros(mechanism.tally_size, dtype=np.int64)
             sketch = sketches_of(mechanism, tally, 0)[level]
             assert sketch.cells(found)[:, place].tolist() == columns
+
+
+def test_a_cell_put_aside_leaves_the_share_of_the_other_rows() -> None:
+    mechanism = PEM("1", 3, rows=2, columns=7, order=2)
+    level = sketches_of(mechanism, tally_of(mechanism, [b"ab"], [N], seed=7), N)[-1]
+    *_, whole = prefixes(mechanism, [b"ab"])
+    cells = level.cells(whole)
+    clean = np.ones((2, 7), dtype=bool)
+    clean[0, cells[0]] = False
+    other = replace(level, counts=level.counts[1:], reports=level.reports[1:])
+
+    shares, used = replace(level, clean=clean).read(cells)
+
+    assert shares == pytest.approx(other.shares(cells[1:]))
+    assert used.tolist() == [other.n]
 
 
 def test_no_reports_give_no_share_and_no_fault() -> None:

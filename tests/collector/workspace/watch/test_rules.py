@@ -14,6 +14,7 @@ from collector.workspace.watch.rules import YEARLY, parse, read
 
 GOOD = '[[watch]]\nname = "w"\nmetric = "m"\n'
 CHANNEL = '[[channel]]\nname = "c"\n'
+MAIL = CHANNEL + 'mail = ["a@b"]\nsender = "a@b"\nserver = "h:25"\n'
 HOOK = CHANNEL + 'webhook = "https://x.example.org"\n'
 
 
@@ -51,6 +52,8 @@ HOOK = CHANNEL + 'webhook = "https://x.example.org"\n'
             GOOD + "above = 1\n" + CHANNEL + 'mail = ["a\\nb"]\nsender = "a@b"\nserver = "h:25"',
             "must be addresses",
         ),
+        (GOOD + "above = 1\n" + MAIL + 'user = "u"', "needs password_file, and the reverse"),
+        (GOOD + "above = 1\n" + MAIL + 'password_file = "x"', "needs password_file, and"),
     ],
 )
 def test_a_file_with_a_fault_is_refused_by_its_name(text: str, what: str) -> None:

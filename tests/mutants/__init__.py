@@ -1,0 +1,1 @@
+"""Bugs at random places of the source, and whether the tests see them: ``make mutants``."""
