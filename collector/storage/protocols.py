@@ -22,6 +22,7 @@ from .values import (
     SealedUpload,
     ShardTally,
     StreamEntry,
+    TallyPlace,
     TallySize,
 )
 
@@ -98,8 +99,8 @@ class Intake(Gauge, Protocol):
     def shard_of(self, upload_id: bytes) -> int:
         """Return the shard that keeps what an upload brings; asks nobody."""
 
-    def existing(self, shard: int, cells: Sequence[Cell]) -> Sequence[Cell]:
-        """Return those of *cells* that have a tally on *shard*."""
+    def existing(self, places: Collection[TallyPlace]) -> set[TallyPlace]:
+        """Return those of *places* that have a tally."""
 
     def counters(self) -> list[Counters]:
         """Return what became of the uploads of each shard, each at one moment."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
 from client_sdk.core.epoch import DAY
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 
-from ..core.cells import Cell
 from ..core.config import HA, STANDARD
 from ..core.errors import TallyOverflowError
 from .archive_queue import classes_of
@@ -20,7 +19,7 @@ from .keys import Keys, member_of
 from .preparation import GROUP, faults, generation_of, prepare
 from .protocols import ALONE_FROM, MAX_CLAIM
 from .tally_reader import TallyReader
-from .values import ClaimedEntry, Counters, Health, Increments, SealedUpload
+from .values import ClaimedEntry, Counters, Health, Increments, SealedUpload, TallyPlace
 
 # The intake takes an upload until the end of the day that is MAX_REPORT_AGE after its sealing; a
 # skewed clock of the store may make that a day later.
@@ -80,16 +79,15 @@ class RedisStorage(TallyReader):
         """Ask nobody."""
         return self._keys.shard_of(upload_id)
 
-    def existing(self, shard: int, cells: Sequence[Cell]) -> list[Cell]:
+    def existing(self, places: Collection[TallyPlace]) -> set[TallyPlace]:
         """Ask the index sets, in one round trip."""
-        index = self._keys.cells
         replies = self._call_many(
             [
-                ("SISMEMBER", index(shard, cell.metric, cell.epoch), member_of(cell))
-                for cell in cells
+                ("SISMEMBER", self._keys.cells(shard, cell.metric, cell.epoch), member_of(cell))
+                for shard, cell in places
             ]
         )
-        return [cell for cell, reply in zip(cells, replies, strict=True) if reply]
+        return {place for place, reply in zip(places, replies, strict=True) if reply}
 
     def claim(
         self, shard: int, consumer: str, count: int, min_idle_ms: int, size: int = MAX_CLAIM

@@ -104,6 +104,8 @@ class Health:
     contents: str = ""  # changes whenever the store is another, or tallies came from elsewhere
 
 
+TallyPlace: TypeAlias = tuple[int, Cell]  # a shard, and a cell of it
+
 # Of each cell, (index, delta): index 0, first, counts reports, index i + 1 is cell i of the tally.
 Increments: TypeAlias = Mapping[Cell, Sequence[tuple[int, int]]]
 
