@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
@@ -34,6 +35,7 @@ _LONG_HELD: Final = 86_400_000
 _GONE, _PART_GONE = 1, 2  # what a step says that deletes ids of a day; as in hearsay.lua
 _AT_START: Final = "always"  # appendfsync is not in INFO, and was checked before the first upload
 _TIME: Final = "server_time_usec"  # of INFO
+_RUN: Final = ("run_id", "master_replid")  # drawn at a start; at a start, copy or promotion
 _MICRO: Final = 1_000_000  # of a second
 
 _log = logging.getLogger("hearsay.storage")
@@ -185,12 +187,15 @@ class RedisStorage(TallyReader):
         limits = [int(info.get("maxmemory", 0)) for info in servers]
         unsafe = (fault for info in servers for fault in faults(info, _AT_START, self._profile))
         times = [int(info[_TIME]) / _MICRO for info in servers if _TIME in info]
+        counters = map(self._keys.counters, range(self.shards))
+        accepted = self._call_many([("HGET", name, "accepted.uploads") for name in counters])
         return Health(
             memory=max(shares, default=None),
             faults=tuple(dict.fromkeys(unsafe)),
             times=tuple(times),
             memory_limit=sum(limits) if all(limits) else 0,
-            contents=str(generation_of(self._connection, self._keys)),
+            contents=_contents(str(generation_of(self._connection, self._keys)), servers),
+            accepted=tuple(int(count or 0) for count in accepted),
         )
 
     def ping(self) -> None:
@@ -230,6 +235,13 @@ class RedisStorage(TallyReader):
         streams = [self._keys.stream(shard) for shard in range(self.shards)]
         commands = [("FCALL", function, 1, stream, *arguments) for stream in streams]
         return [int(reply) for reply in self._call_many(commands)]
+
+
+def _contents(generation: str, servers: Sequence[Mapping[str, str]]) -> str:
+    """Name what the store holds: a store goes back only by a start or a change of a primary."""
+    runs = sorted(":".join(info.get(name, "") for name in _RUN) for info in servers)
+    run = hashlib.sha256(" ".join(runs).encode()).hexdigest()[:16]
+    return f"{generation}.{run}" if generation else ""
 
 
 def _memory(info: Mapping[str, str]) -> float | None:

@@ -156,7 +156,8 @@ class Front:
                 protocol.response_bytes(200, _ACCEPTED, b'{"status":"ok"}\n')
             elif scope.path == READY and scope.method in _READING:
                 backlog = await self._ready.backlog()
-                said = f'{{"status":"ok","backlog":{backlog}}}\n'
+                lost = self._shared.pressure.lost
+                said = f'{{"status":"ok","backlog":{backlog},"lost":{lost}}}\n'
                 protocol.response_bytes(200, _ACCEPTED, said.encode())
             else:
                 await self._ask_flask(scope, protocol)
