@@ -197,6 +197,9 @@ class ArchiveQueue(Protocol):
     def forget(self, shard: int, last: int) -> None:
         """Delete what waits up to number *last*.  Repeatable."""
 
+    def folds(self) -> Sequence[range]:
+        """Return of each shard the numbers of its folds; those of another store are others."""
+
     def restore(
         self, shard: int, cell: Cell, pairs: Sequence[tuple[int, int]], token: str
     ) -> bool | None:
