@@ -135,7 +135,12 @@ class _Sender:
         connection = self._idle.popleft()
         self._sent[connection] = due
         own = self._form(os.urandom(len(_NO_ID))) if self._form else b""
-        whole = next(self._corpus) if self._corpus else self._before + own + self._after
+        if self._corpus is None:
+            whole = self._before + own + self._after
+        else:
+            whole = next(self._corpus)
+            if self._form:
+                whole = whole.replace(self._form(_NO_ID), own, 1)
         with suppress(ConnectionError):  # it is closed, which the next look at it says
             connection.sendall(whole)
 

@@ -59,16 +59,21 @@ class Pressure:
         key_rate: int,
         monotonic: Callable[[], float],
         clock: Callable[[], float],
+        tell_lost: Callable[[int], None] = lambda _: None,
     ) -> None:
         """Take no more from *max_backlog* entries on.
 
         Args: key_rate: uploads a second that this process takes of one key.
               clock: Unix time in seconds.
+              tell_lost: takes the number of acknowledged uploads that the store has lost.
         """
         self._gauge, self._max_backlog = gauge, max_backlog
         self._clock = SteadyClock(clock, monotonic)
         self._buckets = TokenBuckets(key_rate, monotonic)
         self._has_polled = False
+        self._tell_lost = tell_lost
+        self._accepted: tuple[int, ...] = ()  # the uploads of each shard when last seen
+        self.lost = 0  # acknowledged uploads that the store held before, and then did not
         self.load = Load()
 
     def poll(self) -> None:
@@ -77,6 +82,7 @@ class Pressure:
         self._has_polled = True
         self._clock.look()
         self.load = self._looked()
+        self._compare(self.load.health.accepted)
         refusal, before = self._refusal(self.load), self._refusal(was)
         if refusal and _kind(refusal) != _kind(before):
             _log.error("no uploads are taken: %s", refusal)
@@ -85,6 +91,15 @@ class Pressure:
         memory = self.load.health.memory or 0.0
         if memory >= ALARM_MEMORY > (was.health.memory or 0.0):
             _log.warning("store: memory is used to %.0f %%", 100 * memory)
+
+    def _compare(self, accepted: tuple[int, ...]) -> None:
+        """Tell of a store that went back: the *accepted* uploads of a shard never become fewer."""
+        lost = sum(max(0, then - now) for then, now in zip(self._accepted, accepted, strict=False))
+        self._accepted = accepted or self._accepted
+        if lost:
+            self.lost += lost
+            _log.critical("the store went back: at least %d acknowledged uploads are gone", lost)
+            self._tell_lost(lost)
 
     def _looked(self) -> Load:
         """Ask the store; what it refuses to an append comes first."""

@@ -17,15 +17,15 @@ import logging
 import secrets
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from client_sdk.core.epoch import day_of
 from client_sdk.registry.metric import Metric
 
 from ..core.catalog import Catalog
-from ..core.cells import Cell, class_of
+from ..core.cells import class_of
 from ..core.credentials import id_of
 from ..core.entry import AcceptedColumn
 from ..core.errors import (
@@ -37,8 +37,9 @@ from ..core.errors import (
 from ..storage.protocols import Intake
 from ..storage.records import BYTES_BEGUN, UPLOADS_SENT, CredentialStore
 from ..storage.redis import SEEN_DAYS
-from ..storage.values import COUNTER_SIZE, Health
+from ..storage.values import COUNTER_SIZE, Health, TallyPlace
 from .backpressure import ALARM_MEMORY
+from .known_tallies import KnownTallies
 
 BYTES_PER_ID: Final = 12  # at most, its part of its bucket included, as measured on Redis 7.0
 SHARE: Final = 0.6  # of the memory limit: what the ids of one key may take in the long run
@@ -59,7 +60,6 @@ BYTES_PER_FIELD: Final = 64
 BYTES_PER_CELL: Final = COUNTER_SIZE * 5 // 4
 FILLED_SHARE: Final = 8  # a wide tally of which one cell of so many is filled is packed
 WIDE: Final = 1_024  # counters from which a tally is a wide one; both as in hearsay.lua
-_KNOWN: Final = 32_768  # tallies that a process knows to be there; some 300 bytes each
 _PAUSE_S: Final = 1.0  # seconds for which a store that did not answer is not asked again
 
 _log = logging.getLogger("hearsay.shares")
@@ -264,12 +264,20 @@ def size_of(metric: Metric, reports: int) -> int:
     return BYTES_PER_TALLY + width * BYTES_PER_CELL
 
 
+class Beginning(NamedTuple):
+    """An upload that may begin tallies, as far as this process knows."""
+
+    key: bytes
+    upload_id: bytes
+    columns: Sequence[AcceptedColumn]
+
+
 class Growth:
     """The bytes of tallies that each write key has begun today, in all processes.
 
     A tally counts to the key whose upload is the first that a process sees of it, unless the store
-    has it.  Two processes may both count one that is not folded yet: so a sum is never too low by
-    that.  Safe to share between threads.
+    has it.  Two processes may both count one that is not folded yet, and one process may count it
+    on two days: so a sum is never too low by that.  Safe to share between threads.
     """
 
     def __init__(
@@ -291,8 +299,8 @@ class Growth:
         self._begun = begun
         self._clock, self._monotonic = clock, monotonic
         self._bytes = DayCounts(partial(credentials.share, BYTES_BEGUN), clock)
-        # Of a shard and cell whose tally of today's class is there: when that class ends.
-        self._known: dict[tuple[int, Cell], float] = {}
+        self._known = KnownTallies()  # whose tally of today's class is there
+        self._known_day = 0  # classes end at midnight, UTC
         self._asking = threading.Lock()
         self._exchanged_at = self._failed_at = float("-inf")
         self._lacks_right = False
@@ -301,49 +309,66 @@ class Growth:
         """Return whether *columns* begin no tally, as far as this process knows; never waits."""
         if self._setting_mb == 0:
             return True
-        shard, now = self._storage.shard_of(upload_id), self._clock()
-        return all(self._known.get((shard, column.cell), 0.0) > now for column in columns)
+        if self._known_day != (day := day_of(self._clock())):
+            self._known.clear()
+            self._known_day = day
+        shard, has = self._storage.shard_of(upload_id), self._known.has
+        return all(has(shard, column.cell) for column in columns)
 
-    def require(
-        self, key: bytes, upload_id: bytes, columns: Sequence[AcceptedColumn], memory_limit: int
-    ) -> None:
-        """Return if *key* may begin the tallies that *columns* need, and count them.
+    def refusals(
+        self, beginnings: Sequence[Beginning], memory_limit: int
+    ) -> list[ManyTalliesError | None]:
+        """Return which of *beginnings* begin more tallies than their key may; count the others.
 
-        A store that does not answer refuses nothing here: it will refuse the upload itself.
+        The store is asked once for all.  If it does not answer, none is refused here: it will
+        refuse the uploads themselves.
 
-        Args:   memory_limit: bytes of the store; 0 if it has no limit.
-        Raises: ManyTalliesError: it has begun as many as it may today, or in all.
+        Args: memory_limit: bytes of the store; 0 if it has no limit.
         """
-        if self.is_known(upload_id, columns):
-            return
-        with self._asking:  # so that whoever waits finds what another was told
-            shard, now = self._storage.shard_of(upload_id), self._clock()
-            sizes: Counter[Cell] = Counter()
-            endings: dict[Cell, float] = {}
-            for cell, payloads in columns:
-                if self._known.get((shard, cell), 0.0) <= now:
-                    metric = self._catalog.by_digest[cell.metric]
-                    lateness, end = class_of(metric.every, cell.epoch, now)
-                    endings[cell] = float("inf") if end is None else end
-                    reports = len(payloads) // metric.mechanism.payload_size
-                    sizes[cell._replace(lateness=lateness)] += size_of(metric, reports)
-            there = self._ask(shard, [*sizes])
+        with self._asking:  # so that a tally is counted once
+            sizes = [self._sizes(beginning) for beginning in beginnings]
+            there = self._ask({place for needed in sizes for place in needed})
             if there is None:
-                return
-            size = sum(sizes.values()) - sum(sizes[cell] for cell in there)
-            used = self._bytes.of(key)
-            if size and used and used + size > daily_begun(self._setting_mb, memory_limit):
-                self._refuse(key, "the key has begun as many new tallies as it may today")
-            if size and memory_limit and self._begun(key) + size > BEGUN_CEILING * memory_limit:
-                part = f"{BEGUN_CEILING:.0%} of the store's memory"
-                self._refuse(
-                    key,
-                    f"the tallies that the key began occupy {part}, and it begins none beyond that",
-                )
-            self._bytes.add(key, size)
-            self._known |= {(shard, cell): ending for cell, ending in endings.items()}
-            while len(self._known) > _KNOWN:
-                del self._known[next(iter(self._known))]
+                return [None] * len(beginnings)
+            return [
+                self._refusal(beginning, needed, there, memory_limit)
+                for beginning, needed in zip(beginnings, sizes, strict=True)
+            ]
+
+    def _sizes(self, beginning: Beginning) -> Counter[TallyPlace]:
+        """Return the bytes of each tally that *beginning* needs and that is not known."""
+        shard, now = self._storage.shard_of(beginning.upload_id), self._clock()
+        sizes: Counter[TallyPlace] = Counter()
+        for cell, payloads in beginning.columns:
+            if not self._known.has(shard, cell):
+                metric = self._catalog.by_digest[cell.metric]
+                lateness, _ = class_of(metric.every, cell.epoch, now)
+                reports = len(payloads) // metric.mechanism.payload_size
+                sizes[shard, cell._replace(lateness=lateness)] += size_of(metric, reports)
+        return sizes
+
+    def _refusal(
+        self,
+        beginning: Beginning,
+        sizes: Mapping[TallyPlace, int],
+        there: set[TallyPlace],
+        memory_limit: int,
+    ) -> ManyTalliesError | None:
+        """Return why *beginning* is refused; if it is not, its tallies are *there* from now on."""
+        key, size = beginning.key, sum(sizes[place] for place in sizes.keys() - there)
+        used = self._bytes.of(key)
+        if size and used and used + size > daily_begun(self._setting_mb, memory_limit):
+            return self._refuse(key, "the key has begun as many new tallies as it may today")
+        if size and memory_limit and self._begun(key) + size > BEGUN_CEILING * memory_limit:
+            part = f"{BEGUN_CEILING:.0%} of the store's memory"
+            return self._refuse(
+                key, f"the tallies that the key began occupy {part}, and it begins none beyond that"
+            )
+        self._bytes.add(key, size)
+        there.update(sizes)
+        for shard, cell in sizes:
+            self._known.add(shard, cell)
+        return None
 
     def exchange(self) -> None:
         """Tell and learn what all processes have counted.  Never raises; called every second."""
@@ -356,16 +381,16 @@ class Growth:
         except CollectorError:  # an old view does
             return
 
-    def _refuse(self, key: bytes, why: str) -> None:
+    def _refuse(self, key: bytes, why: str) -> ManyTalliesError:
         self._bytes.tell_refusal(key, why)
-        raise ManyTalliesError(why)
+        return ManyTalliesError(why)
 
-    def _ask(self, shard: int, cells: Sequence[Cell]) -> Sequence[Cell] | None:
-        """Return those of *cells* that have a tally; None if the store does not say."""
+    def _ask(self, places: Collection[TallyPlace]) -> set[TallyPlace] | None:
+        """Return those of *places* that have a tally; None if the store does not say."""
         if self._monotonic() - self._failed_at < _PAUSE_S:
             return None
         try:
-            return self._storage.existing(shard, cells)
+            return self._storage.existing(places)
         except CollectorError as error:
             self._failed_at = self._monotonic()
             if isinstance(error, RefusedByStoreError) and error.lacks_right:

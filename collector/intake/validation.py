@@ -35,7 +35,7 @@ SEVERAL_REPORTS = "several_reports"
 
 _Said: TypeAlias = tuple[tuple[str, str], ...]  # the segment of an upload
 _DAYS_KEPT: Final = 256  # days of sealing, of all catalogs: a key's share of the metrics is one
-_CELLS_KEPT: Final = 16_384  # cells, and columns of one byte; some 300 bytes each
+_SEGMENTS_KEPT: Final = 16_384  # some 300 bytes each
 
 
 class Rejection(Struct, frozen=True, forbid_unknown_fields=True):
@@ -90,16 +90,15 @@ def judge(
     for index, column in enumerate(upload.columns):
         digest, epoch, payloads = column
         rule = rules.get(digest)
-        if rule and len(payloads) == rule.size:  # most columns of a device: one report
-            find = _known if rule.size == 1 else _single
-            single = find(rule, epoch, payloads, said, source)
-            if single is not None:
-                accepted.append(single)
+        is_open = rule is not None and rule.first <= epoch <= rule.last
+        segment = _segment(rule.dimensions, said, source) if rule and is_open else None
+        if rule and segment is not None:
+            cell = Cell(digest, epoch, segment)
+            if len(payloads) == rule.size and rule.reason(payloads) is None:
+                accepted.append(AcceptedColumn(cell, payloads))  # most columns of a device
                 reports += 1
                 steps += rule.steps
                 continue
-        cell = rule and _open_cell(rule, epoch, said, source)
-        if rule and cell:
             payloads, reasons = _judge_payloads(payloads, rule, of_device=of_device)
             if payloads:
                 accepted.append(AcceptedColumn(cell, payloads))
@@ -111,11 +110,18 @@ def judge(
     return Verdict(tuple(accepted), reports, tuple(rejected), steps)
 
 
-class _Rule:
-    """What holds on one day of sealing for the reports of one metric.  Equal only to itself."""
+class _Dimensions:
+    """What metrics of the same dimensions share, by one of them.  Equal only to itself."""
 
-    def __init__(self, metric: Metric, sealed: int) -> None:
-        self.metric, self.sealed = metric, sealed
+    def __init__(self, metric: Metric) -> None:
+        self.metric = metric
+
+
+class _Rule:
+    """What holds on one day of sealing for the reports of one metric."""
+
+    def __init__(self, metric: Metric, sealed: int, dimensions: _Dimensions) -> None:
+        self.metric, self.sealed, self.dimensions = metric, sealed, dimensions
         self.size, self.reason = metric.mechanism.payload_size, metric.mechanism.reason
         self.steps = metric.mechanism.fold_steps
         self.first, self.last = _epochs(metric, sealed)  # both accepted; none if last is before
@@ -124,37 +130,21 @@ class _Rule:
 @lru_cache(maxsize=_DAYS_KEPT)
 def _rules(catalog: Catalog, sealed: int) -> Mapping[bytes, _Rule]:
     """Return the rule of each digest.  Kept, because only few days of sealing are ever accepted."""
-    return {digest: _Rule(metric, sealed) for digest, metric in catalog.by_digest.items()}
+    shared: dict[str, _Dimensions] = {}
+    return {
+        digest: _Rule(metric, sealed, shared.setdefault(repr(metric.segments), _Dimensions(metric)))
+        for digest, metric in catalog.by_digest.items()
+    }
 
 
-@lru_cache(maxsize=_CELLS_KEPT)
-def _cell(rule: _Rule, epoch: int, said: _Said, source: Source) -> Cell | None:
-    """Return where reports of *epoch* are counted; None if the segment has an undeclared value.
+@lru_cache(maxsize=_SEGMENTS_KEPT)
+def _segment(dimensions: _Dimensions, said: _Said, source: Source) -> str | None:
+    """Return the text of the segment of a report; None if it has an undeclared value.
 
-    Kept, because a fleet reports to the same few cells.
+    Kept, because a fleet reports of the same few segments.
     """
-    segment = dict(said)
-    if not is_declared(segment, rule.metric):
-        return None
-    return Cell(rule.metric.digest, epoch, segment_text(rule.metric, segment, source))
-
-
-def _open_cell(rule: _Rule, epoch: int, said: _Said, source: Source) -> Cell | None:
-    """Return where reports of *epoch* are counted; None if they are not."""
-    return _cell(rule, epoch, said, source) if rule.first <= epoch <= rule.last else None
-
-
-def _single(
-    rule: _Rule, epoch: int, payload: bytes, said: _Said, source: Source
-) -> AcceptedColumn | None:
-    """Return the column of one report; None if it is not accepted."""
-    cell = _open_cell(rule, epoch, said, source)
-    if cell is None or rule.reason(payload) is not None:
-        return None
-    return AcceptedColumn(cell, payload)
-
-
-_known = lru_cache(maxsize=_CELLS_KEPT)(_single)  # a byte has 256 values
+    segment, metric = dict(said), dimensions.metric
+    return segment_text(metric, segment, source) if is_declared(segment, metric) else None
 
 
 def _is_alone(upload: Upload, rules: Mapping[bytes, _Rule]) -> bool:

@@ -10,7 +10,7 @@ from ..core.cells import Cell
 from ..core.errors import CorruptEntryError, TallyOverflowError
 from .connection import StoreView, field
 from .keys import member_of
-from .preparation import change_contents
+from .preparation import change_contents, folds_of
 from .values import ArchivedFold, ArchiveProgress
 
 _DAY: Final = b"d"  # the field that holds the day of the fold
@@ -53,6 +53,10 @@ class RedisArchiveQueue(StoreView):
         """Trim the stream exactly: its ids only ever count up."""
         if last:
             self._call("XTRIM", self._keys.archive(shard), "MINID", "=", _id(last + 1))
+
+    def folds(self) -> list[range]:
+        """Read from what number on each shard counts."""
+        return folds_of(self._connection, self._keys)
 
     def restore(
         self, shard: int, cell: Cell, pairs: Sequence[tuple[int, int]], token: str

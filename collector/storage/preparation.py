@@ -34,6 +34,9 @@ _SIZE: Final = 8  # bytes of chance
 _READS: Final = 10  # until nobody writes meanwhile; a store is given its generation in two steps
 _ID, _WHOLE, _RESTORED = "id", "whole", "restored"  # fields of the store's hash
 _FIELD, _OF_IDS = "generation", "secret"  # of the hash of each shard, as in hearsay.lua
+_FOLDS: Final = "folds"  # of that hash too: the number after which its folds are counted
+_FOLD_NUMBERS: Final = 1 << 33  # of a shard, so many from a multiple of it that is drawn
+_FOLD_RANGES: Final = 1 << 30
 _SECRET: Final = 16  # bytes of chance
 OLDEST_REDIS: Final = (7, 0)  # functions, and stream ids of the form ms-*
 OLDEST_VALKEY: Final = (7, 2)  # its first release
@@ -245,6 +248,7 @@ def prepare(connection: Connection, keys: Keys, profile: str, renew: bool = Fals
     _keep_ids(connection, keys)
     establish(connection, keys, renew)
     _give_secrets(connection, keys)
+    _number_folds(connection, keys)
 
 
 def _checked(
@@ -320,6 +324,29 @@ def _give_secrets(connection: Connection, keys: Keys) -> None:
         for state in map(keys.state, range(keys.shards)):
             if not connection.call("HEXISTS", state, _OF_IDS):
                 connection.call("HSETNX", state, _OF_IDS, secrets.token_hex(_SECRET))
+
+
+def _number_folds(connection: Connection, keys: Keys) -> None:
+    """Let each shard count the folds of its archive from a number of chance on.
+
+    So a fold is known by shard and number, and not taken for one of another store.
+    """
+    with suppress(RefusedByStoreError, StorageFullError):  # as for secrets
+        for shard in range(keys.shards):
+            state, stream = keys.state(shard), keys.archive(shard)
+            drawn = secrets.randbelow(_FOLD_RANGES) * _FOLD_NUMBERS
+            connection.call("HSETNX", state, _FOLDS, drawn)
+            if not connection.call("EXISTS", stream):
+                before = f"1-{int(connection.call('HGET', state, _FOLDS))}"
+                connection.call("XADD", stream, before, "", "")
+                connection.call("XDEL", stream, before)
+
+
+def folds_of(connection: Connection, keys: Keys) -> list[range]:
+    """Return the numbers that the folds of each shard of this store have or will have."""
+    states = map(keys.state, range(keys.shards))
+    firsts = connection.call_many([("HGET", state, _FOLDS) for state in states])
+    return [range(int(first or 0) + 1, int(first or 0) + _FOLD_NUMBERS) for first in firsts]
 
 
 def library_of(node: Connection) -> int:

@@ -22,6 +22,7 @@ from .values import (
     SealedUpload,
     ShardTally,
     StreamEntry,
+    TallyPlace,
     TallySize,
 )
 
@@ -98,8 +99,8 @@ class Intake(Gauge, Protocol):
     def shard_of(self, upload_id: bytes) -> int:
         """Return the shard that keeps what an upload brings; asks nobody."""
 
-    def existing(self, shard: int, cells: Sequence[Cell]) -> Sequence[Cell]:
-        """Return those of *cells* that have a tally on *shard*."""
+    def existing(self, places: Collection[TallyPlace]) -> set[TallyPlace]:
+        """Return those of *places* that have a tally."""
 
     def counters(self) -> list[Counters]:
         """Return what became of the uploads of each shard, each at one moment."""
@@ -195,6 +196,9 @@ class ArchiveQueue(Protocol):
 
     def forget(self, shard: int, last: int) -> None:
         """Delete what waits up to number *last*.  Repeatable."""
+
+    def folds(self) -> Sequence[range]:
+        """Return of each shard the numbers of its folds; those of another store are others."""
 
     def restore(
         self, shard: int, cell: Cell, pairs: Sequence[tuple[int, int]], token: str

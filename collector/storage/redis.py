@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
 from client_sdk.core.epoch import DAY
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 
-from ..core.cells import Cell
 from ..core.config import HA, STANDARD
 from ..core.errors import TallyOverflowError
 from .archive_queue import classes_of
@@ -20,7 +20,7 @@ from .keys import Keys, member_of
 from .preparation import GROUP, faults, generation_of, prepare
 from .protocols import ALONE_FROM, MAX_CLAIM
 from .tally_reader import TallyReader
-from .values import ClaimedEntry, Counters, Health, Increments, SealedUpload
+from .values import ClaimedEntry, Counters, Health, Increments, SealedUpload, TallyPlace
 
 # The intake takes an upload until the end of the day that is MAX_REPORT_AGE after its sealing; a
 # skewed clock of the store may make that a day later.
@@ -35,6 +35,7 @@ _LONG_HELD: Final = 86_400_000
 _GONE, _PART_GONE = 1, 2  # what a step says that deletes ids of a day; as in hearsay.lua
 _AT_START: Final = "always"  # appendfsync is not in INFO, and was checked before the first upload
 _TIME: Final = "server_time_usec"  # of INFO
+_RUN: Final = ("run_id", "master_replid")  # drawn at a start; at a start, copy or promotion
 _MICRO: Final = 1_000_000  # of a second
 
 _log = logging.getLogger("hearsay.storage")
@@ -80,16 +81,15 @@ class RedisStorage(TallyReader):
         """Ask nobody."""
         return self._keys.shard_of(upload_id)
 
-    def existing(self, shard: int, cells: Sequence[Cell]) -> list[Cell]:
+    def existing(self, places: Collection[TallyPlace]) -> set[TallyPlace]:
         """Ask the index sets, in one round trip."""
-        index = self._keys.cells
         replies = self._call_many(
             [
-                ("SISMEMBER", index(shard, cell.metric, cell.epoch), member_of(cell))
-                for cell in cells
+                ("SISMEMBER", self._keys.cells(shard, cell.metric, cell.epoch), member_of(cell))
+                for shard, cell in places
             ]
         )
-        return [cell for cell, reply in zip(cells, replies, strict=True) if reply]
+        return {place for place, reply in zip(places, replies, strict=True) if reply}
 
     def claim(
         self, shard: int, consumer: str, count: int, min_idle_ms: int, size: int = MAX_CLAIM
@@ -187,12 +187,15 @@ class RedisStorage(TallyReader):
         limits = [int(info.get("maxmemory", 0)) for info in servers]
         unsafe = (fault for info in servers for fault in faults(info, _AT_START, self._profile))
         times = [int(info[_TIME]) / _MICRO for info in servers if _TIME in info]
+        counters = map(self._keys.counters, range(self.shards))
+        accepted = self._call_many([("HGET", name, "accepted.uploads") for name in counters])
         return Health(
             memory=max(shares, default=None),
             faults=tuple(dict.fromkeys(unsafe)),
             times=tuple(times),
             memory_limit=sum(limits) if all(limits) else 0,
-            contents=str(generation_of(self._connection, self._keys)),
+            contents=_contents(str(generation_of(self._connection, self._keys)), servers),
+            accepted=tuple(int(count or 0) for count in accepted),
         )
 
     def ping(self) -> None:
@@ -232,6 +235,13 @@ class RedisStorage(TallyReader):
         streams = [self._keys.stream(shard) for shard in range(self.shards)]
         commands = [("FCALL", function, 1, stream, *arguments) for stream in streams]
         return [int(reply) for reply in self._call_many(commands)]
+
+
+def _contents(generation: str, servers: Sequence[Mapping[str, str]]) -> str:
+    """Name what the store holds: a store goes back only by a start or a change of a primary."""
+    runs = sorted(":".join(info.get(name, "") for name in _RUN) for info in servers)
+    run = hashlib.sha256(" ".join(runs).encode()).hexdigest()[:16]
+    return f"{generation}.{run}" if generation else ""
 
 
 def _memory(info: Mapping[str, str]) -> float | None:

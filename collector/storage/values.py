@@ -101,8 +101,12 @@ class Health:
     faults: tuple[str, ...] = ()
     times: tuple[float, ...] = ()  # Unix time of each server that tells it
     memory_limit: int = 0  # bytes of all servers together; 0 if one has no limit
-    contents: str = ""  # changes whenever the store is another, or tallies came from elsewhere
+    # Changes whenever the store is another, was started again, or tallies came from elsewhere.
+    contents: str = ""
+    accepted: tuple[int, ...] = ()  # uploads that each shard has ever acknowledged
 
+
+TallyPlace: TypeAlias = tuple[int, Cell]  # a shard, and a cell of it
 
 # Of each cell, (index, delta): index 0, first, counts reports, index i + 1 is cell i of the tally.
 Increments: TypeAlias = Mapping[Cell, Sequence[tuple[int, int]]]

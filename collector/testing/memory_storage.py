@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from client_sdk.core.epoch import DAY
@@ -21,6 +21,7 @@ from ..storage.values import (
     Increments,
     Index,
     SealedUpload,
+    TallyPlace,
 )
 
 
@@ -80,9 +81,9 @@ class MemoryStorage:
     def shard_of(self, upload_id: bytes) -> int:
         return 0
 
-    def existing(self, shard: int, cells: Sequence[Cell]) -> list[Cell]:
+    def existing(self, places: Collection[TallyPlace]) -> set[TallyPlace]:
         self.ping()
-        return [cell for cell in cells if cell in self.tallied]
+        return {(shard, cell) for shard, cell in places if cell in self.tallied}
 
     def claim(
         self, shard: int, consumer: str, count: int, min_idle_ms: int, size: int = MAX_CLAIM

@@ -34,7 +34,7 @@ from ..intake.oblivious_keys import read_keys
 from ..intake.tokens import Tokens, days_kept
 from ..operations.parent_death import end_with_parent
 from ..operations.questions import Questions
-from ..operations.telemetry.activity import WEB, Activity
+from ..operations.telemetry.activity import LOST, WEB, Activity
 from ..operations.telemetry.snapshot import Sources, take
 from ..query.cache import Cache
 from ..query.reading import Gate
@@ -113,7 +113,9 @@ def create_app(
     file = read_file(config.boards) if config.boards else File(schema=1)
     tallies = Gate(storage or connect_reader(config))
     storage = storage or connect(config)
-    pressure = Pressure(storage, config.max_backlog, config.key_rate, monotonic, clock)
+    tell_lost = partial(activity.add, LOST, "")
+    limits = config.max_backlog, config.key_rate
+    pressure = Pressure(storage, *limits, monotonic, clock, tell_lost)
     kept_by_people = Workspace(
         documents,
         clock,
@@ -123,8 +125,9 @@ def create_app(
         len(catalog.apps),
     )
     shares = Shares(credentials, clock, monotonic, days_kept(bool(config.issuer_keys)))
-    most = config.new_tallies_mb
-    growth = Growth(storage, credentials, catalog, most, clock, monotonic, shares.begun)
+    growth = Growth(
+        storage, credentials, catalog, config.new_tallies_mb, clock, monotonic, shares.begun
+    )
     kept = RecentReports(catalog) if config.development else None
     tokens = Tokens.of_files(config.issuer_keys, required=config.require_token)
     hot = HotRoute(keyring, pressure, shares, growth, activity, kept, tokens)

@@ -38,7 +38,7 @@ from ...storage.records import (
     RedisCredentials,
     RedisSuspicions,
 )
-from ..telemetry.activity import CLOCK_WAITS, alive_among, granted_by, totals_of
+from ..telemetry.activity import CLOCK_WAITS, alive_among, granted_by, lost_by, totals_of
 from . import definitions, retirement, servers, uploads
 from .findings import FAULT, GOOD, NOTE, WARNING, Finding, State
 
@@ -64,6 +64,7 @@ CHECKS: Final = (
     Check(servers.capacity, on_page=True),
     Check(servers.clock, on_page=True),
     Check(servers.generation),
+    Check(servers.lost, on_page=True),
     Check(servers.confirmed),
     Check(servers.waits),
     Check(uploads.workers, on_page=True),
@@ -121,6 +122,7 @@ def check_deployment(config: Config) -> list[Finding]:
             stuck=_stuck(diagnosis),
             now=now,
             clock_waits=sum(totals_of(signs, {}).of(CLOCK_WAITS).values()),
+            lost=lost_by(signs),
             watched={m.name: watched[m.digest] for m in catalog if m.digest in watched},
             retired=allowed(
                 partial(retirement.look_at, config, catalog, connect_reader(config), now),

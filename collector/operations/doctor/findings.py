@@ -86,6 +86,7 @@ class State:
     stuck: int  # entries that were delivered and of which the oldest of a shard is not done
     now: float  # Unix time
     clock_waits: int = 0  # rounds of today in which a worker folded nothing, as clocks disagreed
+    lost: int = 0  # acknowledged uploads that the store lost today
     # Bytes of tallies that were begun today, by the digest of a write key.
     begun: Mapping[bytes, int] = field(default_factory=dict)
     watched: Mapping[str, WatchRecord] | None = None  # what was found of closed epochs, by metric

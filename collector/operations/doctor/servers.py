@@ -177,6 +177,15 @@ def generation(config: Config, state: State) -> Iterator[Finding]:
     yield Finding(FAULT, "generation", what, why, step)
 
 
+def lost(config: Config, state: State) -> Iterator[Finding]:
+    """Look whether web processes saw the store go back."""
+    if state.lost:
+        what = f"went back today, by at least {counted(state.lost, 'upload')}"
+        why = "they were acknowledged, so devices have forgotten them; totals are too low by them"
+        step = "find out why, and look for a newer copy: docs/operate/operate.md#went-back"
+        yield Finding(FAULT, "store", what, why, step)
+
+
 def confirmed(config: Config, state: State) -> Iterator[Finding]:
     """Look whether upload ids are forgotten in time, and not too early."""
     confirmations = [shard.confirmed for shard in state.shards if shard.confirmed is not None]

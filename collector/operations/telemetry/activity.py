@@ -13,7 +13,7 @@ import threading
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from client_sdk.core.epoch import day_of
@@ -33,6 +33,7 @@ FOLD_BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 1
 REJECTED: Final = "rejected"  # reports, by reason
 REFUSED: Final = "refused"  # requests, by problem
 DUPLICATES: Final = "duplicates"  # uploads
+LOST: Final = "lost"  # acknowledged uploads that the store no longer holds
 CLOCK_WAITS: Final = "clock_waits"  # rounds of a worker
 FOLDS: Final = "folds"  # by the index of their bound
 GRANTS: Final = "grants"  # keys and tokens of a process' own settings, by scope
@@ -124,7 +125,8 @@ class Activity:
         self.share()
         now = self._clock()
         today = day_of(now)
-        return totals_of(self._store.records(today), alive_among(self._store, now))
+        records = self._store.records(today)
+        return replace(totals_of(records, alive_among(self._store, now)), lost=lost_by(records))
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,7 @@ class Totals:
 
     counts: Mapping[str, Mapping[str, int]]  # by name and label
     alive: Mapping[str, int]  # processes by role
+    lost: int = 0  # acknowledged uploads that the store no longer holds
 
     def of(self, name: str) -> Mapping[str, int]:
         """Return the counts of *name* by label."""
@@ -172,6 +175,11 @@ def totals_of(records: Sequence[ActivityRecord], alive: Mapping[str, int]) -> To
             what, _, label = name.partition(".")
             counts.setdefault(what, Counter())[label] += n
     return Totals(counts, alive)
+
+
+def lost_by(records: Iterable[ActivityRecord]) -> int:
+    """Return how many uploads the store has lost, as far as a process saw: all see the same."""
+    return max((record.counts.get(f"{LOST}.", 0) for record in records), default=0)
 
 
 class SharingThread:

@@ -59,10 +59,14 @@ class Alive(Struct, forbid_unknown_fields=True):
 
 
 class Ready(Struct, forbid_unknown_fields=True):
-    """Uploads can be stored; ``backlog`` entries wait to be folded."""
+    """Uploads can be stored; ``backlog`` entries wait to be folded.
+
+    Of the acknowledged uploads, the store has lost ``lost`` since this process began.
+    """
 
     status: Literal["ok"]
     backlog: int
+    lost: int
 
 
 class Part(Struct, forbid_unknown_fields=True):

@@ -45,7 +45,7 @@ from ..pages.session import log_in
 from ..problems import document_of
 from ..services import CACHE, EVERY_ANSWER, NO_STORE, services_of
 from .bridge import Answer, call, environ_of, require_plain
-from .groups import Groups, Readiness
+from .groups import DEADLINE_S, Groups, Readiness
 from .oblivious import (
     OUTER,
     asks_for_list,
@@ -87,22 +87,24 @@ class Front:
         body_s: float = BODY_S,
         sweep_s: float = SWEEP_S,
         wrong_s: float = WRONG_S,
+        store_s: float = DEADLINE_S,
         listens: Callable[[], None] = lambda: None,
     ) -> None:
         """Serve *app*, and its uploads without it.
 
         Args: body_s: seconds in which a device's body must have come.  sweep_s: seconds between
               two looks for those that have not.  wrong_s: seconds until a wrong log-in is answered.
+              store_s: seconds for all that an upload asks of the store.
               listens: called once the server listens.
         """
         self._body_s, self._sweep_s, self._wrong_s = body_s, sweep_s, wrong_s
+        self._store_s = store_s
         self._form_s = min(FORM_S, body_s)
         self._listens = listens
         self._app, self._shared = app, services_of(app)
         self._hot, self._keyring = self._shared.hot, self._shared.keyring
         self._flask = ThreadPoolExecutor(THREADS, "flask")
         self._large = ThreadPoolExecutor(LARGE_THREADS, "large")
-        self._places = ThreadPoolExecutor(1, "places")
         self._ready = Readiness(self._shared.pressure, self._shared.storage)
         self._routes = app.url_map.bind("")
         self._in_flask = 0  # requests
@@ -123,7 +125,7 @@ class Front:
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start what runs beside the requests."""
         self._loop = loop
-        self._groups = Groups(self._shared.storage, loop)
+        self._groups = Groups(self._shared.storage, loop, refusals=self._hot.refusals)
         self._watch.start()
         self._sharing.start()
         self._sweep()
@@ -154,7 +156,8 @@ class Front:
                 protocol.response_bytes(200, _ACCEPTED, b'{"status":"ok"}\n')
             elif scope.path == READY and scope.method in _READING:
                 backlog = await self._ready.backlog()
-                said = f'{{"status":"ok","backlog":{backlog}}}\n'
+                lost = self._shared.pressure.lost
+                said = f'{{"status":"ok","backlog":{backlog},"lost":{lost}}}\n'
                 protocol.response_bytes(200, _ACCEPTED, said.encode())
             else:
                 await self._ask_flask(scope, protocol)
@@ -217,10 +220,9 @@ class Front:
                 if len(body) <= INLINE_BODY
                 else await self._loop.run_in_executor(self._large, self._hot.judge, admission, body)
             )
-        if not self._hot.is_place_known(admission, judgement):  # once a tally: the store is asked
-            require = self._hot.require_place
-            await self._loop.run_in_executor(self._places, require, admission, judgement)
-        first = judgement.sealed is None or await self._groups.append(judgement.sealed)
+        first = judgement.sealed is None or await self._groups.append(
+            judgement.sealed, self._hot.beginning(admission, judgement)
+        )
         return self._hot.answer(admission, judgement, first)
 
     async def _judge_large(
@@ -268,11 +270,12 @@ class Front:
             self._late.discard(task)
 
     def _sweep(self) -> None:
-        """Give up the bodies that are late.  One timer for all: one each costs as much again."""
+        """Give up what is late.  One timer for all: one each costs as much again."""
         now = self._loop.time()
         for task in [task for task, until in self._reading.items() if until < now]:
             self._late.add(task)
             task.cancel()
+        self._groups.give_up(now - self._store_s)
         self._loop.call_later(self._sweep_s, self._sweep)
 
     async def _ask_flask(self, scope: Any, protocol: Any) -> None:

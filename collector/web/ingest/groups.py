@@ -11,13 +11,15 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Final, NamedTuple, TypeAlias
 
 from ...core.errors import CollectorError, RefusedByStoreError, StorageUnavailableError
 from ...intake.backpressure import Pressure
+from ...intake.memory_quota import Beginning
+from ...storage.connection import ANSWER_TIMEOUT, RETRIES
 from ...storage.protocols import Gauge, Intake
 from ...storage.values import SealedUpload
 
@@ -25,11 +27,17 @@ MAX_GROUP: Final = 256  # uploads a round trip
 MAX_GROUP_SIZE: Final = 8 * 1024 * 1024  # bytes a round trip; an upload may be larger, alone
 PATIENCE_S: Final = 4.0  # seconds for a store that is asked whether it is there
 
+# Seconds for all that an upload asks of the store: what one command that hangs takes.
+DEADLINE_S: Final = ANSWER_TIMEOUT * (1 + RETRIES)
+
 _Outcome: TypeAlias = bool | Exception
+Refusals: TypeAlias = Callable[[Sequence[Beginning]], Sequence[Exception | None]]
 
 
 class _Waiting(NamedTuple):
     sealed: SealedUpload
+    beginning: Beginning | None  # None if it begins no tally
+    since: float  # by the clock of the loop
     future: asyncio.Future[bool]
 
 
@@ -37,27 +45,50 @@ class Groups:
     """Carries uploads from an event loop to a store whose calls block.  Used by that loop only."""
 
     def __init__(
-        self, storage: Intake, loop: asyncio.AbstractEventLoop, largest: int = MAX_GROUP
+        self,
+        storage: Intake,
+        loop: asyncio.AbstractEventLoop,
+        largest: int = MAX_GROUP,
+        refusals: Refusals = lambda beginnings: [None] * len(beginnings),
     ) -> None:
-        """Append to *storage* from a thread of its own, at most *largest* uploads at once."""
+        """Append to *storage* from a thread of its own, at most *largest* uploads at once.
+
+        Args: refusals: says, in that thread, which uploads begin more tallies than they may.
+        """
         self._storage, self._loop, self._largest = storage, loop, largest
+        self._refusals = refusals
         self._waiting: deque[_Waiting] = deque()
+        self._sent: Sequence[_Waiting] = ()  # the group on its way
         self._is_sending = False
         self._groups: SimpleQueue[list[_Waiting] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="append", daemon=True)
         self._thread.start()
 
-    async def append(self, sealed: SealedUpload) -> bool:
+    async def append(self, sealed: SealedUpload, beginning: Beginning | None = None) -> bool:
         """Append an upload, durably; return whether its id was seen for the first time.
 
-        Raises: StorageUnavailableError, StorageFullError.
+        Args:   beginning: the upload once more, if it may begin tallies.
+        Raises: StorageUnavailableError, StorageFullError, ManyTalliesError.
         """
         future: asyncio.Future[bool] = self._loop.create_future()
-        self._waiting.append(_Waiting(sealed, future))
+        self._waiting.append(_Waiting(sealed, beginning, self._loop.time(), future))
         if not self._is_sending:
             self._is_sending = True
             self._loop.call_soon(self._send)  # after all that is ready now has joined
         return await future
+
+    def give_up(self, before: float) -> None:
+        """Refuse the uploads that have waited since *before*, whatever the store does with them.
+
+        So an upload has one deadline for all that the store is asked.  One that is stored
+        nevertheless is a duplicate when the device sends it again.
+        """
+        for waiting in (*self._sent, *self._waiting):
+            if waiting.since < before and not waiting.future.done():
+                error = StorageUnavailableError(f"store: no answer within {DEADLINE_S} s")
+                waiting.future.set_exception(error)
+        while self._waiting and self._waiting[0].since < before:
+            self._waiting.popleft()
 
     def close(self) -> None:
         """Let the thread end after what it was given."""
@@ -71,23 +102,38 @@ class Groups:
             if group and size > MAX_GROUP_SIZE:
                 break
             group.append(self._waiting.popleft())
-        self._is_sending = bool(group)
+        self._sent, self._is_sending = group, bool(group)
         if group:
             self._groups.put(group)
 
     def _run(self) -> None:
         while group := self._groups.get():
-            outcomes = self._store([waiting.sealed for waiting in group])
+            outcomes = self._store(group)
             try:
                 self._loop.call_soon_threadsafe(self._settle, group, outcomes)
             except RuntimeError:  # the loop is closed: nobody waits any more
                 return
 
-    def _store(self, group: Sequence[SealedUpload]) -> Sequence[_Outcome]:
+    def _store(self, group: Sequence[_Waiting]) -> Sequence[_Outcome]:
         try:
-            return store(self._storage, group)
+            refused = self._refused(group)
+            taken = [place for place in range(len(group)) if place not in refused]
+            stored = store(self._storage, [group[place].sealed for place in taken]) if taken else ()
         except Exception as error:  # noqa: BLE001  # a dead thread would let everybody wait for ever
             return [error] * len(group)
+        outcomes = refused | dict(zip(taken, stored, strict=True))
+        return [outcomes[place] for place in range(len(group))]
+
+    def _refused(self, group: Sequence[_Waiting]) -> dict[int, _Outcome]:
+        """Return the places in *group* of the uploads that are not to be appended, and why."""
+        asked = {n: one.beginning for n, one in enumerate(group) if one.beginning is not None}
+        if not asked:
+            return {}
+        refusals = self._refusals([*asked.values()])
+        if all(waiting.future.done() for waiting in group):  # or a store that hangs is waited for
+            return dict.fromkeys(range(len(group)), TimeoutError())  # twice, and for nobody
+        refused = zip(asked, refusals, strict=True)
+        return {place: refusal for place, refusal in refused if refusal is not None}
 
     def _settle(self, group: Sequence[_Waiting], outcomes: Sequence[_Outcome]) -> None:
         settled = [*zip(group, outcomes, strict=True)]
@@ -95,8 +141,8 @@ class Groups:
             settled += [(waiting, outcomes[-1]) for waiting in self._waiting]
             self._waiting.clear()
         self._send()  # first, so that the store works while the answers are written
-        for (_, future), outcome in settled:
-            if future.done():  # who asked has gone
+        for (*_, future), outcome in settled:
+            if future.done():  # who asked has gone, or it is too late
                 continue
             if isinstance(outcome, Exception):
                 future.set_exception(outcome)

@@ -114,7 +114,8 @@ def is_alive() -> ResponseReturnValue:
 def is_ready() -> ResponseReturnValue:
     """Say that uploads can be stored, and how many entries wait to be folded; 503 if not."""
     shared = services()
-    return {"status": "ok", "backlog": backlog(shared.pressure, shared.storage)}
+    waiting = backlog(shared.pressure, shared.storage)
+    return {"status": "ok", "backlog": waiting, "lost": shared.pressure.lost}
 
 
 @blueprint.get(RETIRED_PATH)

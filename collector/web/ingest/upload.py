@@ -17,10 +17,15 @@ from client_sdk.core.private_token import HEADER
 
 from ...core.cells import ATTESTED, RELAYED, UNKNOWN, Source
 from ...core.entry import AcceptedColumn, encode
-from ...core.errors import BodyTooLargeError, MalformedUploadError, UnsupportedTypeError
+from ...core.errors import (
+    BodyTooLargeError,
+    MalformedUploadError,
+    ManyTalliesError,
+    UnsupportedTypeError,
+)
 from ...intake.backpressure import Pressure
 from ...intake.keyring import Keyring, WriteGrant
-from ...intake.memory_quota import Growth, Shares
+from ...intake.memory_quota import Beginning, Growth, Shares
 from ...intake.tokens import Tokens, token_of
 from ...intake.validation import Verdict, judge
 from ...intake.wire import JSON, MSGPACK, decode
@@ -190,20 +195,27 @@ class HotRoute:
         day = self._tokens.remembered_day(token, upload, of_device=grant.is_public)
         return Judgement(SealedUpload(upload.id, day, entry, verdict.reports), verdict)
 
-    def is_place_known(self, admission: Admission, judgement: Judgement) -> bool:
-        """Return whether :meth:`require_place` would return without asking the store."""
+    def beginning(self, admission: Admission, judgement: Judgement) -> Beginning | None:
+        """Return what ``refusals`` must allow before an upload is appended; None if nothing."""
         if judgement.sealed is None or not admission.grant.is_public:
-            return True
-        return self._growth.is_known(judgement.sealed.upload_id, judgement.verdict.accepted)
+            return None
+        upload_id, columns = judgement.sealed.upload_id, judgement.verdict.accepted
+        if self._growth.is_known(upload_id, columns):
+            return None
+        return Beginning(admission.grant.key, upload_id, columns)
+
+    def refusals(self, beginnings: Sequence[Beginning]) -> list[ManyTalliesError | None]:
+        """Return which of *beginnings* begin more tallies than their key may.  Asks the store."""
+        return self._growth.refusals(beginnings, self._pressure.load.health.memory_limit)
 
     def require_place(self, admission: Admission, judgement: Judgement) -> None:
         """Return if the key of an upload may begin the tallies in which it will be counted.
 
         Raises: ManyTalliesError.
         """
-        if judgement.sealed is not None and admission.grant.is_public:
-            columns, limit = judgement.verdict.accepted, self._pressure.load.health.memory_limit
-            self._growth.require(admission.grant.key, judgement.sealed.upload_id, columns, limit)
+        beginning = self.beginning(admission, judgement)
+        if beginning is not None and (refusal := self.refusals([beginning])[0]) is not None:
+            raise refusal
 
     def answer(self, admission: Admission, judgement: Judgement, first: bool) -> bytes:
         """Return the acknowledgement, JSON, of an upload that is stored.

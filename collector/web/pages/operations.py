@@ -74,6 +74,7 @@ def findings_of(snapshot: Snapshot) -> list[Finding]:
         archiving=(),
         stuck=0,
         now=shared.clock(),
+        lost=snapshot.totals.lost,
         watched=snapshot.watched,
     )
     return examine(shared.config, state, for_page=True)

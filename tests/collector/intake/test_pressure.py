@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -173,6 +175,43 @@ def test_a_state_is_told_once_and_not_by_each_poll(
             pressure.poll()
 
     assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR"]
+
+
+class Counting(MemoryStorage):
+    """Tells how many uploads each shard has accepted."""
+
+    accepted: tuple[int, ...] = ()
+
+    def health(self) -> Health:
+        return replace(super().health(), accepted=self.accepted)
+
+
+@pytest.mark.parametrize(
+    ("looks", "lost"),
+    [
+        ([(5, 5), (5, 6), (9, 6)], []),
+        ([(5, 5), (3, 5)], [2]),
+        ([(5, 5), (3, 9)], [2]),
+        ([(5, 5), (0, 0)], [10]),
+        ([(5, 5), (3, 5), (3, 5), (4, 5), (1, 5)], [2, 3]),
+        ([(5, 5), (), (3, 5)], [2]),
+        ([(5, 5), None, (3, 5)], [2]),
+    ],
+    ids=["more", "fewer", "beside more", "none", "twice", "not told", "away"],
+)
+def test_a_shard_that_holds_fewer_uploads_than_it_held_is_told_by_number(
+    clock: FakeClock, looks: Sequence[tuple[int, ...] | None], lost: Sequence[int]
+) -> None:
+    storage, told = Counting(), list[int]()
+    pressure = Pressure(storage, 2, RATE, clock, lambda: NOW, told.append)
+    for look in looks:
+        storage.failure = StorageUnavailableError("away") if look is None else None
+        storage.accepted = look or ()
+        pressure.poll()
+
+    assert told == lost
+    assert pressure.lost == sum(lost)
+    pressure.require_room()
 
 
 def test_a_key_may_send_its_rate_after_a_burst(pressure: Pressure, clock: FakeClock) -> None:

@@ -341,7 +341,7 @@ def test_credentials_are_made_by_one_user_and_read_by_another(users: Users) -> N
     assert reader.share(UPLOADS_SENT, DAY, "a", {b"d" * 32: 3}) == {b"d" * 32: 3}
     assert reader.share(UPLOADS_SENT, DAY) == {b"d" * 32: 3}
     assert reader.share(BYTES_BEGUN, DAY, "a", {b"d" * 32: 9}) == {b"d" * 32: 9}
-    assert users.storage(INGEST).existing(0, [CELL]) == []
+    assert users.storage(INGEST).existing([(0, CELL)]) == set()
     with pytest.raises(RefusedByStoreError, match="NOPERM"):
         reader.put(b"d" * 32, '{"kind":"admin"}')
 

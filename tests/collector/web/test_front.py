@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-from collections.abc import Awaitable, Callable
+import threading
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from typing import Any, TypeVar
 
@@ -127,6 +128,30 @@ def test_a_body_that_does_not_come_is_given_up(app: Flask) -> None:
 
     assert found is not None
     assert (found.status, json.loads(found.body)["type"]) == (408, "urn:hearsay:problem:slow-body")
+
+
+@pytest.mark.parametrize("hangs", ["existing", "append_many"])
+def test_an_upload_has_one_deadline_for_all_that_the_store_is_asked(
+    app: Flask, storage: MemoryStorage, hangs: str
+) -> None:
+    """Whichever of its questions a store does not answer; it is not asked the next one for it."""
+    go, asked = threading.Event(), []
+
+    def hang(some: Collection[object]) -> list[bool]:
+        asked.append(len(some))
+        assert go.wait(PATIENCE)
+        raise StorageUnavailableError("store: no answer")
+
+    setattr(storage, hangs, hang)
+
+    [found] = answers(Front(app, store_s=0.0, sweep_s=0.01), UPLOAD)
+    go.set()
+
+    assert found is not None
+    problem = json.loads(found.body)["type"]
+    assert (found.status, problem) == (503, "urn:hearsay:problem:store-unavailable")
+    assert asked == [1]
+    assert not storage.entries
 
 
 def test_a_body_that_is_cut_off_leaves_nothing(app: Flask, storage: MemoryStorage) -> None:

@@ -8,7 +8,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from collector.core.errors import RefusedByStoreError, StorageFullError, StorageUnavailableError
+from collector.core.errors import (
+    ManyTalliesError,
+    RefusedByStoreError,
+    StorageFullError,
+    StorageUnavailableError,
+)
+from collector.intake.memory_quota import Beginning
 from collector.storage.values import SealedUpload
 from collector.web.ingest.groups import MAX_GROUP_SIZE, Groups, store
 from tests.support.patience import PATIENCE
@@ -164,3 +170,62 @@ def test_a_failure_that_nobody_expected_is_told_and_the_next_upload_is_stored() 
 
     assert isinstance(failure, KeyError)
     assert stored is True
+
+
+@pytest.mark.parametrize("hangs", ["tallies", "append"])
+def test_all_that_waited_beyond_the_deadline_are_refused_at_once(hangs: str) -> None:
+    """Those of the group on its way, and those that wait for it; what comes later is stored."""
+    storage, go = Slow(), threading.Event()
+    beginning = Beginning(b"key", bytes(16), []) if hangs == "tallies" else None
+    asked: list[int] = []
+
+    def refusals(beginnings: Sequence[Beginning]) -> list[None]:
+        asked.append(len(beginnings))
+        assert go.wait(PATIENCE)
+        return [None] * len(beginnings)
+
+    async def ask() -> tuple[list[bool | BaseException], bool]:
+        loop = asyncio.get_running_loop()
+        groups = Groups(storage, loop, largest=2, refusals=refusals)
+        waiting = [asyncio.create_task(groups.append(sealed(i), beginning)) for i in range(5)]
+        while not (asked or storage.groups):
+            await asyncio.sleep(0)
+        groups.give_up(loop.time() + 1)
+        early = await asyncio.gather(*waiting, return_exceptions=True)
+        go.set()
+        storage.go.set()
+        late = await groups.append(sealed(9))
+        groups.close()
+        return early, late
+
+    early, late = asyncio.run(ask())
+
+    assert [type(outcome) for outcome in early] == [StorageUnavailableError] * 5
+    assert late is True
+    assert storage.groups == ([1] if hangs == "tallies" else [2, 1])
+
+
+def test_what_many_uploads_begin_is_asked_for_at_once_and_each_is_refused_on_its_own() -> None:
+    storage, batches = Slow(), []
+
+    def refusals(beginnings: Sequence[Beginning]) -> list[Exception | None]:
+        batches.append(len(beginnings))
+        return [ManyTalliesError("no") if one.key == b"many" else None for one in beginnings]
+
+    async def ask() -> list[bool | BaseException]:
+        groups = Groups(storage, asyncio.get_running_loop(), refusals=refusals)
+        storage.go.set()
+        keys = None, b"few", b"many", b"few", None
+        uploads = [
+            groups.append(sealed(i), Beginning(key, bytes(16), []) if key else None)
+            for i, key in enumerate(keys)
+        ]
+        found = await asyncio.gather(*uploads, return_exceptions=True)
+        groups.close()
+        return found
+
+    found = asyncio.run(ask())
+
+    assert batches == [3]
+    assert [type(outcome) for outcome in found] == [bool, bool, ManyTalliesError, bool, bool]
+    assert storage.groups == [4]

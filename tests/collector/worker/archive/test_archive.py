@@ -91,7 +91,7 @@ def test_a_drain_that_forgot_before_it_wrote_would_be_found_out(desk: Desk) -> N
     """The planted bug: a process that dies between the two loses a file."""
     desk.upload(random.Random(3), 40)
     desk.work()
-    desk.queue.forget(0, 2)
+    desk.queue.forget(0, desk.queue.folds()[0].start + 1)
     desk.drain()
 
     assert desk.compare().differences != ()

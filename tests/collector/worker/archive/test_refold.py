@@ -25,6 +25,7 @@ from collector.storage.preparation import generation_of
 from collector.storage.redis import RedisStorage
 from collector.storage.values import ArchiveProgress
 from collector.worker.archive.dask import refold
+from collector.worker.archive.drain import drain
 from collector.worker.archive.files import Folder
 from collector.worker.archive.refold import Scope, restore, scope_of, tallies_of
 from collector.worker.fsck import fsck
@@ -129,12 +130,37 @@ def test_a_lost_store_is_restored_into_its_successor_once(
     assert list(fsck(desk.inspection, METRICS)) == []
 
 
-def test_a_store_that_is_alive_is_not_restored(desk: Desk) -> None:
-    """Everything in it would be counted twice."""
-    records = RedisExclusions(desk.server, desk.keys.prefix)
+@pytest.mark.parametrize("name", ["its own", "edited"])
+def test_a_store_that_is_alive_is_not_restored(desk: Desk, name: str) -> None:
+    """Everything in it would be counted twice; its folds are known, whatever the folder's name."""
+    records, manifest = RedisExclusions(desk.server, desk.keys.prefix), desk.path / "archive.json"
+    if name == "edited":
+        manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"name": "0" * 16}))
+    desk.storage.prepare()  # as hearsay init, which may run at any time
 
     with pytest.raises(ArchiveError, match="has counted these reports"):
         restore(desk.queue, records, Folder(desk.path), METRICS, in_this_process)
+
+    assert sum(one.folded.reports for one in desk.storage.counters()) == 3 * 60
+
+
+def test_a_successor_that_has_an_archive_of_its_own_takes_over_the_lost_one(
+    desk: Desk, tmp_path: Path
+) -> None:
+    """The folds of two stores never have the same numbers."""
+    desk.plain.destroy()
+    desk.plain.prepare()
+    desk.storage.prepare()
+    desk.upload(random.Random(2), 10)
+    desk.work()
+    mechanisms = {digest: metric.mechanism for digest, metric in METRICS.items()}
+    assert drain(desk.queue, Folder(tmp_path / "new"), mechanisms, lambda: None)
+
+    records = RedisExclusions(desk.server, desk.keys.prefix)
+    done = restore(desk.queue, records, Folder(desk.path), METRICS, in_this_process)
+
+    assert done.added > 0
+    assert sum(one.folded.reports for one in desk.storage.counters()) == 3 * 70
 
 
 def test_a_cell_is_judged_only_if_the_archive_must_hold_all_of_it() -> None:
