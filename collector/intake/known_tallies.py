@@ -12,17 +12,21 @@ asked for again.  A table in which that happens often grows, up to a limit.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
+from struct import Struct
 from typing import Final
 
 from ..core.cells import Cell
 
 LEAST_SIZE: Final = 1 << 20  # bytes: 65,000 tallies, half full
 MOST_SIZE: Final = 64 << 20  # bytes: 4 million
-_EACH: Final = 8  # bytes
+_FINGERPRINT: Final = Struct("<q")
+_EACH: Final = _FINGERPRINT.size  # bytes
 _BUCKET: Final = 16 * _EACH  # bytes; half full on average, one in 250 runs over
 _BACK: Final = _BUCKET // 2  # bytes: what lies behind is moved to the front when it is used
 _CROWDED: Final = 64  # the table grows when one place of so many was taken from another tally
 _EMPTY: Final = bytes(_EACH)
+_pack, _unpack = _FINGERPRINT.pack, _FINGERPRINT.unpack
 
 
 class KnownTallies:
@@ -43,20 +47,25 @@ class KnownTallies:
         """Bytes that the table takes."""
         return len(self._table)
 
-    def has(self, shard: int, cell: Cell) -> bool:
-        """Return whether the tally of *cell* on *shard* is known."""
-        mark = self._mark(shard, cell)
-        table, start = self._table, _bucket_of(mark, self._table)
-        at = table.find(mark, start, start + _BUCKET)
-        if at >= start + _BACK:
-            table[start : at + _EACH] = mark + table[start:at]
-        return at >= 0
+    def has(self, shard: int, cells: Iterable[Cell]) -> bool:
+        """Return whether the tallies of all *cells* on *shard* are known."""
+        table, secret = self._table, self._secret
+        buckets = len(table) // _BUCKET
+        for metric, epoch, segment, _ in cells:
+            named = hash((secret, shard, metric, epoch, segment))
+            mark, start = _pack(named), named % buckets * _BUCKET
+            at = table.find(mark, start, start + _BUCKET)
+            if at < 0:
+                return False
+            if at >= start + _BACK:
+                table[start : at + _EACH] = mark + table[start:at]
+        return True
 
     def add(self, shard: int, cell: Cell) -> None:
         """Know the tally of *cell* on *shard* from now on."""
-        if self.has(shard, cell):
+        if self.has(shard, [cell]):
             return
-        self._put(self._mark(shard, cell))
+        self._put(_pack(hash((self._secret, shard, *cell[:3]))))
         if self._forgotten * _EACH * _CROWDED > self.size and self.size < self._most:
             self._grow()
 
@@ -64,13 +73,10 @@ class KnownTallies:
         """Know none."""
         self._table, self._forgotten = bytearray(self.size), 0
 
-    def _mark(self, shard: int, cell: Cell) -> bytes:
-        named = hash((self._secret, shard, cell.metric, cell.epoch, cell.segment))
-        return named.to_bytes(_EACH, "little", signed=True)
-
     def _put(self, mark: bytes) -> None:
         """Put *mark* first in its bucket, in place of the last."""
-        table, start = self._table, _bucket_of(mark, self._table)
+        table = self._table
+        start = _unpack(mark)[0] % (len(table) // _BUCKET) * _BUCKET
         last = start + _BUCKET - _EACH
         self._forgotten += table[last : start + _BUCKET] != _EMPTY
         table[start : start + _BUCKET] = mark + table[start:last]
@@ -82,8 +88,3 @@ class KnownTallies:
         for at in reversed(range(0, len(before), _EACH)):
             if (mark := bytes(before[at : at + _EACH])) != _EMPTY:
                 self._put(mark)
-
-
-def _bucket_of(mark: bytes, table: bytearray) -> int:
-    """Return where in *table* the bucket of *mark* begins."""
-    return int.from_bytes(mark, "little") % (len(table) // _BUCKET) * _BUCKET

@@ -312,8 +312,8 @@ class Growth:
         if self._known_day != (day := day_of(self._clock())):
             self._known.clear()
             self._known_day = day
-        shard, has = self._storage.shard_of(upload_id), self._known.has
-        return all(has(shard, column.cell) for column in columns)
+        shard = self._storage.shard_of(upload_id)
+        return self._known.has(shard, [cell for cell, _ in columns])
 
     def refusals(
         self, beginnings: Sequence[Beginning], memory_limit: int
@@ -340,7 +340,7 @@ class Growth:
         shard, now = self._storage.shard_of(beginning.upload_id), self._clock()
         sizes: Counter[TallyPlace] = Counter()
         for cell, payloads in beginning.columns:
-            if not self._known.has(shard, cell):
+            if not self._known.has(shard, [cell]):
                 metric = self._catalog.by_digest[cell.metric]
                 lateness, _ = class_of(metric.every, cell.epoch, now)
                 reports = len(payloads) // metric.mechanism.payload_size

@@ -36,6 +36,7 @@ SEVERAL_REPORTS = "several_reports"
 _Said: TypeAlias = tuple[tuple[str, str], ...]  # the segment of an upload
 _DAYS_KEPT: Final = 256  # days of sealing, of all catalogs: a key's share of the metrics is one
 _SEGMENTS_KEPT: Final = 16_384  # some 300 bytes each
+_COLUMNS_KEPT: Final = 16_384  # some 400 bytes each
 
 
 class Rejection(Struct, frozen=True, forbid_unknown_fields=True):
@@ -90,15 +91,16 @@ def judge(
     for index, column in enumerate(upload.columns):
         digest, epoch, payloads = column
         rule = rules.get(digest)
-        is_open = rule is not None and rule.first <= epoch <= rule.last
-        segment = _segment(rule.dimensions, said, source) if rule and is_open else None
-        if rule and segment is not None:
-            cell = Cell(digest, epoch, segment)
-            if len(payloads) == rule.size and rule.reason(payloads) is None:
-                accepted.append(AcceptedColumn(cell, payloads))  # most columns of a device
+        if rule and len(payloads) == rule.size:  # most columns of a device: one report
+            find = _kept if rule.size == 1 else _single
+            single = find(rule, epoch, payloads, said, source)
+            if single is not None:
+                accepted.append(single)
                 reports += 1
                 steps += rule.steps
                 continue
+        cell = rule and _cell(rule, epoch, said, source)
+        if rule and cell:
             payloads, reasons = _judge_payloads(payloads, rule, of_device=of_device)
             if payloads:
                 accepted.append(AcceptedColumn(cell, payloads))
@@ -145,6 +147,27 @@ def _segment(dimensions: _Dimensions, said: _Said, source: Source) -> str | None
     """
     segment, metric = dict(said), dimensions.metric
     return segment_text(metric, segment, source) if is_declared(segment, metric) else None
+
+
+def _cell(rule: _Rule, epoch: int, said: _Said, source: Source) -> Cell | None:
+    """Return where reports of *epoch* are counted; None if they are not."""
+    if not rule.first <= epoch <= rule.last:
+        return None
+    segment = _segment(rule.dimensions, said, source)
+    return None if segment is None else Cell(rule.metric.digest, epoch, segment)
+
+
+def _single(
+    rule: _Rule, epoch: int, payload: bytes, said: _Said, source: Source
+) -> AcceptedColumn | None:
+    """Return the column of one report; None if it is not accepted."""
+    cell = _cell(rule, epoch, said, source)
+    if cell is None or rule.reason(payload) is not None:
+        return None
+    return AcceptedColumn(cell, payload)
+
+
+_kept = lru_cache(maxsize=_COLUMNS_KEPT)(_single)  # of one byte, which has few values
 
 
 def _is_alone(upload: Upload, rules: Mapping[bytes, _Rule]) -> bool:

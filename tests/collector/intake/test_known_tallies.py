@@ -21,11 +21,11 @@ SMALL = 1 << 14  # bytes: 2,048 places
 def test_a_large_registry_is_known_whole_after_a_second_look() -> None:
     """All 134,400 tallies, in 16 bytes each; what the table forgot while it grew is asked again."""
     known = KnownTallies()
-    assert not any(known.has(*place) for place in PLACES)
+    assert not any(known.has(place[0], place[1:]) for place in PLACES)
     for place in PLACES * 2:
         known.add(*place)
 
-    forgotten = sum(not known.has(*place) for place in PLACES)
+    forgotten = sum(not known.has(place[0], place[1:]) for place in PLACES)
 
     assert forgotten <= len(PLACES) // 200
     assert LEAST_SIZE < known.size <= 16 * len(PLACES) <= MOST_SIZE
@@ -47,8 +47,11 @@ def test_a_tally_is_known_by_all_that_names_it(
     known = KnownTallies()
     known.add(*PLACES[0])
 
-    assert known.has(*PLACES[0])
-    assert not known.has(*other(*PLACES[0]))
+    shard, cell = other(*PLACES[0])
+
+    assert known.has(PLACES[0][0], PLACES[0][1:])
+    assert not known.has(shard, [cell])
+    assert not known.has(shard, [PLACES[0][1], cell])
 
 
 def test_what_is_used_is_kept_while_others_come_and_go() -> None:
@@ -59,9 +62,10 @@ def test_what_is_used_is_kept_while_others_come_and_go() -> None:
 
     for number, place in enumerate(PLACES[200:20_000]):
         known.add(*place)
-        known.has(*popular[number % len(popular)])
+        shard, *cells = popular[number % len(popular)]
+        known.has(shard, cells)
 
-    assert sum(known.has(*place) for place in popular) == len(popular)
+    assert sum(known.has(place[0], place[1:]) for place in popular) == len(popular)
     assert known.size == SMALL
 
 
@@ -71,6 +75,6 @@ def test_a_table_that_may_not_grow_forgets_and_is_no_larger() -> None:
         known.add(*place)
 
     assert known.size == 2 * SMALL
-    assert 0 < sum(known.has(*place) for place in PLACES) <= 2 * SMALL // 8
+    assert 0 < sum(known.has(place[0], place[1:]) for place in PLACES) <= 2 * SMALL // 8
     known.clear()
-    assert not any(known.has(*place) for place in PLACES)
+    assert not any(known.has(place[0], place[1:]) for place in PLACES)
