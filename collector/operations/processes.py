@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -31,6 +32,7 @@ from ..storage.connect import connect, inspect
 from ..storage.records import RedisActivity, RedisCredentials, RedisSuspicions
 from ..worker.poisoning_watch import Watch
 from ..worker.worker import Worker
+from .pulses import LOOK_S, MISSES, watched
 from .telemetry.activity import CLOCK_WAITS, WEB, WORKER, Activity, SharingThread
 
 GRACE_S: Final = 8.0  # seconds; supervisors kill after 10 or more
@@ -38,6 +40,7 @@ SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 STALE_AFTER: Final = 30  # seconds; a worker beats before every round, and rests at most 5 s
 _log = logging.getLogger("hearsay.serving")
 _signal_log = logging.getLogger("hearsay.stopping")
+_SILENT: Final = f"web process %d has not answered for {LOOK_S * MISSES:.0f} s: it is ended"
 _APP = "collector.web.app:create_process"  # by name: only the server imports the web package
 _CONNECTIONS = 2_048  # of a process; one that only trickles costs some kilobytes
 _QUEUE = 1_024  # connections that the system keeps waiting
@@ -154,7 +157,8 @@ def serve(config: Config, workers: int) -> None:
     at = address_of(config).replace("127.0.0.1", "localhost")
     what = len(catalog.by_digest), config.profile, at
     _log.info("web started: %d metrics, profile %s, at %s", *what)
-    server.serve()
+    with watched(lambda: server.wrks, partial(_log.error, _SILENT)):
+        server.serve()
     _log.info("web stopped")
 
 

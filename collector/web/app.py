@@ -33,6 +33,7 @@ from ..intake.memory_quota import Growth, Shares
 from ..intake.oblivious_keys import read_keys
 from ..intake.tokens import Tokens, days_kept
 from ..operations.parent_death import end_with_parent
+from ..operations.pulses import pulse
 from ..operations.questions import Questions
 from ..operations.telemetry.activity import LOST, WEB, Activity
 from ..operations.telemetry.snapshot import Sources, take
@@ -238,7 +239,7 @@ def create_process() -> Front:
     """Return the application of a process that ends with the server that started it."""
     end_with_parent()  # otherwise a killed server would leave it answering, under old keys
     configure(WEB)
-    front = Front(create_app(), listens=limit_answers)
+    front = Front(create_app(), listens=limit_answers, beat=pulse())
     gc.collect()
     gc.freeze()  # what is loaded stays: it need not be looked through again and again
     gc.set_threshold(_ALLOCATIONS)

@@ -43,6 +43,21 @@ def test_a_web_process_that_is_killed_is_started_again(tmp_path: Path) -> None:
         assert status == 202
 
 
+def test_a_web_process_that_hangs_is_ended_and_started_again(tmp_path: Path) -> None:
+    """It would keep its share of the connections for ever; its sibling stays."""
+    with attacked_site(tmp_path, processes=2) as site:
+        before = descendants(site.serve)
+        hanging = min(before)
+
+        os.kill(hanging, signal.SIGSTOP)
+
+        wait_for(lambda: len(descendants(site.serve) - {hanging}) == 2, site.log.read_text)
+        assert len(before & descendants(site.serve)) == 1
+        assert f"web process {hanging} has not answered" in site.log.read_text(encoding="utf-8")
+        status = wait_for(lambda: status_of_an_upload(site), despite=(ConnectionRefusedError,))
+        assert status == 202
+
+
 def test_pages_that_are_open_are_so_by_a_link_of_this_start(tmp_path: Path) -> None:
     """Every web process knows its token; the API is opened by it as by that of an operator."""
     with attacked_site(tmp_path, settings={"HEARSAY_OPEN_DASHBOARD": "1"}, processes=2) as site:

@@ -89,18 +89,19 @@ class Front:
         wrong_s: float = WRONG_S,
         store_s: float = DEADLINE_S,
         listens: Callable[[], None] = lambda: None,
+        beat: Callable[[], None] = lambda: None,
     ) -> None:
         """Serve *app*, and its uploads without it.
 
         Args: body_s: seconds in which a device's body must have come.  sweep_s: seconds between
               two looks for those that have not.  wrong_s: seconds until a wrong log-in is answered.
               store_s: seconds for all that an upload asks of the store.
-              listens: called once the server listens.
+              listens: called once the server listens.  beat: called as long as the loop runs.
         """
         self._body_s, self._sweep_s, self._wrong_s = body_s, sweep_s, wrong_s
         self._store_s = store_s
         self._form_s = min(FORM_S, body_s)
-        self._listens = listens
+        self._listens, self._beat = listens, beat
         self._app, self._shared = app, services_of(app)
         self._hot, self._keyring = self._shared.hot, self._shared.keyring
         self._flask = ThreadPoolExecutor(THREADS, "flask")
@@ -271,6 +272,7 @@ class Front:
 
     def _sweep(self) -> None:
         """Give up what is late.  One timer for all: one each costs as much again."""
+        self._beat()
         now = self._loop.time()
         for task in [task for task, until in self._reading.items() if until < now]:
             self._late.add(task)
