@@ -39,6 +39,7 @@ from ..core.credentials import presented as digest_in
 from ..core.errors import CollectorError, ForbiddenError, TooFastError, UnauthorizedError
 from ..intake.keyring import Keyring
 from ..query import Plan
+from ..workspace.documents import Author
 from .services import services
 
 _PLAIN: Final = "hearsay"  # on this machine, where there may be no TLS
@@ -189,20 +190,26 @@ def visitor() -> Credential | None:
         return None
 
 
-def author() -> str:
-    """Return who writes: as the proxy names them, or the label of the token, or its role."""
-    who = reader()
-    return person() or who.label or who.role or who.kind
+def author() -> Author:
+    """Return who writes: the person whom the proxy names, or a token, by its id.
+
+    The label of a token is shown and decides nothing: a person may have the same name.
+    """
+    if person():
+        return Author(f"person:{person()}", person())
+    credential, id = reader(), id_of(digest_in(_header()) or b"")
+    return Author(f"token:{id}", credential.label or f"{credential.role or credential.kind} {id}")
 
 
-def writer() -> str:
+def writer() -> Author:
     """Return who writes, and count the write to their token.
 
     Raises: TooFastError: it writes faster than it may; nothing was stored.
     """
-    if not services().writes.take(_who().encode(), 1):
+    who = author()
+    if not services().writes.take(who.id.encode(), 1):
         raise TooFastError("documents: you save more than one a second; try again in a minute")
-    return author()
+    return who
 
 
 def visible() -> Catalog:
@@ -229,8 +236,12 @@ def _who() -> str:
     credential: Credential | None = g.get("credential")
     if person() or credential is None:
         return person() or "(a shared link)"
-    digest = digest_in(request.headers.get("Authorization", "") or presented())
-    return f"{credential.label or credential.role} {id_of(digest or b'')}"
+    return f"{credential.label or credential.role} {id_of(digest_in(_header()) or b'')}"
+
+
+def _header() -> str:
+    """Return what presents the token that is asked with."""
+    return request.headers.get("Authorization", "") or presented()
 
 
 def _named_by_proxy() -> Credential | None:
