@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from flask import Flask, current_app, g, request
 from werkzeug.exceptions import NotFound
+from werkzeug.http import parse_cookie
 from werkzeug.wrappers import Response
 
 from ..core.catalog import Catalog
@@ -76,6 +77,13 @@ def presented() -> str:
     """Return what the cookie holds as an Authorization header would; "" without one."""
     token = request.cookies.get(_name())
     return f"Bearer {token}" if token else ""
+
+
+def shown_in(authorization: str, cookie: str) -> list[str]:
+    """Return what the two headers of a request present, each as an Authorization header would."""
+    kept = parse_cookie(cookie)
+    tokens = [kept[name] for name in (_SECURE, _PLAIN) if name in kept]
+    return [*filter(None, [authorization]), *(f"Bearer {token}" for token in tokens)]
 
 
 def keep(response: Response, token: str) -> None:

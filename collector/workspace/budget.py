@@ -119,18 +119,18 @@ def _shorten(index: dict[Place, Entry], app: str, new: Place, by: str) -> bool:
     Of the document with most bytes of older versions, the oldest.  Of the *new* one the version
     that it replaces stays.
     """
-    found = [
+    shorter = [
         (entry.older, -version.number, at, version)
         for at, entry in index.items()
         if entry.app == app
         for version in entry.versions[1 + (at == new) :]
         if by in ("", version.by)
     ]
-    if found:
-        _, _, at, dropped = max(found)
+    if shorter:
+        _, _, at, dropped = max(shorter)
         left = tuple(version for version in index[at].versions if version != dropped)
         index[at] = structs.replace(index[at], versions=left)
-    return bool(found)
+    return bool(shorter)
 
 
 def _drop(index: dict[Place, Entry], app: str, new: Place, by: str, kind: str = "") -> bool:

@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterable
 from io import BytesIO
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from werkzeug.http import parse_etags
+
 from ...core.errors import MalformedHeadError
 
 Wsgi: TypeAlias = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 _HOST: Final = re.compile(r"[A-Za-z0-9._~%-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?", re.ASCII)
+_OF_A_BODY: Final = ("Content-Length", "Content-Type")
 _OLD: Final = "1"  # HTTP/1.0, in which a health check need not name a host
 
 
@@ -21,6 +24,14 @@ class Answer(NamedTuple):
     status: int
     headers: list[tuple[str, str]]
     body: bytes
+
+    def unless_kept(self, scope: Any) -> Answer:
+        """Return it as an answer to *scope*, a GET or HEAD: 304 if it names this ``ETag``."""
+        tag = dict(self.headers)["ETag"]
+        if parse_etags(scope.headers.get("if-none-match")).contains_raw(tag):
+            kept = [header for header in self.headers if header[0] not in _OF_A_BODY]
+            return Answer(304, kept, b"")
+        return self._replace(body=b"") if scope.method == "HEAD" else self
 
 
 def environ_of(scope: Any, body: bytes) -> dict[str, Any]:
