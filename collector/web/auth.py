@@ -17,6 +17,8 @@ from werkzeug.exceptions import NotFound
 from werkzeug.http import parse_cookie
 from werkzeug.wrappers import Response
 
+from client_sdk.registry.metric import Metric
+
 from ..core.catalog import Catalog
 from ..core.config import is_loopback
 from ..core.credentials import (
@@ -231,12 +233,30 @@ def person() -> str:
     return named
 
 
-def count_question(plan: Plan) -> None:
-    """Count who asks for what, if the operator wishes that: see ``operations.questions``."""
+def admit_question(plan: Plan) -> None:
+    """Count who asks for what, if the operator wishes that: see ``operations.questions``.
+
+    Raises: ForbiddenError: it is about single keys, and who asks owns not all of its metrics.
+    """
+    if plan.keys and not all(_owns(reading.metric) for reading in plan.readings):
+        raise ForbiddenError(
+            "you need the owner role to ask about single keys: who can also send under one would"
+            " tell a single report of it from the rest; leave out the filter of @source by key"
+        )
     questions = services().questions
     if questions is not None:
         metrics = [reading.metric.address for reading in plan.readings]
         questions.count(_who(), plan.query.verb, metrics)
+
+
+def _owns(metric: Metric) -> bool:
+    """Return whether who asks is an owner of *metric*; a shared link makes nobody one."""
+    credential: Credential | None = g.get("credential")
+    return (
+        credential is not None
+        and MANAGE in credential.scopes
+        and credential.covers(metric.app, metric.name, MANAGE)
+    )
 
 
 def _who() -> str:
