@@ -34,6 +34,7 @@ from ...core.errors import (
     SlowBodyError,
     TooFastError,
 )
+from ...core.listening import require_plain
 from ...intake.backpressure import Watch
 from ...intake.capsules import MAX_CAPSULE, Opener
 from ...operations.telemetry.activity import REFUSED, SharingThread
@@ -45,7 +46,7 @@ from ..pages.privacy import PEOPLE
 from ..pages.session import log_in
 from ..problems import document_of
 from ..services import CACHE, EVERY_ANSWER, NO_STORE, services_of
-from .bridge import Answer, call, environ_of, require_plain
+from .bridge import Answer, Places, call, environ_of, peer_of
 from .groups import Groups, Readiness
 from .oblivious import (
     OUTER,
@@ -56,7 +57,6 @@ from .oblivious import (
     seal_accepted,
     seal_refusal,
 )
-from .places import Places, peer_of
 from .route import LIVE, READY
 from .upload import PATH, Admission, Head, Judgement, require_size
 

@@ -420,25 +420,3 @@ def test_a_good_log_in_does_not_wait(app: Flask) -> None:
 
     assert found is not None
     assert found.status == 303
-
-
-HEADS = {
-    "a method in small letters": Request("/livez", "get"),
-    "no host": Request("/livez", "GET", {"host": ""}),
-    "a host that is no name": Request("/livez", "GET", {"host": "a b"}),
-    "two hosts in one": Request("/livez", "GET", {"host": "a, b"}),
-    "a coding that is not read": Request("/livez", "GET", {"transfer-encoding": "gzip, chunked"}),
-    "a path without a slash": Request("livez", "GET"),
-}
-
-
-@pytest.mark.parametrize("request_", HEADS.values(), ids=HEADS)
-def test_a_head_that_two_readers_could_read_differently_is_refused(
-    app: Flask, request_: Request
-) -> None:
-    """And not by a problem document: a device keeps its upload, for another way."""
-    [found] = answers(app, request_)
-
-    assert found is not None
-    assert (found.status, found.headers["content-type"][:10]) == (400, "text/plain")
-    assert found.headers["x-content-type-options"] == "nosniff"
