@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote, urlsplit
 
 import requests
@@ -23,11 +23,18 @@ import requests
 from client_sdk.privacy.wording import counted
 
 from .core.config import is_loopback
-from .core.errors import AnswerError, ConfigError, MissingPackageError, UnreachableError
+from .core.errors import (
+    AnswerError,
+    ConfigError,
+    ForeignFormError,
+    MissingPackageError,
+    UnreachableError,
+)
 
 if TYPE_CHECKING:
     from .analytics.rows import Row
 
+T = TypeVar("T")
 PATIENCE: Final = 60.0  # seconds for an answer
 _RARE: Final = ("raw", "shrunken", "fakes_to_flip", "certainty")  # columns of few answers
 PAGE: Final = 10_000  # rows asked for at once, the most that a collector gives
@@ -207,7 +214,7 @@ class Client:
 
         Raises: AnswerError, UnreachableError.
         """
-        metrics: list[dict[str, Any]] = self._ask("GET", "/v1/metrics")["metrics"]
+        metrics: list[dict[str, Any]] = self._part(self._ask("GET", "/v1/metrics"), "metrics", list)
         return metrics
 
     def query(self, metrics: str | Sequence[str], verb: str = "estimate", **fields: Any) -> Result:
@@ -222,14 +229,15 @@ class Client:
         question = question_of(metrics, verb, fields)
         if "pagination" in fields:
             answer = self._ask("POST", "/v1/query", question)
-            return Result(tuple(answer["rows"]), answer["meta"])
+            return Result(tuple(self._rows(answer)), self._part(answer, "meta", dict))
         rows: list[dict[str, Any]] = []
         while True:
             page = {"pagination": {"limit": PAGE, "offset": len(rows)}}
             answer = self._ask("POST", "/v1/query", question | page)
-            rows += answer["rows"]
-            if len(answer["rows"]) < PAGE:
-                return Result(tuple(rows), answer["meta"])
+            part = self._rows(answer)
+            rows += part
+            if len(part) < PAGE:
+                return Result(tuple(rows), self._part(answer, "meta", dict))
 
     def note(self, at: str, text: str, **about: str) -> dict[str, Any]:
         """Keep a note, such as a release, and return it as it was kept.
@@ -237,8 +245,10 @@ class Client:
         Args:   at: the day, such as 2026-11-20.  about: metric, app or url, if any.
         Raises: AnswerError: the collector refused; its text says why.  UnreachableError.
         """
-        note: dict[str, Any] = self._ask("POST", "/v1/notes", {"at": at, "text": text, **about})
-        return note
+        note = self._ask("POST", "/v1/notes", {"at": at, "text": text, **about})
+        for name in ("at", "text"):
+            self._part(note, name, str)
+        return dict(note)
 
     def recent(self, after: int = 0) -> list[dict[str, Any]]:
         """Return the last reports in words that a development collector accepted, oldest first.
@@ -247,8 +257,7 @@ class Client:
         Raises: AnswerError: it is no development collector (404).  UnreachableError.
         """
         path = f"/v1/development/reports?after={after}"
-        reports: list[dict[str, Any]] = self._ask("GET", path)["reports"]
-        return reports
+        return self._rows(self._ask("GET", path), "reports")
 
     def link(self, metrics: str | Sequence[str], verb: str = "estimate", **fields: Any) -> str:
         """Return an address that gives the same answer to whoever has a token of their own."""
@@ -267,7 +276,7 @@ class Client:
                 allow_redirects=False,  # the token is for this collector
             )
             answer = response.json()
-        except requests.JSONDecodeError:
+        except (ValueError, RecursionError):  # the first also of numbers that are too long
             rule = f"answered {response.status_code} with no JSON; is it a collector?"
             raise UnreachableError(f"url={self._url}: {rule}") from None
         except requests.RequestException as error:
@@ -278,6 +287,22 @@ class Client:
             is_refused = response.status_code == HTTPStatus.UNAUTHORIZED
             raise AnswerError(response.status_code, problem, self._url if is_refused else "")
         return answer
+
+    def _rows(self, answer: Any, name: str = "rows") -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self._part(answer, name, list)
+        if not all(isinstance(row, dict) for row in rows):
+            raise self._foreign()
+        return rows
+
+    def _part(self, answer: Any, name: str, form: type[T]) -> T:
+        """Return what *answer* has under *name*.  Raises ForeignFormError: it has not."""
+        part = answer.get(name) if isinstance(answer, dict) else None
+        if not isinstance(part, form):
+            raise self._foreign()
+        return part
+
+    def _foreign(self) -> ForeignFormError:
+        return ForeignFormError(f"url={self._url}: the answer has another form than Hearsay's")
 
     def _authorize(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         """Set the token; as a header alone it would give way to a password in ~/.netrc."""

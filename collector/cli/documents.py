@@ -19,7 +19,16 @@ if TYPE_CHECKING:
     from ..storage.documents import Entry, Place
 
 _EVERY = "all"  # in place of the name of an app: what is of all apps
-_HEADINGS = ("app", "kind", "author", "documents", "deleted", "older versions", "bytes")
+_HEADINGS = (
+    "app",
+    "kind",
+    "author",
+    "author id",
+    "documents",
+    "deleted",
+    "older versions",
+    "bytes",
+)
 
 
 @main.group(invoke_without_command=True)
@@ -33,15 +42,16 @@ def documents(context: click.Context, as_json: bool) -> None:
     if context.invoked_subcommand:
         return
     config = Config.from_env()
-    groups: dict[tuple[str, str, str], list[Entry]] = defaultdict(list)
+    groups: dict[tuple[str, str, str, str], list[Entry]] = defaultdict(list)
     for place, entry in RedisDocuments.of(config).index().items():
-        groups[entry.app or _EVERY, place.kind, entry.author].append(entry)
+        by = entry.versions[0].by
+        groups[entry.app or _EVERY, place.kind, entry.author, by].append(entry)
     rows = [
         (
             *group,
             len(entries),
             sum(entry.deleted for entry in entries),
-            sum(len(entry.sizes) - 1 for entry in entries),
+            sum(len(entry.versions) - 1 for entry in entries),
             sum(entry.size for entry in entries),
         )
         for group, entries in groups.items()
@@ -52,8 +62,8 @@ def documents(context: click.Context, as_json: bool) -> None:
         listed = [dict(zip(names, row, strict=True)) for row in rows]
         click.echo(json.dumps({"documents": listed, "most_bytes": config.documents_mb << 20}))
         return
-    cells = [(*row[:3], *(f"{number:,}" for number in row[3:])) for row in rows]
-    for line in table_lines([_HEADINGS, *cells], "<<<>>>>"):
+    cells = [(*row[:4], *(f"{number:,}" for number in row[4:])) for row in rows]
+    for line in table_lines([_HEADINGS, *cells], "<<<<>>>>"):
         click.echo(line)
     total = sum(row[-1] for row in rows)
     click.echo(f"{counted(total, 'byte')} of at most {config.documents_mb << 20:,}")
@@ -62,7 +72,7 @@ def documents(context: click.Context, as_json: bool) -> None:
 @documents.command()
 @click.option("--app", help=f"Of this app; {_EVERY} for what is of all apps.")
 @click.option("--kind", help="Of this kind: boards, questions, notes or links.")
-@click.option("--author", help="Last saved by this author.")
+@click.option("--author", help="Last saved by this author: a name, or an author id.")
 @click.option("--name", help="Only this one, by the name in its address.")
 @click.option("--yes", is_flag=True, help="Delete; without it only say what would be deleted.")
 @explained
@@ -72,24 +82,18 @@ def delete(
     """Delete documents for good, with all their versions: the bytes are free at once."""
     from ..storage.documents import RedisDocuments
 
-    wanted = (app, kind, author, name)
-    if not any(wanted):
+    if not any((app, kind, author, name)):
         raise click.UsageError("say which: --app, --kind, --author or --name, or several of them")
     store = RedisDocuments.of(Config.from_env())
     chosen = {
         place: entry
         for place, entry in store.index().items()
-        if all(
-            each in (None, own) for each, own in zip(wanted, _fields_of(place, entry), strict=True)
-        )
+        if app in (None, entry.app or _EVERY) and kind in (None, place.kind)
+        if author in (None, entry.author, entry.versions[0].by) and name in (None, place.name)
     }
     for place in chosen if yes else ():
         store.remove(*place)
     _say(chosen, yes)
-
-
-def _fields_of(place: Place, entry: Entry) -> tuple[str, str, str, str]:
-    return entry.app or _EVERY, place.kind, entry.author, place.name
 
 
 def _say(chosen: Mapping[Place, Entry], yes: bool) -> None:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import click
 
 from ..core.config import Config
-from ..core.errors import AnswerError, ConfigError
+from ..core.errors import AnswerError, ConfigError, foreign
+from ..core.text_tables import plain, plain_line
 from ..estimation.precision import ALPHA
 from .root import explained, main, window_options
 
@@ -86,11 +87,13 @@ def query(metrics: tuple[str, ...], form: str, output: str | None, explain: bool
         return
     with Client(address, _token(token_file)) as client:
         result = _result(client, metrics, fields)
-    text = "".join(part if part.endswith("\n") else f"{part}\n" for part in _printed(result, form))
+    with foreign(f"url={address}: the answer"):
+        parts = list(_printed(result, form))
+    text = "".join(part if part.endswith("\n") else f"{part}\n" for part in parts)
     if output is None:
-        click.echo(text, nl=False)
+        click.echo(plain(text), nl=False)
     else:
-        Path(output).write_bytes(text.encode())
+        Path(output).write_bytes(text.encode(errors="backslashreplace"))
 
 
 @main.command()
@@ -109,8 +112,10 @@ def tail(once: bool, url: str | None, token_file: str | None) -> None:
     with Client(url or os.environ.get(_URL) or _HERE, _token(token_file)) as client:
         while True:
             for report in _recent(client, seen):
-                seen = report["number"]
-                click.echo("\n".join(_lines(report)))
+                with foreign(f"{client!r}: the answer"):
+                    seen = max(seen, int(report["number"]))
+                    text = "\n".join(map(plain_line, _lines(report)))
+                click.echo(text)
             if once:
                 return
             time.sleep(_ROUND_S)
@@ -136,8 +141,8 @@ def note(text: str, at: str | None, metric: str, app: str, link: str, url: str |
     day = at or datetime.now(UTC).date().isoformat()
     with Client(url or os.environ.get(_URL) or _HERE, _token(token_file)) as client:
         kept = client.note(day, text, metric=metric, app=app, url=link)
-    planned = "; charts show it from that day on" if kept["planned"] else ""
-    click.echo(f"noted: {kept['at']} {kept['text']}{planned}")
+    planned = "; charts show it from that day on" if kept.get("planned") else ""
+    click.echo(plain_line(f"noted: {kept['at']} {kept['text']}{planned}"))
 
 
 def _recent(client: Client, seen: int) -> list[dict[str, Any]]:
@@ -183,7 +188,7 @@ def _result(client: Client, metrics: Sequence[str], fields: dict[str, Any]) -> R
             raise
         written = _WRITTEN.get(place) or _WRITTEN.get(field) or f"--{field}"
         of = f" {name}=…" if field == "options" and name else ""
-        raise click.ClickException(f"{written}{of}{colon}{rule}") from None
+        raise click.ClickException(plain_line(f"{written}{of}{colon}{rule}")) from None
 
 
 def _fields(
@@ -261,7 +266,7 @@ def _printed(result: Result, form: str) -> Iterator[str]:
     else:
         from ..rendering.tables import lines_of
 
-        yield from lines_of(result.title, result.typed(), result.meta)
+        yield from map(plain_line, lines_of(result.title, result.typed(), result.meta))
 
 
 def _explain(address: str, metrics: Sequence[str], fields: dict[str, Any]) -> None:

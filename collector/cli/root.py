@@ -17,6 +17,7 @@ from client_sdk import __version__
 from client_sdk.core.errors import HearsayError
 
 from ..core.errors import CollectorError, StorageFullError, StorageUnavailableError
+from ..core.text_tables import plain
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -48,7 +49,7 @@ def explained(command: Callable[P, T]) -> Callable[P, T]:
         try:
             return command(*args, **kwargs)
         except (HearsayError, CollectorError) as error:
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(plain(str(error))) from error
 
     return run
 

@@ -44,14 +44,28 @@ CollectorError
 ├── ArchiveError (ValueError)             an archive is not this store's, or not what was written
 ├── ChildError (RuntimeError)             a child process ended, or did not start in time
 ├── AnswerError (ValueError)              a collector refused to answer; says where and why
+├── ForeignFormError (ValueError)         a document from outside is none of Hearsay's
 ├── MissingPackageError (ImportError)     a package that this needs is not installed
 └── UnreachableError (OSError)            no collector answered
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from client_sdk.core.errors import HearsayError
+
+# What code that expects our form makes of another one; everything else is a fault of ours.
+FAULTS: Final = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 class CollectorError(Exception):
@@ -314,11 +328,19 @@ class AnswerError(CollectorError, ValueError):
         Args: url: of the collector, where the message shall say which was asked.
         """
         self.status, self.problem = status, problem
-        self.title = str(problem.get("title", "The collector refused"))
-        self.detail = str(problem.get("detail", ""))
-        self.faults: tuple[Mapping[str, str], ...] = tuple(problem.get("errors", ()))
+        said = {name: text for name, text in problem.items() if isinstance(text, str)}
+        self.title = said.get("title", "The collector refused")
+        self.detail = said.get("detail", "")
+        faults = problem.get("errors")
+        self.faults: tuple[Mapping[str, str], ...] = (
+            tuple(faults) if isinstance(faults, list) else ()
+        )
         where = f"asked of {url}" if url else ""
         super().__init__(": ".join(filter(None, (self.title, where, self.detail))))
+
+
+class ForeignFormError(CollectorError, ValueError):
+    """A document from outside is none of Hearsay's."""
 
 
 class MissingPackageError(CollectorError, ImportError):
@@ -327,6 +349,20 @@ class MissingPackageError(CollectorError, ImportError):
 
 class UnreachableError(CollectorError, OSError):
     """No collector answered.  Nothing changes by asking, so ask again."""
+
+
+@contextmanager
+def foreign(place: str) -> Iterator[None]:
+    """Say of what *place* holds that it is not ours, where its form is another one.
+
+    Raises: ForeignFormError: in place of what reading it raised; our own errors stay.
+    """
+    try:
+        yield
+    except (CollectorError, HearsayError):
+        raise
+    except FAULTS as error:
+        raise ForeignFormError(f"{place}: has another form than Hearsay's") from error
 
 
 def unread(error: OSError | UnicodeDecodeError) -> str:

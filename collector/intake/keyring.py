@@ -17,7 +17,18 @@ from client_sdk.core.limits import MAX_DEVICE_BODY, MAX_GATEWAY_BODY
 
 from ..core.catalog import Catalog
 from ..core.cells import MOST_KEYS, OTHER_KEYS, UNKNOWN, Source, key_source
-from ..core.credentials import EVERY_APP, GATEWAY, REPORT, VIEW, Credential, id_of, parse, presented
+from ..core.credentials import (
+    ADMIN,
+    EVERY_APP,
+    GATEWAY,
+    READ,
+    REPORT,
+    VIEW,
+    Credential,
+    id_of,
+    parse,
+    presented,
+)
 from ..core.errors import (
     CollectorError,
     CredentialError,
@@ -82,6 +93,21 @@ class Keyring:
         Raises: StorageUnavailableError: it is no bootstrap one, and the store does not answer.
         """
         return self._find(presented(header))
+
+    def knows(self, header: str) -> bool:
+        """Return whether *header* holds a good token, by what was last read: nothing is asked.
+
+        Write keys are none: they are public.
+        """
+        digest = presented(header)
+        if digest is None:
+            return False
+        credential = self._bootstrap.get(digest) or self._stored.get(digest)
+        return (
+            credential is not None
+            and credential.kind in (READ, ADMIN)
+            and credential.is_good(day_of(self._clock()))
+        )
 
     def grant(self, header: str) -> WriteGrant:
         """Return what the write key in *header* allows.

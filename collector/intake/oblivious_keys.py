@@ -18,7 +18,7 @@ from typing import Any, Final
 from client_sdk.core.oblivious import KEY_SIZE, KeyConfiguration, encode_configurations
 from client_sdk.core.wire import base64url, from_base64url
 
-from ..core.errors import ConfigError, MissingPackageError
+from ..core.errors import FAULTS, ConfigError, MissingPackageError
 
 SETTING: Final = "HEARSAY_OBLIVIOUS_KEYS"
 MAX_KEYS: Final = 2  # that are good at a time
@@ -68,7 +68,7 @@ def read_keys(path: str) -> list[ObliviousKey]:
     try:
         rows = json.loads(text)["keys"]
         keys = [_key(row) for row in rows]
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except FAULTS:
         raise ConfigError(SETTING, path, _FORM) from None
     if not 1 <= len(keys) <= MAX_KEYS or len({key.key_id for key in keys}) < len(keys):
         raise ConfigError(SETTING, path, _FORM)

@@ -12,10 +12,12 @@ from __future__ import annotations
 import hmac
 import http.client
 import json
+import os
 import re
 import ssl
 from collections.abc import Callable
 from contextlib import closing
+from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -29,6 +31,9 @@ from ..core.errors import CollectorError, ConfigError
 
 MAX_IDENTITY: Final = 512  # characters
 TIMEOUT_S: Final = 5.0  # seconds for a service that is asked
+MOST_SEEN: Final = 65_536  # attestations of a kind that are remembered: 8 MB
+NO_S: Final = 60.0  # seconds for which a no is kept
+_KEY_SIZE: Final = 16  # bytes
 _LEAST_SECRET: Final = 32  # bytes
 _MOST_SECRET: Final = 4_096  # bytes
 _MOST_ANSWER: Final = 4_096  # bytes
@@ -91,6 +96,44 @@ class SharedSecret:
         shown = said.encode("utf-8", "replace")
         right = hmac.compare_digest(shown, self.attestation_of(name).encode("ascii"))
         return name if right else None
+
+
+class Seen:
+    """Which attestations were good lately, and to which the answer was no.
+
+    They are kept as hashes under a key that ends with the process, the newest of each kind.
+    """
+
+    def __init__(self, monotonic: Callable[[], float], most: int = MOST_SEEN) -> None:
+        """Keep *most* of each kind; a no for NO_S by the clock *monotonic*."""
+        self._monotonic, self._most, self._key = monotonic, most, os.urandom(_KEY_SIZE)
+        self._good: dict[bytes, float] = {}
+        self._refused: dict[bytes, float] = {}
+
+    def note(self, said: str, *, is_good: bool) -> None:
+        """Note what the answer to *said* was."""
+        mark = self._mark(said)
+        kept, other = self._good, self._refused
+        if not is_good:
+            kept, other = other, kept
+        kept.pop(mark, None)
+        other.pop(mark, None)
+        kept[mark] = self._monotonic()
+        if len(kept) > self._most:
+            del kept[next(iter(kept))]
+
+    def was_good(self, said: str) -> bool:
+        """Return whether the last answer to *said* was good, however long ago."""
+        return self._mark(said) in self._good
+
+    def was_refused(self, said: str) -> bool:
+        """Return whether the answer to *said* was no within NO_S."""
+        at = self._refused.get(self._mark(said))
+        return at is not None and self._monotonic() - at < NO_S
+
+    def _mark(self, said: str) -> bytes:
+        text = said.encode("utf-8", "surrogatepass")
+        return blake2b(text, key=self._key, digest_size=_KEY_SIZE).digest()
 
 
 class HttpCallback:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import gmpy2
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
@@ -43,7 +44,7 @@ from client_sdk.core.private_token import (
 from client_sdk.core.randomness import system_randomness
 from client_sdk.core.wire import base64url, from_base64url
 
-from ..core.errors import ConfigError
+from ..core.errors import FAULTS, ConfigError
 
 _MODE: Final = 0o600  # nobody else on this machine may sign
 _BITS: Final = 8 * MODULUS_SIZE
@@ -172,7 +173,7 @@ def read_keys(path: Path) -> IssuerKeys:
         ]
     except OSError as error:
         raise ConfigError(_NAME, path, f"cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
+    except (*FAULTS, UnsupportedAlgorithm):
         raise ConfigError(_NAME, path, "must be what hearsay issuer-keys new wrote") from None
     if others:
         raise ConfigError(_NAME, path, "must be readable by its owner only: chmod 600")

@@ -34,19 +34,20 @@ from ..core.errors import StorageUnavailableError
 from ..core.listening import require_free
 from ..core.logs import Incidents, server_config
 from .allowance import KEPT, Allowance
-from .attestation import Attestation, AttestationError
+from .attestation import Attestation, AttestationError, Seen
 from .keys import IssuerKeys, SigningKey, directory, request_in
 
 ROLE: Final = "issuer"
 LIVE: Final = "/livez"
 BODY_S: Final = 5.0  # seconds in which a request of 259 bytes must have come
-ASKING: Final = 16  # attestations that are asked for at once
-WAITING: Final = 128  # requests that wait for one of these; beyond them the device comes again
+ASKING: Final = 16  # attestations that are asked for at once: of those seen good, and of others
+WAITING: Final = 64  # of each, requests that wait for that; beyond them the device comes again
 _CONNECTIONS: Final = 1_024
 _HEADERS_MS: Final = 5_000  # milliseconds in which the headers must have arrived
 _HEADERS_SIZE: Final = 16 * 1024  # bytes
 _PROBLEM: Final = "application/problem+json"
 _NO_KIND: Final = "about:blank"
+_NOT_GOOD: Final = "the attestation is not good here"
 _ALL_GIVEN: Final = "urn:hearsay:problem:tokens-given"  # so a device knows it from a proxy's limit
 _HEADERS: Final = [("cache-control", "no-store"), ("x-content-type-options", "nosniff")]
 _log = logging.getLogger("hearsay.issuer")
@@ -79,15 +80,19 @@ class IssuerApp:
         allowance: Allowance,
         clock: Callable[[], float] = time.time,
         body_s: float = BODY_S,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Sign by *keys* what *attestation* vouches for, as often as *allowance* lets it."""
         self._keys, self._attestation, self._allowance = keys, attestation, allowance
         self._clock, self._body_s = clock, body_s
         self._week, self._signing = 0, dict[int, SigningKey]()
         self._directory = b""
-        self._asking = ThreadPoolExecutor(ASKING, "attestation")
+        self._asking = {  # by whether their attestation was seen good before
+            is_known: ThreadPoolExecutor(ASKING, "attestation") for is_known in (True, False)
+        }
         self._counting = ThreadPoolExecutor(1, "allowance")
-        self._waiting = 0
+        self._waiting = {True: 0, False: 0}  # by the same
+        self._seen = Seen(monotonic)
         self._incidents = Incidents(time.monotonic)
         self._renew()
 
@@ -111,7 +116,8 @@ class IssuerApp:
 
     def close(self) -> None:
         """End the threads."""
-        self._asking.shutdown(wait=True)
+        for threads in self._asking.values():
+            threads.shutdown(wait=True)
         self._counting.shutdown(wait=True)
 
     async def _answer(self, scope: Any, protocol: Any) -> Answer:
@@ -153,18 +159,27 @@ class IssuerApp:
         return Answer(200, RESPONSE_TYPE, signature)
 
     async def _take(self, week: int, said: str) -> bool:
-        """Count a token for who *said* this; see ``Allowance.take``."""
-        if self._waiting >= ASKING + WAITING:
+        """Count a token for who *said* this; see ``Allowance.take``.
+
+        Law: however many show attestations that were never good, as many threads and places as they
+        have stay for those that were.
+        """
+        if self._seen.was_refused(said):
+            raise RefusalError(403, _NOT_GOOD)
+        is_known = self._seen.was_good(said)
+        if self._waiting[is_known] >= ASKING + WAITING:
             raise RefusalError(503, "too many ask at once; ask again later")
         loop = asyncio.get_running_loop()
-        self._waiting += 1
+        self._waiting[is_known] += 1
         try:
-            identity = await loop.run_in_executor(self._asking, self._attestation.identity, said)
+            identify = self._attestation.identity
+            identity = await loop.run_in_executor(self._asking[is_known], identify, said)
+            self._seen.note(said, is_good=identity is not None)
             if identity is None:
-                raise RefusalError(403, "the attestation is not good here")
+                raise RefusalError(403, _NOT_GOOD)
             return await loop.run_in_executor(self._counting, self._allowance.take, week, identity)
         finally:
-            self._waiting -= 1
+            self._waiting[is_known] -= 1
 
     def _renew(self) -> None:
         """Go on to the keys of this week, and forget what was counted long before."""

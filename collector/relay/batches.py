@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -35,12 +36,36 @@ CONNECTIONS: Final = 8  # at once to the gateway; each carries its share of a ba
 CARRY_S: Final = 5.0  # seconds until a batch that has left must be answered
 MOST_WAITING: Final = 8_192  # messages here at once, waiting or on their way
 MOST_BYTES: Final = 64 * 1024 * 1024  # bytes of them, and of those of which a part has come
+SHARES: Final = 8  # of those bytes a network may have one in a batch: so many are needed to fill it
 
 
 @dataclass(frozen=True, eq=False)
 class _Waiting:
     message: bytes = field(repr=False)
     answer: asyncio.Future[bytes | None]
+
+
+class Room:
+    """The bytes of one message, while it comes or waits: those of all, and of its network's."""
+
+    def __init__(self, batches: Batches, held: Counter[bytes], mark: bytes) -> None:
+        """Claim nothing yet of *batches*; *held* are the bytes of a batch by network."""
+        self._batches, self._held, self._mark = batches, held, mark
+        self._size = 0
+
+    def claim(self, size: int) -> bool:
+        """Return whether there is room for *size* more bytes, and count them until released."""
+        if not self._batches.claim(size, self._held[self._mark]):
+            return False
+        self._held[self._mark] += size
+        self._size += size
+        return True
+
+    def release(self) -> None:
+        """Count the bytes no more that were claimed."""
+        self._held[self._mark] -= self._size
+        self._batches.release(self._size)
+        self._size = 0
 
 
 @dataclass
@@ -73,6 +98,7 @@ class Batches:
         connections: int = CONNECTIONS,
         most_waiting: int = MOST_WAITING,
         most_bytes: int = MOST_BYTES,
+        shares: int = SHARES,
     ) -> None:
         """Let a batch leave with messages of *size* networks, or at a beat each *within* seconds.
 
@@ -81,6 +107,8 @@ class Batches:
         self._carry, self._size, self._within, self._shuffle = carry, size, within, shuffle
         self._connections = connections
         self._most_waiting, self._most_bytes = most_waiting, most_bytes
+        self._share = most_bytes // shares
+        self._held: Counter[bytes] = Counter()  # bytes of the batch that gathers, by network
         self._threads = ThreadPoolExecutor(connections, "carrier")
         self._gathering: list[_Waiting] = []
         self._marks: set[bytes] = set()
@@ -116,9 +144,17 @@ class Batches:
         counts, self.counts = self.counts, Counts()
         return counts
 
-    def claim(self, size: int) -> bool:
-        """Return whether there is room for *size* more bytes, and count them until released."""
-        if not self._open or self._bytes + size > self._most_bytes:
+    def room(self, network: bytes) -> Room:
+        """Return the room for a message from *network*: that of the batch which gathers now."""
+        return Room(self, self._held, mark_of(network, self._salt))
+
+    def claim(self, size: int, held: int = 0) -> bool:
+        """Return whether there is room for *size* more bytes, and count them until released.
+
+        Args: held: bytes of the same network in the same batch.
+        """
+        is_full = self._bytes + size > self._most_bytes or held + size > self._share
+        if not self._open or is_full:
             self.counts.refused += 1
             return False
         self._bytes += size
@@ -136,7 +172,8 @@ class Batches:
         if self._here >= self._most_waiting:
             self.counts.refused += 1
             return None
-        if not self.claim(len(message)):
+        room = self.room(network)
+        if not room.claim(len(message)):
             return None
         waiting = _Waiting(message, self._loop.create_future())
         self._here += 1
@@ -148,7 +185,7 @@ class Batches:
             return await waiting.answer
         finally:
             self._here -= 1
-            self.release(len(message))
+            room.release()
 
     def _on_beat(self) -> None:
         self._beat = self._loop.call_later(self._within, self._on_beat)
@@ -158,7 +195,7 @@ class Batches:
     def _leave(self) -> None:
         """Let the batch that gathers leave, and begin another."""
         came, self._gathering = self._gathering, []
-        self._marks, self._salt = set(), new_salt()
+        self._marks, self._salt, self._held = set(), new_salt(), Counter()
         self.counts.left(len(came))
         task = self._loop.create_task(self._deliver(came))
         self._leaving.add(task)

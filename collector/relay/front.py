@@ -19,6 +19,8 @@ from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stu
 from client_sdk.core.limits import MAX_DEVICE_BODY
 from client_sdk.core.oblivious import ANSWER_TYPE, MAX_HEAD, OVERHEAD, REQUEST_TYPE
 
+from ..core.errors import MalformedHeadError
+from ..core.listening import require_plain
 from ..core.logs import Incidents
 from .batches import Batches
 from .networks import Network, Rates, network_of
@@ -44,7 +46,8 @@ _PHRASES: Final = {413: "Payload Too Large"}  # as the server writes it, and Pyt
 _TEXT: Final = "text/plain; charset=utf-8"
 _WHY: Final = {
     HTTPStatus.OK: "pages of this origin may send messages",
-    HTTPStatus.BAD_REQUEST: "the message is empty or cut off: send an encapsulated request",
+    HTTPStatus.BAD_REQUEST: "the message is empty or cut off, or its head can be read in two ways:"
+    " send an encapsulated request, with one Host and one Content-Type",
     HTTPStatus.METHOD_NOT_ALLOWED: "only POST is relayed",
     HTTPStatus.REQUEST_TIMEOUT: f"the message must come within {BODY_S:.0f} s",
     HTTPStatus.LENGTH_REQUIRED: "a message must say its length: send Content-Length",
@@ -122,6 +125,7 @@ class Front:
     async def __rsgi__(self, scope: Any, protocol: Any) -> None:
         """Answer one request."""
         try:
+            require_plain(scope)
             if scope.path == LIVE and scope.method in ("GET", "HEAD"):
                 protocol.response_str(
                     200, [("content-type", "application/json")], '{"status":"ok"}'
@@ -133,7 +137,7 @@ class Front:
                 return
             try:
                 network = self._admit(scope)
-                message = await self._read(scope, protocol)
+                message = await self._read(scope, protocol, network)
                 answer = await self._batches.pass_on(message, network)
                 if answer is None:
                     raise _RefusalError(HTTPStatus.SERVICE_UNAVAILABLE)
@@ -141,6 +145,8 @@ class Front:
             except _RefusalError as error:
                 # the server says so itself, but only if it has not read all of the message yet
                 _explain(protocol, error.status, (*shared, ("connection", "close")))
+        except MalformedHeadError:
+            _explain(protocol, HTTPStatus.BAD_REQUEST, (("connection", "close"),))
         except ProtocolClosed:
             pass  # the device has gone; it sends again
 
@@ -172,26 +178,26 @@ class Front:
             text = "a proxy of --behind names no address: all devices behind it count as one"
             _log.warning("%s; let it end X-Forwarded-For with the address of its client", text)
 
-    async def _read(self, scope: Any, protocol: Any) -> bytes:
-        """Return the message.  Raises _RefusalError."""
+    async def _read(self, scope: Any, protocol: Any, network: bytes) -> bytes:
+        """Return the message from *network*.  Raises _RefusalError."""
         announced = scope.headers.get("content-length")
         if announced is None:  # the server does not tell the end of such a body from a cut
             raise _RefusalError(HTTPStatus.LENGTH_REQUIRED)
         length = int(announced)  # digits: the server has checked it
         if length > MAX_MESSAGE:
             raise _RefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-        parts, size = [], 0
+        parts, size, room = [], 0, self._batches.room(network)
         try:
             async with asyncio.timeout(self._body_s):
                 async for part in protocol:
-                    if not self._batches.claim(len(part)):
+                    if not room.claim(len(part)):
                         raise _RefusalError(HTTPStatus.SERVICE_UNAVAILABLE)
                     size += len(part)
                     parts.append(part)
         except TimeoutError:
             raise _RefusalError(HTTPStatus.REQUEST_TIMEOUT) from None
         finally:
-            self._batches.release(size)  # what is whole is counted again where it waits
+            room.release()  # what is whole is counted again where it waits
         if size < max(length, 1):
             raise _RefusalError(HTTPStatus.BAD_REQUEST)
         return b"".join(parts)

@@ -7,7 +7,7 @@ What a document says is for whoever reads it: here it is bytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple, Protocol, Self
 
 import msgspec
@@ -17,7 +17,6 @@ from .connect import open_connection
 from .connection import Connection
 from .keys import Keys
 
-KEPT: Final = 20  # versions of a document before the one of now
 _SECRETS: Final = "secrets"
 _INDEX: Final = "index"
 _OVERHEAD: Final = 128  # bytes that the store takes beside each record
@@ -30,25 +29,33 @@ class Place(NamedTuple):
     name: str
 
 
+class Version(NamedTuple):
+    """What is known of one version of a document."""
+
+    number: int
+    size: int  # bytes
+    by: str  # the id of its author
+
+
 class Entry(msgspec.Struct, frozen=True):
     """What is known of a document without reading it."""
 
     app: str  # "" if it is of all
-    author: str  # of the version of now
+    author: str  # the name of who saved the version of now
     at: int  # Unix time of that version
-    version: int
-    sizes: tuple[int, ...]  # bytes of each version that is kept, that of now first
+    versions: tuple[Version, ...]  # that are kept, that of now first
+    began: str = ""  # the id of who saved the first version
     deleted: bool = False
 
     @property
     def older(self) -> int:
         """Bytes of the versions before the one of now."""
-        return self.size - self.sizes[0] - _OVERHEAD
+        return self.size - self.versions[0].size - _OVERHEAD
 
     @property
     def size(self) -> int:
         """Bytes of all its versions."""
-        return sum(self.sizes) + _OVERHEAD * len(self.sizes)
+        return sum(version.size + _OVERHEAD for version in self.versions)
 
 
 class DocumentStore(Protocol):
@@ -86,10 +93,10 @@ class DocumentStore(Protocol):
         """
 
     def history(self, kind: str, name: str) -> Mapping[int, bytes]:
-        """Return the last KEPT versions of a document before the one of now, the oldest first."""
+        """Return the versions of a document before the one of now, the oldest first."""
 
-    def forget(self, place: Place, entry: Entry) -> None:
-        """Delete the versions that are older than those in *entry*, which takes the index."""
+    def forget(self, place: Place, entry: Entry, gone: Collection[int]) -> None:
+        """Delete the versions *gone*, which are not in *entry*, and put *entry* in the index."""
 
     def remove(self, kind: str, name: str) -> None:
         """Delete a document with its history, for good."""
@@ -151,8 +158,6 @@ class RedisDocuments:
             self._call("HSET", before, version - 1, read)
             function = "FCALL", "hearsay_replace_checked", 1, self._key(kind)
             is_ours = self._call(*function, name, read, record)
-            if is_ours and version > KEPT + 1:
-                self._call("HDEL", before, version - 1 - KEPT)
         return bool(is_ours) or self.record(kind, name) == record  # a command may be repeated
 
     def history(self, kind: str, name: str) -> dict[int, bytes]:
@@ -160,13 +165,12 @@ class RedisDocuments:
         flat = self._call("HGETALL", self._key(kind, name))
         pairs = zip(flat[::2], flat[1::2], strict=True)
         versions = {int(version): record for version, record in pairs if version.isdigit()}
-        return dict(sorted(versions.items())[-KEPT:])
+        return dict(sorted(versions.items()))
 
-    def forget(self, place: Place, entry: Entry) -> None:
+    def forget(self, place: Place, entry: Entry, gone: Collection[int]) -> None:
         """Delete first: what the index counts may be gone, and never the other way round."""
-        known = range(max(1, entry.version - KEPT), entry.version - len(entry.sizes) + 1)
-        if known:
-            self._call("HDEL", self._key(*place), *known)
+        if gone:
+            self._call("HDEL", self._key(*place), *gone)
         self._note(place, entry)
 
     def remove(self, kind: str, name: str) -> None:
@@ -256,7 +260,6 @@ class MemoryDocuments:
         if read is not None:
             history = self._histories.setdefault((kind, name), {})
             history[version - 1] = read
-            history.pop(version - 1 - KEPT, None)
         self._records.setdefault(kind, {})[name] = record
         return True
 
@@ -264,11 +267,11 @@ class MemoryDocuments:
         """Return a copy."""
         return dict(self._histories.get((kind, name), {}))
 
-    def forget(self, place: Place, entry: Entry) -> None:
+    def forget(self, place: Place, entry: Entry, gone: Collection[int]) -> None:
         """Forget them."""
-        history, oldest = self._histories.get(place, {}), entry.version - len(entry.sizes) + 1
-        for version in [version for version in history if version < oldest]:
-            del history[version]
+        history = self._histories.get(place, {})
+        for version in gone:
+            history.pop(version, None)
         self._index[place] = entry
 
     def remove(self, kind: str, name: str) -> None:

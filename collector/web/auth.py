@@ -14,7 +14,10 @@ from urllib.parse import urlsplit
 
 from flask import Flask, current_app, g, request
 from werkzeug.exceptions import NotFound
+from werkzeug.http import parse_cookie
 from werkzeug.wrappers import Response
+
+from client_sdk.registry.metric import Metric
 
 from ..core.catalog import Catalog
 from ..core.config import is_loopback
@@ -39,6 +42,7 @@ from ..core.credentials import presented as digest_in
 from ..core.errors import CollectorError, ForbiddenError, TooFastError, UnauthorizedError
 from ..intake.keyring import Keyring
 from ..query import Plan
+from ..workspace.documents import Author
 from .services import services
 
 _PLAIN: Final = "hearsay"  # on this machine, where there may be no TLS
@@ -75,6 +79,13 @@ def presented() -> str:
     """Return what the cookie holds as an Authorization header would; "" without one."""
     token = request.cookies.get(_name())
     return f"Bearer {token}" if token else ""
+
+
+def shown_in(authorization: str, cookie: str) -> list[str]:
+    """Return what the two headers of a request present, each as an Authorization header would."""
+    kept = parse_cookie(cookie)
+    tokens = [kept[name] for name in (_SECURE, _PLAIN) if name in kept]
+    return [*filter(None, [authorization]), *(f"Bearer {token}" for token in tokens)]
 
 
 def keep(response: Response, token: str) -> None:
@@ -189,20 +200,26 @@ def visitor() -> Credential | None:
         return None
 
 
-def author() -> str:
-    """Return who writes: as the proxy names them, or the label of the token, or its role."""
-    who = reader()
-    return person() or who.label or who.role or who.kind
+def author() -> Author:
+    """Return who writes: the person whom the proxy names, or a token, by its id.
+
+    The label of a token is shown and decides nothing: a person may have the same name.
+    """
+    if person():
+        return Author(f"person:{person()}", person())
+    credential, id = reader(), id_of(digest_in(_header()) or b"")
+    return Author(f"token:{id}", credential.label or f"{credential.role or credential.kind} {id}")
 
 
-def writer() -> str:
+def writer() -> Author:
     """Return who writes, and count the write to their token.
 
     Raises: TooFastError: it writes faster than it may; nothing was stored.
     """
-    if not services().writes.take(_who().encode(), 1):
+    who = author()
+    if not services().writes.take(who.id.encode(), 1):
         raise TooFastError("documents: you save more than one a second; try again in a minute")
-    return author()
+    return who
 
 
 def visible() -> Catalog:
@@ -216,12 +233,30 @@ def person() -> str:
     return named
 
 
-def count_question(plan: Plan) -> None:
-    """Count who asks for what, if the operator wishes that: see ``operations.questions``."""
+def admit_question(plan: Plan) -> None:
+    """Count who asks for what, if the operator wishes that: see ``operations.questions``.
+
+    Raises: ForbiddenError: it is about single keys, and who asks owns not all of its metrics.
+    """
+    if plan.keys and not all(_owns(reading.metric) for reading in plan.readings):
+        raise ForbiddenError(
+            "you need the owner role to ask about single keys: who can also send under one would"
+            " tell a single report of it from the rest; leave out the filter of @source by key"
+        )
     questions = services().questions
     if questions is not None:
         metrics = [reading.metric.address for reading in plan.readings]
         questions.count(_who(), plan.query.verb, metrics)
+
+
+def _owns(metric: Metric) -> bool:
+    """Return whether who asks is an owner of *metric*; a shared link makes nobody one."""
+    credential: Credential | None = g.get("credential")
+    return (
+        credential is not None
+        and MANAGE in credential.scopes
+        and credential.covers(metric.app, metric.name, MANAGE)
+    )
 
 
 def _who() -> str:
@@ -229,8 +264,12 @@ def _who() -> str:
     credential: Credential | None = g.get("credential")
     if person() or credential is None:
         return person() or "(a shared link)"
-    digest = digest_in(request.headers.get("Authorization", "") or presented())
-    return f"{credential.label or credential.role} {id_of(digest or b'')}"
+    return f"{credential.label or credential.role} {id_of(digest_in(_header()) or b'')}"
+
+
+def _header() -> str:
+    """Return what presents the token that is asked with."""
+    return request.headers.get("Authorization", "") or presented()
 
 
 def _named_by_proxy() -> Credential | None:

@@ -1,11 +1,14 @@
 """How many bytes the documents of people may occupy, so that they never take the place of uploads.
 
-Each app has a part of the budget, and what is of all apps has one.  Where a part is full, older
-versions of the same app make room first, then what was deleted first there; then there is none.
+Each app has a part of the budget, and what is of all apps has one.  Where a part is full, what
+makes room is of the same app: older versions of the author who saves, then what they began and
+deleted; then older versions of others, then what others began and was deleted first; then there is
+none.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -13,8 +16,9 @@ from typing import Final
 from msgspec import structs
 
 from ..core.errors import QueryError
-from ..storage.documents import KEPT, DocumentStore, Entry, Place
+from ..storage.documents import DocumentStore, Entry, Place, Version
 
+KEPT: Final = 20  # versions of a document and author, before the one of now
 MOST: Final = 1_000  # documents of a kind and app: a list that can be read at once
 MOST_BYTES: Final = 16 * 1024 * 1024  # of all documents and their versions, unless it is set
 FULL_MEMORY: Final = 0.70  # of the store's, from which documents are refused: before any upload is
@@ -31,7 +35,9 @@ class Budget:
     apps: int = 1
 
     def admit(self, place: Place, entry: Entry) -> Entry:
-        """Return *entry*, which has one size, with the sizes of the versions that stay before it.
+        """Return *entry* with the versions that stay before it.
+
+        Args:    entry: it has the new version, and after it the one that it replaces, if any.
 
         Raises: QueryError: there is no room, and none can be made; nothing was changed.
         """
@@ -41,14 +47,18 @@ class Budget:
             raise QueryError(f"{place.kind}: the store, used to {memory:.0%}, {rule}")
         index = dict(self.store.index())
         known = index.get(place)
-        kept = (*entry.sizes, *(known.sizes if known else ()))[: KEPT + 1]
-        before = index | {place: structs.replace(entry, sizes=kept)}
-        after = dict(before)
+        versions = (*entry.versions, *(known.versions[1:] if known else ()))
+        before = index | {place: structs.replace(entry, versions=versions)}
+        after = before | {place: structs.replace(entry, versions=_last(versions))}
+        author = versions[0].by
         if known is None:
-            self._limit_number(place, entry.app, after)
+            self._limit_number(place, entry, after)
         part = self.most // (self.apps + 1)
         while self._excess(after, entry.app, part) > 0:
-            if _shorten(after, entry.app, place) or _drop(after, entry.app, place):
+            if any(
+                _shorten(after, entry.app, place, by) or _drop(after, entry.app, place, by)
+                for by in (author, "")
+            ):
                 continue
             if not entry.deleted:  # what is deleted makes room for others
                 app = f"app {entry.app}" if entry.app else "documents of all apps"
@@ -60,16 +70,22 @@ class Budget:
             if now is None:
                 self.store.remove(*other)
             elif other != place and now != was:
-                self.store.forget(other, now)
+                self.store.forget(other, now, _gone(was, now))
         if known is not None and after[place] != before[place]:
-            older = after[place].sizes[1:]
-            self.store.forget(place, structs.replace(known, sizes=older))
+            older = structs.replace(known, versions=after[place].versions[1:])
+            self.store.forget(place, older, _gone(before[place], after[place]))
         return after[place]
 
-    def _limit_number(self, place: Place, app: str, index: dict[Place, Entry]) -> None:
-        """Forget the document of this kind and *app* that was deleted first, if there are MOST."""
-        alike = [at for at, entry in index.items() if (at.kind, entry.app) == (place.kind, app)]
-        if len(alike) > MOST and not _drop(index, app, place, place.kind):
+    def _limit_number(self, place: Place, new: Entry, index: dict[Place, Entry]) -> None:
+        """Forget one deleted document of this kind and app, if there are MOST: the author's own.
+
+        Where they have deleted none, the one that was deleted first.
+        """
+        alike = [at for at, each in index.items() if (at.kind, each.app) == (place.kind, new.app)]
+        dropped = len(alike) <= MOST or any(
+            _drop(index, new.app, place, by, place.kind) for by in (new.began, "")
+        )
+        if not dropped:
             raise QueryError(f"{place.kind}: there are {MOST:,}, as many as are kept; delete one")
 
     def _excess(self, index: dict[Place, Entry], app: str, part: int) -> int:
@@ -78,26 +94,55 @@ class Budget:
         return max(of_app - part, sum(entry.size for entry in index.values()) - self.most)
 
 
-def _shorten(index: dict[Place, Entry], app: str, new: Place) -> bool:
-    """Drop the oldest version of the document of *app* with most bytes of them; False: none has.
+def _last(versions: tuple[Version, ...]) -> tuple[Version, ...]:
+    """Return the first of *versions*, and of those after it the KEPT newest of each author.
 
-    Of the *new* one the version that it replaces stays.
+    So however often one author saves, what another wrote stays.
     """
-    mine = [at for at, e in index.items() if e.app == app and len(e.sizes) > 1 + (at == new)]
-    if not mine:
-        return False
-    longest = max(mine, key=lambda at: index[at].older)
-    entry = index[longest]
-    index[longest] = structs.replace(entry, sizes=entry.sizes[:-1])
-    return True
+    counts = Counter[str]()
+    kept = [versions[0]]
+    for version in versions[1:]:
+        counts[version.by] += 1
+        if counts[version.by] <= KEPT:
+            kept.append(version)
+    return tuple(kept)
 
 
-def _drop(index: dict[Place, Entry], app: str, new: Place, kind: str = "") -> bool:
-    """Drop what was deleted first of *app*, of *kind* if it is named; False: nothing is deleted."""
+def _gone(was: Entry, now: Entry) -> list[int]:
+    """Return the numbers of the versions that *was* has, and *now* has not."""
+    return [version.number for version in was.versions if version not in now.versions]
+
+
+def _shorten(index: dict[Place, Entry], app: str, new: Place, by: str) -> bool:
+    """Drop an older version *by* an author of *app*, "" for any; False: there is none.
+
+    Of the document with most bytes of older versions, the oldest.  Of the *new* one the version
+    that it replaces stays.
+    """
+    shorter = [
+        (entry.older, -version.number, at, version)
+        for at, entry in index.items()
+        if entry.app == app
+        for version in entry.versions[1 + (at == new) :]
+        if by in ("", version.by)
+    ]
+    if shorter:
+        _, _, at, dropped = max(shorter)
+        left = tuple(version for version in index[at].versions if version != dropped)
+        index[at] = structs.replace(index[at], versions=left)
+    return bool(shorter)
+
+
+def _drop(index: dict[Place, Entry], app: str, new: Place, by: str, kind: str = "") -> bool:
+    """Drop what was deleted first of *app* and began *by* an author, "" for any; False: nothing.
+
+    Args: kind: only of this one, if it is named.
+    """
     gone = [
         (entry.at, at)
         for at, entry in index.items()
-        if entry.deleted and entry.app == app and at != new and kind in ("", at.kind)
+        if entry.deleted and entry.app == app and at != new
+        if by in ("", entry.began) and kind in ("", at.kind)
     ]
     if gone:
         del index[min(gone)[1]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from typing import Annotated, Any, Final, Generic, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -107,12 +107,21 @@ class Grant(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 Content: TypeAlias = Board | SavedQuestion | Note | Grant
 
 
+class Author(NamedTuple):
+    """Who saves a document."""
+
+    id: str  # tells authors apart
+    name: str  # is shown, and decides nothing: two authors may have the same
+
+
 class Document(Struct, Generic[C], frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One version of what somebody wrote."""
 
     content: C
-    author: str
+    author: str  # the name of who saved this version
     at: int  # Unix time
+    by: str = ""  # the id of who saved this version
+    began: str = ""  # the id of who saved the first version
     version: int = 1
     deleted: bool = False  # it is kept, to be restored
     name: str = ""  # by which it is addressed

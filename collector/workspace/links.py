@@ -26,7 +26,7 @@ from ..core.errors import (
     UnknownLinkError,
 )
 from ..storage.documents import DocumentStore
-from .documents import Document, Grant, Panel, plain
+from .documents import Author, Document, Grant, Panel, plain
 from .shelf import Shelf, place_of
 
 DAYS: Final = (1, 7, 30, 90)  # for which a link can be good; a forgotten one must end by itself
@@ -69,7 +69,7 @@ class Links:
         days: int,
         view: Catalog,
         *,
-        author: str,
+        author: Author,
         board: str = "",
         app: str = "",
         about: str = "",

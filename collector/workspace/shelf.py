@@ -23,11 +23,12 @@ from ..core.errors import (
     QueryError,
     UnknownDocumentError,
 )
-from ..storage.documents import DocumentStore, Entry, Place
+from ..storage.documents import DocumentStore, Entry, Place, Version
 from .budget import MOST_BYTES, Budget
 from .documents import (
     FILE,
     MAX_RECORD,
+    Author,
     Board,
     Content,
     Document,
@@ -90,7 +91,7 @@ class Shelf(Generic[C]):
         versions = filter(None, (self._parsed(name, record) for record in records))
         return sorted((v for v in versions if v.version < now), key=lambda v: -v.version)
 
-    def add(self, content: C, author: str) -> Document[C]:
+    def add(self, content: C, author: Author) -> Document[C]:
         """Keep *content* as a new document.
 
         Raises: QueryError: it breaks a rule, or there is no room for it.
@@ -98,11 +99,12 @@ class Shelf(Generic[C]):
         content = checked(content)
         start = slug_of(getattr(content, "title", ""))
         name = f"{start}-{secrets.token_hex(4)}" if start else secrets.token_hex(8)
-        document = Document(content, author, int(self._clock()), name=name)
+        now = int(self._clock())
+        document = Document(content, author.name, now, author.id, author.id, name=name)
         return self._put(document)
 
     def replace(
-        self, name: str, version: int, content: C, author: str, *, deleted: bool = False
+        self, name: str, version: int, content: C, author: Author, *, deleted: bool = False
     ) -> Document[C]:
         """Keep *content* in place of *version* of a document.
 
@@ -114,19 +116,21 @@ class Shelf(Generic[C]):
             raise ChangedDocumentError(self._kind)
         document = Document(
             checked(content),
-            author,
+            author.name,
             int(self._clock()),
+            author.id,
+            before.began,
             version=version + 1,
             deleted=deleted,
             name=name,
         )
-        return self._put(document, record)
+        return self._put(document, record, Version(version, len(record), before.by))
 
-    def delete(self, name: str, version: int, author: str) -> None:
+    def delete(self, name: str, version: int, author: Author) -> None:
         """Delete a document; it can be restored.  Raises as ``replace``."""
         self.replace(name, version, self.document(name).content, author, deleted=True)
 
-    def restore(self, name: str, version: int, wanted: int, author: str) -> Document[C]:
+    def restore(self, name: str, version: int, wanted: int, author: Author) -> Document[C]:
         """Let a document be again what it was in version *wanted*.  Raises as ``replace``."""
         versions: list[Document[C]] = [self.document(name), *self.history(name)]
         for document in versions:
@@ -154,15 +158,20 @@ class Shelf(Generic[C]):
             return None
         return msgspec.structs.replace(document, name=name)
 
-    def _put(self, document: Document[C], read: bytes | None = None) -> Document[C]:
-        """Keep *document* in place of what was *read*, where there is room for it."""
+    def _put(
+        self, document: Document[C], read: bytes | None = None, before: Version | None = None
+    ) -> Document[C]:
+        """Keep *document* in place of what was *read*, where there is room for it.
+
+        Args: before: of what was read.
+        """
         record, name, version = _record(document), document.name, document.version
         entry = Entry(
             document.content.app,
             document.author,
             document.at,
-            version,
-            (len(record),),
+            (Version(version, len(record), document.by), *([before] if before else ())),
+            document.began,
             document.deleted,
         )
         entry = self._budget.admit(Place(self._kind, name), entry)

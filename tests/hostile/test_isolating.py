@@ -26,16 +26,22 @@ from client_sdk.registry.metric import Metric
 from collector.core.catalog import Catalog
 from collector.core.cells import ATTESTED, RELAYED, UNKNOWN, Cell, key_source, segment_text
 from collector.core.config import Config
+from collector.core.credentials import ANALYST, OWNER, READ, Credential
 from collector.core.entry import AcceptedColumn
 from collector.core.errors import ExclusionError
 from collector.estimation.tally import tally_entries
+from collector.query import Query
 from collector.query.repair import Wish, exclude, include, proposed
 from collector.web import create_app
+from collector.web.services import services_of
+from collector.workspace.documents import Board, Panel
 from tests.collector.query.test_repair import Records
-from tests.support.crowds.uploads import NOON, READ_TOKEN, TODAY, bearer
+from tests.support.crowds.uploads import NOON, TODAY, bearer
+from tests.support.store.authors import ADA
 from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
 
+OWNER_TOKEN, ANALYST_TOKEN = "hsr_an-owner", "hsr_an-analyst"
 LEAST: Final = 100  # reports of a source: what docs/operate/repair.md says, and not the code
 STATES, QUESTIONS = 16, 40  # sets of exclusions, and questions of each
 KEYS: Final = ("aaaaaaaaaaaa", "bbbbbbbbbbbb", "cccccccccccc", "dddddddddddd", "other", None)
@@ -81,6 +87,8 @@ def texts() -> Iterator[str]:
 
 
 CATALOG: Final = Catalog([Registry.from_text(text) for text in texts()])
+PAGE: Final = CATALOG.metric("editor/page")
+LINUX: Final = {"platform": "linux", "version": "2.2"}
 MECHANISMS: Final = {digest: metric.mechanism for digest, metric in CATALOG.by_digest.items()}
 
 
@@ -127,7 +135,7 @@ class Analyst:
             "metrics": [metric.address], "dimensions": ["time", *metric.segments],
             "filters": filters, "small_cells": "withhold",
         } | more  # fmt: skip
-        answer = self.client.post("/v1/query", json=query, headers=bearer(READ_TOKEN))
+        answer = self.client.post("/v1/query", json=query, headers=bearer(OWNER_TOKEN))
         assert answer.status_code == 200, answer.text
         for place, rows in self._places(metric, facts, answer.get_json()["rows"]).items():
             self.seen[place].add(self._keys_of(place, metric, rows))
@@ -186,8 +194,10 @@ def deployment(tmp_path: Path) -> tuple[FlaskClient, MemoryStorage]:
         paths.append(tmp_path / f"{place}.toml")
         paths[-1].write_text(text, encoding="utf-8")
     names = os.pathsep.join(map(str, paths))
-    config = Config.from_env({"HEARSAY_REGISTRY": names, "HEARSAY_READ_TOKEN": READ_TOKEN})
-    return create_app(config, storage, lambda: NOON, MemoryCredentials()).test_client(), storage
+    config, tokens = Config.from_env({"HEARSAY_REGISTRY": names}), MemoryCredentials()
+    for token, role in ((OWNER_TOKEN, OWNER), (ANALYST_TOKEN, ANALYST)):
+        tokens.add(token, Credential(READ, role=role, expires=TODAY + 9))
+    return create_app(config, storage, lambda: NOON, tokens).test_client(), storage
 
 
 def wish(chance: random.Random) -> Wish:
@@ -249,6 +259,51 @@ def test_no_combination_of_questions_and_exclusions_isolates_a_few_reports_of_a_
     assert {place: parts for place, parts in parted.items() if parts} == {}
     assert sum(len(parts(held[place], seen)) > 1 for place, seen in analyst.seen.items()) > 30
     assert len(storage.excluded) > 5
+
+
+@pytest.mark.parametrize("kind", ["is", "is_not"])
+@pytest.mark.parametrize(("token", "status"), [(ANALYST_TOKEN, 403), (OWNER_TOKEN, 200)])
+def test_only_an_owner_asks_about_a_single_key(
+    deployment: tuple[FlaskClient, MemoryStorage], kind: str, token: str, status: int
+) -> None:
+    """An analyst who sends 99 reports of their own under a key would have the report of a device.
+
+    Anybody can send them: write keys are public.
+    """
+    client, storage = deployment
+    day, key = DAYS[-1], KEYS[0]
+    cells = [
+        (Cell(PAGE.digest, day, segment_text(PAGE, LINUX, key_source(name))), n)
+        for name, n in ((key, 99 + 1), (KEYS[1], 150))
+    ]
+    columns = [AcceptedColumn(cell, bytes(n)) for cell, n in cells]
+    storage.put(tally_entries([columns], MECHANISMS))
+    question = {"metrics": [PAGE.address], "filters": [[kind, "@source", [f"key:{key}"]]]}
+
+    answer = client.post("/v1/query", json=question, headers=bearer(token))
+
+    assert answer.status_code == status, answer.text
+    assert ("you need the owner role" in answer.text) == (status == 403)
+
+
+def test_a_board_shows_a_question_about_a_key_to_owners_only(
+    deployment: tuple[FlaskClient, MemoryStorage],
+) -> None:
+    """To others its other panels, and through a link to nobody."""
+    client, _ = deployment
+    asked = [Query(metrics=[PAGE.address], filters=[("is", "@source", ["key:" + str(KEYS[0])])])]
+    asked.append(Query(metrics=[PAGE.address]))
+    services = services_of(client.application)
+    panels = [Panel("x", query) for query in asked]
+    name = services.workspace.boards.add(Board("x", panels), ADA).name
+    address, _ = services.links.share("x", panels, 7, CATALOG, author=ADA)
+
+    shown = client.get(f"/v1/boards/{name}", headers=bearer(ANALYST_TOKEN)).get_json()["panels"]
+    opened = client.get(f"/shared/{address}", headers={"Accept": "text/html"})
+
+    assert ["owner role" in panel.get("reason", "") for panel in shown] == [True, False]
+    assert opened.status_code == 200
+    assert "owner role" in opened.text
 
 
 @pytest.mark.parametrize("alone", [{0}, {1}, {0, 1}])

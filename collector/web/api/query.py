@@ -17,7 +17,7 @@ from ...intake.wire import JSON
 from ...query import Answer, Query, plan, question, read, run, without_pruned
 from ...query.cache import key_of
 from ...query.request import LEAST_ALPHA, MOST_ALPHA, PARAMETERS, SEGMENT
-from ..auth import count_question, scope, visible
+from ..auth import admit_question, scope, visible
 from ..ingest import upload
 from ..services import CACHE, REVALIDATE, services
 from .formats import FORMS, form_of
@@ -141,7 +141,7 @@ def _answer(query: Query) -> ResponseReturnValue:
     form = form_of(request.args, request.accept_mimetypes)
     shared.pressure.require_contents()
     resolved = without_pruned(plan(query, visible(), shared.clock()), shared.tallies)
-    count_question(resolved)
+    admit_question(resolved)
     key = key_of(resolved, form.name, shared.pressure.contents, shared.config.relay)
     tag = key.hex() if key else None
     if tag and tag in request.if_none_match:

@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct, UnsetType
 from client_sdk.core.errors import UnknownMetricError
 
 from ...core.credentials import ASK, VIEW
-from ...core.errors import BusyError, QueryError, UnsupportedTypeError
+from ...core.errors import BusyError, ForbiddenError, QueryError, UnsupportedTypeError
 from ...intake.wire import JSON
 from ...query import Answer
 from ...query.options import fields_of
@@ -115,7 +115,7 @@ def answer_board(key: str) -> ResponseReturnValue:
         shown = BoardPanel(panel.title, fields_of(panel.query))
         try:
             shown.answer = answers.reply(panel.query)
-        except (BusyError, QueryError, UnknownMetricError) as error:
+        except (BusyError, ForbiddenError, QueryError, UnknownMetricError) as error:
             shown.reason = str(error)
         panels.append(shown)
     return _json(BoardAnswers(_summary(document), panels))

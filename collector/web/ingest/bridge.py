@@ -1,18 +1,28 @@
-"""From the server's own protocol to WSGI, which Flask speaks, and back; no head in doubt passes."""
+"""From the server's own protocol to WSGI, which Flask speaks, and back; and who may wait for that.
+
+Half of the places are for requests that show a good credential.  That is judged on the event loop,
+by what was last read of the store.
+"""
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from typing import Any, Final, NamedTuple, TypeAlias
+from urllib.parse import parse_qs
 
-from ...core.errors import MalformedHeadError
+from werkzeug.http import parse_etags
 
+from ...core.errors import OverloadedError
+from ...core.proxies import ProxyLogin
+from ...intake.keyring import Keyring
+from ..auth import shown_in
+
+_FIELDS: Final = 4  # of the form of a log-in
 Wsgi: TypeAlias = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
-_HOST: Final = re.compile(r"[A-Za-z0-9._~%-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?", re.ASCII)
-_OLD: Final = "1"  # HTTP/1.0, in which a health check need not name a host
+_OF_A_BODY: Final = ("Content-Length", "Content-Type")
 
 
 class Answer(NamedTuple):
@@ -21,6 +31,14 @@ class Answer(NamedTuple):
     status: int
     headers: list[tuple[str, str]]
     body: bytes
+
+    def unless_kept(self, scope: Any) -> Answer:
+        """Return it as an answer to *scope*, a GET or HEAD: 304 if it names this ``ETag``."""
+        tag = dict(self.headers)["ETag"]
+        if parse_etags(scope.headers.get("if-none-match")).contains_raw(tag):
+            kept = [header for header in self.headers if header[0] not in _OF_A_BODY]
+            return Answer(304, kept, b"")
+        return self._replace(body=b"") if scope.method == "HEAD" else self
 
 
 def environ_of(scope: Any, body: bytes) -> dict[str, Any]:
@@ -71,23 +89,63 @@ def call(app: Wsgi, environ: dict[str, Any]) -> Answer:
     return Answer(int(status.split(" ", 1)[0]), headers, body)
 
 
-def require_plain(scope: Any) -> None:
-    """Return if there is one way to read the head of the request *scope*.
+def peer_of(scope: Any) -> str:
+    """Return the address of the socket by which the request *scope* came."""
+    address: str = scope.client.rpartition(":")[0]
+    return address.strip("[]")
 
-    Raises: MalformedHeadError: says which part is not plain, and nothing of what it holds.
-    """
-    headers = scope.headers
-    hosts = headers.get_all("host")
-    if len(hosts) != 1 and (hosts or scope.http_version != _OLD):
-        raise MalformedHeadError("Host: must be given once")
-    if hosts and not _HOST.fullmatch(hosts[0]):
-        raise MalformedHeadError("Host: must be a name and perhaps a port")
-    if scope.authority is not None and [scope.authority] != hosts:
-        raise MalformedHeadError("Host: must be the one that the request names")
-    codings = headers.get_all("transfer-encoding")
-    if codings and (len(codings) > 1 or codings[0].strip().lower() != "chunked"):
-        raise MalformedHeadError("Transfer-Encoding: must be chunked, once, or absent")
-    if not scope.method.isupper():
-        raise MalformedHeadError("method: must be in capital letters")
-    if not scope.path.startswith("/") and scope.path != "*":
-        raise MalformedHeadError("path: must begin with a slash")
+
+class Places:
+    """The requests of a process that have a thread or wait for one."""
+
+    def __init__(self, keyring: Keyring, proxy: ProxyLogin | None, most: int) -> None:
+        """Let *most* requests in, half of them without a credential that *keyring* knows.
+
+        Args: proxy: whom it names, shows a credential.
+        """
+        self._keyring, self._proxy, self._most = keyring, proxy, most
+        self._taken = {True: 0, False: 0}  # by whether the credential is known
+
+    @contextmanager
+    def place(self, is_known: bool) -> Iterator[None]:
+        """Count a request, by whether its credential is known.
+
+        Law: however many come without a credential, half of the places stay for those with.
+
+        Raises: OverloadedError: as many have a thread or wait for one as may.
+        """
+        is_full = sum(self._taken.values()) >= self._most
+        if is_full or (not is_known and self._taken[False] >= self._most // 2):
+            raise OverloadedError("pages and queries: as many wait as may")
+        self._taken[is_known] += 1
+        try:
+            yield
+        finally:
+            self._taken[is_known] -= 1
+
+    def knows(self, scope: Any) -> bool:
+        """Return whether the request *scope* shows a good token, or the name of a person."""
+        if self._names(scope):
+            return self._proxy is not None and self._proxy.is_trusted(peer_of(scope))
+        return any(map(self._keyring.knows, _presented(scope)))
+
+    def is_good(self, form: bytes) -> bool:
+        """Return whether the *form* of a log-in holds a good token."""
+        try:
+            [token, *_] = parse_qs(form.decode(), max_num_fields=_FIELDS)["token"]
+        except (ValueError, KeyError):
+            return False
+        return self._keyring.knows(f"Bearer {token.strip()}")
+
+    def shows(self, scope: Any) -> bool:
+        """Return whether the request *scope* shows anything that may say who asks."""
+        return self._names(scope) or bool(_presented(scope))
+
+    def _names(self, scope: Any) -> bool:
+        header = self._proxy and scope.headers.get(self._proxy.user_header.lower())
+        return bool(header)
+
+
+def _presented(scope: Any) -> list[str]:
+    cookie = "; ".join(scope.headers.get_all("cookie"))
+    return shown_in(scope.headers.get("authorization") or "", cookie)

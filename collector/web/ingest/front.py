@@ -11,15 +11,15 @@ in front may have read as another request than the collector would.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, TypeAlias
 
 from flask import Flask
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
 from werkzeug.exceptions import HTTPException
+from werkzeug.test import create_environ
 
 from client_sdk.core.limits import MAX_DEVICE_BODY
 from client_sdk.core.oblivious import PATH as OBLIVIOUS
@@ -34,6 +34,7 @@ from ...core.errors import (
     SlowBodyError,
     TooFastError,
 )
+from ...core.listening import require_plain
 from ...intake.backpressure import Watch
 from ...intake.capsules import MAX_CAPSULE, Opener
 from ...operations.telemetry.activity import REFUSED, SharingThread
@@ -41,10 +42,11 @@ from ..api.openapi import operation_of
 from ..auth import PEER, is_page, require, scope_of
 from ..cors import ASKED_METHOD, PREFLIGHT, Headers
 from ..forms import FORM, MOST_BYTES
+from ..pages.privacy import PEOPLE
 from ..pages.session import log_in
 from ..problems import document_of
 from ..services import CACHE, EVERY_ANSWER, NO_STORE, services_of
-from .bridge import Answer, call, environ_of, require_plain
+from .bridge import Answer, Places, call, environ_of, peer_of
 from .groups import DEADLINE_S, Groups, Readiness
 from .oblivious import (
     OUTER,
@@ -70,7 +72,7 @@ LARGE_BODY_S: Final = 60.0  # seconds for a gateway's: 8 MiB at 140 kB/s
 FORM_S: Final = 2.0  # seconds for that of a form: 4 KiB at 2 kB/s
 SWEEP_S: Final = 0.5  # seconds between two looks for bodies that are late
 WRONG_S: Final = 1.0  # seconds until a wrong log-in is answered: one try a second a connection
-MAX_WRONG: Final = 256  # wrong log-ins that wait for that at once; beyond them none is tried
+MAX_WRONG: Final = 256  # wrong log-ins that wait for that at once; more are refused at once
 _HEADERS: Final = [(name.lower(), value) for name, value in (*EVERY_ANSWER, (CACHE, NO_STORE))]
 _ACCEPTED: Final = [("content-type", "application/json"), *_HEADERS]
 _PLAIN: Final = [("content-type", "text/plain; charset=utf-8"), *_HEADERS]
@@ -108,7 +110,8 @@ class Front:
         self._large = ThreadPoolExecutor(LARGE_THREADS, "large")
         self._ready = Readiness(self._shared.pressure, self._shared.storage)
         self._routes = app.url_map.bind("")
-        self._in_flask = 0  # requests
+        self._waiting = Places(self._keyring, self._shared.config.proxy, THREADS + WAITING)
+        self._people = call(app.wsgi_app, create_environ(PEOPLE))  # it never changes
         self._wrong = 0  # log-ins whose answer waits
         self._large_size = 0  # bytes
         self._reading: dict[asyncio.Task[Any], float] = {}  # until when a body must have come
@@ -153,6 +156,9 @@ class Front:
                 protocol.response_bytes(200, [*OUTER, *_HEADERS], answer)
             elif headers := self._preflight(scope):
                 protocol.response_bytes(204, [*map(_lower, headers), *_HEADERS], b"")
+            elif self._is_for_people(scope):
+                status, headers, page = self._people.unless_kept(scope)
+                protocol.response_bytes(status, [*map(_lower, headers), *more], page)
             elif scope.path == LIVE and scope.method in _READING:
                 protocol.response_bytes(200, _ACCEPTED, b'{"status":"ok"}\n')
             elif scope.path == READY and scope.method in _READING:
@@ -175,6 +181,11 @@ class Front:
             protocol.response_str(
                 problem.status, [*map(_lower, problem.headers), *_HEADERS, *more], problem.body
             )
+
+    def _is_for_people(self, scope: Any) -> bool:
+        """Return whether somebody who shows no credential asks for the page for all."""
+        is_read = scope.path == PEOPLE and scope.method in _READING
+        return is_read and not self._waiting.shows(scope)
 
     def _preflight(self, scope: Any) -> Headers | None:
         """Return what a browser is answered that asks before it sends; None if it does not."""
@@ -284,12 +295,13 @@ class Front:
         view = self._view(scope)
         body = b"" if view is None else await self._body(view, scope, protocol)
         is_log_in = view is log_in and scope.method == "POST"
-        if is_log_in and self._wrong >= MAX_WRONG:
+        is_known = self._waiting.is_good(body) if is_log_in else self._waiting.knows(scope)
+        if is_log_in and not is_known and self._wrong >= MAX_WRONG:
             raise TooFastError("log-ins: too many wrong tokens are being tried")
-        with self._place():
+        with self._waiting.place(is_known):
             environ = environ_of(scope, body)
             if self._shared.config.proxy is not None:  # addresses are looked at for nothing else
-                environ[PEER] = scope.client.rpartition(":")[0].strip("[]")
+                environ[PEER] = peer_of(scope)
             answer: Answer = await self._loop.run_in_executor(
                 self._flask, call, self._app.wsgi_app, environ
             )
@@ -327,7 +339,7 @@ class Front:
         # Of a page a cookie may say it, or a proxy, which may send a header of its own beside it.
         is_said = not is_page(view) or (header and self._shared.config.proxy is None)
         if needed not in (None, OPEN) and is_said:
-            await self._require(str(needed), header)
+            await self._require(str(needed), header, self._waiting.knows(scope))
         is_form = FORM in operation.takes
         limit = operation.most_bytes or (MOST_BYTES if is_form else MAX_DEVICE_BODY)
         length = _length_of(scope)
@@ -336,27 +348,14 @@ class Front:
         require_size(length or 0, limit)
         return await self._read(protocol, length, limit, self._form_s if is_form else self._body_s)
 
-    async def _require(self, needed: str, header: str) -> None:
+    async def _require(self, needed: str, header: str, is_known: bool) -> None:
         """Return if *header* holds a token with the scope *needed*; see ``auth.require``."""
         if self._keyring.is_fresh:
             require(self._keyring, needed, header)
             return
-        with self._place():  # a store that is slow to tell of tokens holds up questions only
+        # A store that is slow to tell of tokens holds up questions only.
+        with self._waiting.place(is_known):
             await self._loop.run_in_executor(self._flask, require, self._keyring, needed, header)
-
-    @contextmanager
-    def _place(self) -> Iterator[None]:
-        """Count a request among those that have a thread or wait for one.
-
-        Raises: OverloadedError: as many have or wait.
-        """
-        if self._in_flask >= THREADS + WAITING:
-            raise OverloadedError("pages and queries: as many wait as may")
-        self._in_flask += 1
-        try:
-            yield
-        finally:
-            self._in_flask -= 1
 
 
 async def _held(body: bytes, _: int | None, limit: int, __: float) -> bytes:

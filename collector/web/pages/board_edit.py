@@ -132,7 +132,7 @@ def delete(key: str) -> ResponseReturnValue:
     """Delete a board; it can be restored."""
     version = number_of(form_of(VersionForm).version, "version")
     boards = services().workspace.boards
-    require_may_delete(board_of(key), boards)
+    require_may_delete(board_of(key))
     boards.delete(key, version, writer())
     return redirect(url_for("board_edit.deleted_page"), SEE_OTHER)
 
@@ -172,7 +172,7 @@ def delete_question(key: str) -> ResponseReturnValue:
     version, questions = number_of(form_of(VersionForm).version, "version"), _questions()
     if not is_readable(questions.document(key).content):
         raise UnknownDocumentError("question")
-    require_may_delete(questions.document(key), questions)
+    require_may_delete(questions.document(key))
     questions.delete(key, version, writer())
     return redirect(url_for("board_edit.deleted_page"), SEE_OTHER)
 

@@ -18,7 +18,7 @@ from ...query import Query, read
 from ...query.options import as_json
 from ...workspace.documents import MAX_PANELS, Board, Document, SavedQuestion
 from ...workspace.documents import Panel as BoardPanel
-from ...workspace.shelf import Shelf, app_of, is_visible, knows, place_of
+from ...workspace.shelf import app_of, is_visible, knows, place_of
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import author, reader, scope, visible, writer
 from ..forms import FORM, LARGE_FORM, FormFault, fault_of, form_of
@@ -306,18 +306,17 @@ def may_write() -> bool:
     return ASK in reader().scopes
 
 
-def may_delete(document: Document[Any], shelf: Shelf[Any]) -> bool:
+def may_delete(document: Document[Any]) -> bool:
     """Return whether the visitor may delete *document*: who began it, or an owner of its app."""
     who, app = reader(), document.content.app or EVERY_APP
     if MANAGE in who.scopes and who.covers(app, "", MANAGE):
         return True
-    before = shelf.history(document.name)[-1:] if document.version > 1 else []
-    return [*before, document][0].author == author()
+    return document.began == author().id
 
 
-def require_may_delete(document: Document[Any], shelf: Shelf[Any]) -> None:
+def require_may_delete(document: Document[Any]) -> None:
     """Raise ForbiddenError unless the visitor may delete *document*."""
-    if not may_delete(document, shelf):
+    if not may_delete(document):
         raise ForbiddenError("only who began this, or an owner of its app, may delete it")
 
 

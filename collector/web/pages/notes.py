@@ -122,7 +122,7 @@ def delete_note(key: str) -> ResponseReturnValue:
     version = number_of(form_of(VersionForm).version, "version")
     note = services().workspace.notes.document(key)
     _require_seen(note)
-    require_may_delete(note, services().workspace.notes)
+    require_may_delete(note)
     services().workspace.notes.delete(key, version, writer())
     return redirect(url_for(_PAGE), SEE_OTHER)
 

@@ -22,7 +22,13 @@ from ...analytics.rows import ALL, ITEM, LOWER_END, TIME, UPPER_END, Row, altere
 from ...core.catalog import Catalog
 from ...core.config import RelayTerms
 from ...core.credentials import ASK
-from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
+from ...core.errors import (
+    BusyError,
+    DamagedTallyError,
+    ForbiddenError,
+    QueryError,
+    RefusedByStoreError,
+)
 from ...query import Answer, Once, Plan, Query, earlier, options, plan, run
 from ...query.run import IN_PROGRESS
 from ...query.window import days_for, epochs_of
@@ -161,7 +167,7 @@ class Answers:
         """Return the answer to *query*, for fakes too.  Raises what ``plan`` and ``run`` raise."""
         self._pressure.require_contents()
         resolved = self.plan(query)
-        auth.count_question(resolved)
+        auth.admit_question(resolved)
         return run(resolved, self._storage, is_checked=is_checked, relay=self._relay)
 
     def plan(self, query: Query) -> Plan:
@@ -233,7 +239,7 @@ class Answers:
         """Return *wish* with its answer; a fault of it costs the page no more than this panel."""
         try:
             reply = self.reply(wish.query)
-        except (BusyError, QueryError, UnknownMetricError) as error:
+        except (BusyError, ForbiddenError, QueryError, UnknownMetricError) as error:
             return Panel(wish, None, in_page(error))
         except (DamagedTallyError, RefusedByStoreError) as error:
             _log.error("panel=%s: cannot be answered: %s", wish.id, error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
@@ -38,10 +38,12 @@ from ...planning.registry_report import plus_minus
 from ..api.openapi import Operation
 from ..api.query import describe
 from ..auth import scope, visible
-from ..services import services
+from ..services import CACHE, REVALIDATE, services
 from .layout import CONTENT_TYPE, shown
 
 blueprint = Blueprint("privacy", __name__)
+
+PEOPLE: Final = "/privacy/people"
 
 
 @blueprint.get("/privacy")
@@ -84,7 +86,7 @@ def differencing() -> ResponseReturnValue:
     )
 
 
-@blueprint.get("/privacy/people")
+@blueprint.get(PEOPLE)
 @scope(OPEN, page=True)
 @Operation(media_type=CONTENT_TYPE)
 def people() -> ResponseReturnValue:
@@ -98,7 +100,9 @@ def people() -> ResponseReturnValue:
     config = services().config
     costs = _together(services().catalog)
     issuer = bool(config.issuer_keys)
-    return shown("people.html", least=least, relay=config.relay, issuer=issuer, **costs)
+    page = shown("people.html", least=least, relay=config.relay, issuer=issuer, **costs)
+    page.headers[CACHE] = REVALIDATE
+    return page
 
 
 @blueprint.get("/privacy/record.json")

@@ -15,7 +15,7 @@ from client_sdk.core.errors import UnknownMetricError
 from ...core.credentials import VIEW
 from ...core.errors import CollectorError
 from ...storage.records import FIRING, QUIET, UNABLE, UNKNOWN, Verdict, WatchSeries, WatchState
-from ..api.openapi import Operation
+from ..api.openapi import Operation, in_path
 from ..auth import scope, visible
 from ..services import services
 from .layout import CONTENT_TYPE, shown
@@ -25,6 +25,7 @@ MOST = 100  # watches of a page, those first that need attention
 _ORDER = (FIRING, UNABLE, UNKNOWN, QUIET)
 WORDS = {FIRING: "firing", QUIET: "quiet", UNKNOWN: "not enough reports", UNABLE: "no answer"}
 _LEVELS = {FIRING: "fault", UNABLE: "warning", UNKNOWN: "note", QUIET: "good"}
+_WATCH = in_path("watch", "^[a-z0-9][a-z0-9-]{0,39}$", "The name of a watch.")
 blueprint = Blueprint("watches", __name__)
 
 
@@ -55,7 +56,7 @@ class WatchRow:
 
 @blueprint.get("/watches/<watch>")
 @scope(VIEW, page=True)
-@Operation(media_type=CONTENT_TYPE, problems=(404,))
+@Operation(media_type=CONTENT_TYPE, parameters=(_WATCH,), problems=(404,))
 def history(watch: str) -> ResponseReturnValue:
     """Show what one watch asks, what it said last, and what it said before."""
     row = next((row for row in rows_of(services().watches()) if row.name == watch), None)

@@ -180,7 +180,7 @@ class Folder:
     def _manifest(self) -> dict[str, object]:
         try:
             manifest = json.loads((self.path / _MANIFEST).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             rule = f"must be empty, or an archive with {_MANIFEST}"
             raise ArchiveError(f"archive={self.path}: {rule}") from error
         if not isinstance(manifest, dict) or manifest.get("v") != VERSION:

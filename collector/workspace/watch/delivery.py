@@ -40,7 +40,11 @@ MOST_ANSWER: Final = 65_536  # bytes that are read of an answer
 # tables leave out.
 _INWARD: Final = tuple(
     ip_network(network)
-    for network in ("192.0.0.0/24", "64:ff9b::/96", "64:ff9b:1::/48", "2001::/23", "2002::/16")
+    for network in (
+        *("192.0.0.0/24", "64:ff9b::/96", "64:ff9b:1::/48", "2001::/23", "2002::/16"),
+        *("::/96", "::ffff:0:0:0/96"),  # addresses of IPv4 in other words
+        *("fec0::/10", "5f00::/16", "3fff::/20"),  # of a site, of segment routing, of examples
+    )
 )
 _PORTS: Final = {"http": 80, "https": 443}
 _WORDS: Final = {FIRING: "alarm", QUIET: "over"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import signal
@@ -30,6 +31,7 @@ from collector.issuer.attestation import (
     attestation_of,
 )
 from collector.issuer.keys import SigningKey, make_keys, read_keys, request_in, write_keys
+from collector.issuer.server import ASKING, WAITING, IssuerApp
 from tests.support.device.clock import NOON, FakeClock
 from tests.support.device.issuing import (
     MACHINES,
@@ -42,6 +44,7 @@ from tests.support.device.issuing import (
 )
 from tests.support.device.loopback import LoopbackServer, running
 from tests.support.patience import PATIENCE
+from tests.support.sites.rsgi import Protocol, Request
 from tests.support.sites.trickler import ENDLESS, Trickler
 from tests.support.store.processes import until_ended
 
@@ -373,6 +376,66 @@ def test_while_nobody_can_attest_a_device_is_told_to_come_again(
     away = HttpCallback("http://127.0.0.1:9/")
     with running_issuer(tmp_path, clock, attestation=away) as site:
         assert ask(site, request_for(site))[0] == 503
+
+
+class Slow:
+    """A service that does not answer for made-up attestations until it may."""
+
+    def __init__(self) -> None:
+        self.goes_on, self.asked = threading.Event(), list[str]()
+
+    def identity(self, said: str) -> str | None:
+        self.asked.append(said)
+        if said.startswith("made-up"):
+            self.goes_on.wait()
+            return None
+        return said
+
+
+def test_made_up_attestations_leave_room_for_those_that_were_good_before(tmp_path: Path) -> None:
+    """However many come, and however slow the service is; and a no is kept for a minute."""
+    way, ran = Slow(), FakeClock(0)
+    keys = keys_from(WEEK, 100)
+    allowance = Allowance(tmp_path / "issuer.sqlite3", 100)
+    app = IssuerApp(keys, way, allowance, FakeClock(), monotonic=ran)
+    key_id = keys.plan.key_id(WEEK)
+    assert key_id is not None
+    body = b"\0\2" + key_id[-1:] + b"\1" * 256
+
+    async def status_of(said: str) -> int:
+        headers = {"content-type": KIND, "authorization": f"Bearer {said}"}
+        request = Request("/token-request", headers=headers, parts=(body,))
+        protocol = Protocol(request.parts)
+        await app.__rsgi__(request.scope, protocol)
+        assert protocol.response is not None
+        return protocol.response.status
+
+    async def steps() -> list[list[int]]:
+        first = await status_of("licence")
+        made_up = [asyncio.ensure_future(status_of(f"made-up {n}")) for n in range(500)]
+        async with asyncio.timeout(PATIENCE):
+            while sum(not one.done() for one in made_up) > ASKING + WAITING:
+                await asyncio.sleep(0.01)
+        refused = [one.result() for one in made_up if one.done()]
+        good = await asyncio.gather(*(status_of("licence") for _ in range(ASKING + WAITING)))
+        way.goes_on.set()
+        answers = await asyncio.gather(*made_up)
+        before = len(way.asked)
+        again = await status_of("made-up 0")
+        kept = len(way.asked) - before
+        ran.advance(seconds=61)
+        later = await status_of("made-up 0")
+        return [[first], refused, good, answers, [again, kept, later, len(way.asked) - before]]
+
+    [first], refused, good, made_up, again = asyncio.run(steps())
+    app.close()
+    allowance.close()
+
+    assert first == 200
+    assert refused == [503] * (500 - ASKING - WAITING)
+    assert good == [200] * (ASKING + WAITING)
+    assert sorted(set(made_up)) == [403, 503]
+    assert again == [403, 0, 403, 1]
 
 
 class Everybody:

@@ -224,7 +224,25 @@ def test_beyond_its_room_the_relay_takes_no_message() -> None:
         assert batches.take_counts().refused == 2
         assert await asyncio.gather(*pass_all(batches, [b"ef"] * 5, networks(5))) != []
 
-    run(Gateway(), act, within=SOON, most_waiting=3, most_bytes=10)
+    run(Gateway(), act, within=SOON, most_waiting=3, most_bytes=10, shares=1)
+
+
+def test_two_networks_at_their_limit_leave_room_for_others() -> None:
+    """A network has a share of the bytes in each batch; the next batch begins anew."""
+
+    async def act(batches: Batches) -> None:
+        for network in (b"one", b"two"):
+            taken = pass_all(batches, [bytes(1)] * 10, [network] * 10)
+            await asyncio.sleep(0)
+            assert await batches.pass_on(b"x", network) is None
+        others = pass_all(batches, [bytes(10)] * 6, networks(6))
+        await asyncio.sleep(0)
+        assert batches.take_counts().refused == 2
+        assert not any(task.done() for task in (*taken, *others))
+        assert None not in await asyncio.gather(*others)
+        assert await batches.pass_on(b"x", b"one") is not None
+
+    run(Gateway(), act, within=SOON, most_bytes=80, shares=8)
 
 
 def test_a_relay_that_stops_sends_those_who_wait_away() -> None:

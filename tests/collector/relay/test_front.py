@@ -44,7 +44,7 @@ async def statuses(front: Front, *requests: Request) -> list[int]:
 
 
 def front_of(most_bytes: int = 1_000) -> tuple[Front, Batches]:
-    batches = Batches(echo, 1, 3_600.0, SystemRandom().shuffle, most_bytes=most_bytes)
+    batches = Batches(echo, 1, 3_600.0, SystemRandom().shuffle, most_bytes=most_bytes, shares=1)
     return Front(batches, Rates(100, lambda: 0.0), BEHIND), batches
 
 

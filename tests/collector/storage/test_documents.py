@@ -9,11 +9,13 @@ from collector.demo.embedded import EmbeddedStore
 from collector.storage.access import INGEST, QUERY, USERS, WORKER
 from collector.storage.connection import Connection, Part
 from collector.storage.documents import (
-    KEPT,
     DocumentStore,
+    Entry,
     MemoryDocuments,
+    Place,
     RedisDocuments,
     RedisExclusions,
+    Version,
 )
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
@@ -62,13 +64,19 @@ def test_what_is_put_twice_is_there_once(documents: DocumentStore) -> None:
 
 
 @EVERY_STORE
-def test_the_last_versions_are_kept_and_no_more(documents: DocumentStore) -> None:
+def test_versions_are_kept_until_they_are_forgotten(documents: DocumentStore) -> None:
+    versions = [Version(number, 1, "token:ada") for number in (4, 3, 1)]
     documents.put(BOARDS, "a", b"1")
-    for version in range(2, KEPT + 5):
-        read = b"%d" % (version - 1)
-        assert documents.put(BOARDS, "a", b"%d" % version, version=version, read=read)
+    for number in (2, 3, 4):
+        read = b"%d" % (number - 1)
+        assert documents.put(BOARDS, "a", b"%d" % number, version=number, read=read)
+    assert list(documents.history(BOARDS, "a")) == [1, 2, 3]
+    entry = Entry("", "ada", 0, tuple(versions))
 
-    assert list(documents.history(BOARDS, "a")) == list(range(4, KEPT + 4))
+    documents.forget(Place(BOARDS, "a"), entry, (2,))
+
+    assert documents.history(BOARDS, "a") == {1: b"1", 3: b"3"}
+    assert documents.index() == {Place(BOARDS, "a"): entry}
 
 
 @EVERY_STORE
@@ -140,12 +148,12 @@ def test_who_serves_pages_keeps_documents_and_no_other_process_reads_them(
         users.storage("init").prepare()
         documents = RedisDocuments(users.connection(INGEST), users.keys.prefix)
         assert documents.put(BOARDS, "a", b"1")
-        for version in range(2, KEPT + 4):
-            read = b"%d" % (version - 1)
-            assert documents.put(BOARDS, "a", b"%d" % version, version=version, read=read)
+        assert documents.put(BOARDS, "a", b"2", version=2, read=b"1")
         assert documents.secret("links", b"s") == b"s"
         assert len(documents.records(BOARDS)) == len(documents.records(BOARDS)) == 1
-        assert len(documents.history(BOARDS, "a")) == KEPT
+        entry = Entry("", "ada", 0, (Version(2, 1, "token:ada"),))
+        documents.forget(Place(BOARDS, "a"), entry, (1,))
+        assert documents.history(BOARDS, "a") == {}
         documents.remove(BOARDS, "a")
         for user in (WORKER, QUERY):
             other = RedisDocuments(users.connection(user), users.keys.prefix)

@@ -17,6 +17,7 @@ from flask.testing import FlaskClient
 from client_sdk.core.limits import MAX_DEVICE_BODY
 from client_sdk.core.wire import Column
 from collector.core.config import Config
+from collector.core.credentials import READ, VIEWER, Credential
 from collector.core.errors import StorageUnavailableError
 from collector.intake.keyring import TRUST_S
 from collector.web import create_app
@@ -36,7 +37,7 @@ from tests.support.crowds.uploads import (
 )
 from tests.support.patience import PATIENCE
 from tests.support.sites.rsgi import Protocol, Request, Response, answers
-from tests.support.store.memory_credentials import HangingCredentials
+from tests.support.store.memory_credentials import HangingCredentials, MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
 
 PAGE = registry().metric("page")
@@ -218,6 +219,7 @@ T = TypeVar("T")
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 LOG_IN = Request("/login", headers=FORM, parts=(b"token=wrong",))
 PLACES = THREADS + WAITING
+UNKNOWN = PLACES // 2
 AGES = 3_600.0  # seconds: longer than any test
 
 
@@ -240,6 +242,85 @@ async def ask(front: Front, request: Request, *, stalls: bool = False) -> Respon
     await front.__rsgi__(request.scope, protocol)
     assert protocol.response is not None
     return protocol.response
+
+
+UNAUTHENTICATED = {
+    "no credential": Request("/v1/query", "GET"),
+    "pages": Request("/", "GET", {"cookie": "hearsay=made-up"}),
+    "made-up tokens": Request("/v1/metrics", "GET", bearer("made up")),
+    "write keys": Request("/v1/metrics", "GET", bearer(WRITE_KEY)),
+    "wrong log-ins": LOG_IN,
+    "an expired token": Request("/v1/metrics", "GET", bearer("expired")),
+    "a header of no proxy": Request("/", "GET", {"x-forwarded-user": "ada"}),
+}
+
+
+@pytest.mark.parametrize("request_", UNAUTHENTICATED.values(), ids=UNAUTHENTICATED)
+def test_requests_without_a_credential_leave_half_of_the_places(
+    app: Flask, credentials: MemoryCredentials, monkeypatch: pytest.MonkeyPatch, request_: Request
+) -> None:
+    """However many come, and whatever they show."""
+    credentials.add("expired", Credential(READ, role=VIEWER, expires=TODAY))
+    goes_on, inner = threading.Event(), app.wsgi_app
+
+    def slow(environ: Any, start: Any) -> Any:
+        goes_on.wait()
+        return inner(environ, start)
+
+    front = Front(app)
+    monkeypatch.setattr(app, "wsgi_app", slow)
+
+    async def steps(front: Front) -> tuple[list[int], list[int]]:
+        services_of(app).keyring.renew()
+        many = [asyncio.ensure_future(ask(front, request_)) for _ in range(2 * PLACES)]
+        await asyncio.sleep(0.1)
+        refused = [one.result().status for one in many if one.done()]
+        question = Request("/v1/metrics", "GET", bearer(READ_TOKEN))
+        questions = [asyncio.ensure_future(ask(front, question)) for _ in range(PLACES - UNKNOWN)]
+        await asyncio.sleep(0.1)
+        goes_on.set()
+        found = [answer.status for answer in await asyncio.gather(*questions)]
+        for one in many:
+            one.cancel()
+        await asyncio.gather(*many, return_exceptions=True)
+        return refused, found
+
+    refused, found = beside(front, steps)
+
+    assert refused == [503] * (2 * PLACES - UNKNOWN)
+    assert found == [200] * (PLACES - UNKNOWN)
+
+
+def test_the_page_for_the_people_measured_is_made_once(
+    app: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And takes no place; who shows a credential gets it with the navigation."""
+    front, asked = Front(app), list[str]()
+    inner = app.wsgi_app
+
+    def counted(environ: Any, start: Any) -> Any:
+        asked.append(environ["PATH_INFO"])
+        return inner(environ, start)
+
+    tag = app.test_client().get("/privacy/people").headers["etag"]
+    monkeypatch.setattr(app, "wsgi_app", counted)
+    plain = Request("/privacy/people", "GET", {"accept": "text/html"})
+
+    page, head, kept, own = answers(
+        front,
+        plain,
+        plain._replace(method="HEAD"),
+        plain._replace(headers={"if-none-match": f'"other", {tag}'}),
+        plain._replace(headers=bearer(READ_TOKEN)),
+    )
+
+    assert page is not None
+    assert (page.status, b"What is asked of you" in page.body) == (200, True)
+    assert head == page._replace(body=b"")
+    assert (kept and kept.status, kept and kept.body) == (304, b"")
+    assert (own and own.status, asked) == (200, ["/privacy/people"])
+    assert "no-cache" in page.headers["cache-control"]
+    assert "Cookie" in page.headers["vary"]
 
 
 @pytest.mark.parametrize("path", ["/login", "/logout", "/v1/query"])
@@ -334,7 +415,7 @@ def test_a_store_that_fails_is_not_ready(app: Flask, storage: MemoryStorage) -> 
 
 
 @pytest.mark.parametrize("path", ["/login", "/%6Cogin", "//login", "/%2Flogin"])
-def test_wrong_log_ins_wait_and_beyond_a_number_none_is_tried(
+def test_wrong_log_ins_wait_up_to_a_number_and_a_right_one_never(
     app: Flask, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So a connection has one try a second, a process no more than that number: by any path."""
@@ -344,20 +425,24 @@ def test_wrong_log_ins_wait_and_beyond_a_number_none_is_tried(
         calls.append(path)
         return application(environ, start)
 
-    async def steps(front: Front) -> tuple[int, list[int]]:
+    async def steps(front: Front) -> tuple[int, list[int], int]:
         tried: list[asyncio.Future[Response]] = []
         while not any(one.done() for one in tried):
             tried.append(asyncio.ensure_future(ask(front, log_in)))
             while len(calls) < len(tried) and not tried[-1].done():
                 await asyncio.sleep(0.0005)
         answered = [one.result().status for one in tried if one.done()]
+        right = LOG_IN._replace(path=path, parts=(b"token=" + READ_TOKEN.encode(),))
+        good = await ask(front, right)
         for one in tried:
             one.cancel()
         await asyncio.gather(*tried, return_exceptions=True)
-        return len(tried), answered
+        return len(tried), answered, good.status
 
     monkeypatch.setattr(app, "wsgi_app", counted)
-    tried, answered = beside(Front(app, wrong_s=AGES), steps)
+    tried, answered, good = beside(Front(app, wrong_s=AGES), steps)
+
+    assert good == 303
     assert MAX_WRONG < tried <= MAX_WRONG + PLACES
     assert set(answered) == {429}
 
@@ -369,25 +454,3 @@ def test_a_good_log_in_does_not_wait(app: Flask) -> None:
 
     assert found is not None
     assert found.status == 303
-
-
-HEADS = {
-    "a method in small letters": Request("/livez", "get"),
-    "no host": Request("/livez", "GET", {"host": ""}),
-    "a host that is no name": Request("/livez", "GET", {"host": "a b"}),
-    "two hosts in one": Request("/livez", "GET", {"host": "a, b"}),
-    "a coding that is not read": Request("/livez", "GET", {"transfer-encoding": "gzip, chunked"}),
-    "a path without a slash": Request("livez", "GET"),
-}
-
-
-@pytest.mark.parametrize("request_", HEADS.values(), ids=HEADS)
-def test_a_head_that_two_readers_could_read_differently_is_refused(
-    app: Flask, request_: Request
-) -> None:
-    """And not by a problem document: a device keeps its upload, for another way."""
-    [found] = answers(app, request_)
-
-    assert found is not None
-    assert (found.status, found.headers["content-type"][:10]) == (400, "text/plain")
-    assert found.headers["x-content-type-options"] == "nosniff"

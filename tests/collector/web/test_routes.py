@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from re import sub
+from re import findall, sub
 from typing import Any, Final
 
 import pytest
@@ -35,6 +35,22 @@ def operations(told: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
         for path, methods in told["paths"].items()
         for method, operation in methods.items()
     }
+
+
+def test_each_part_of_a_path_is_declared_and_no_other(told: dict[str, Any]) -> None:
+    """Law of OpenAPI: generators refuse an operation that leaves one out."""
+    wrong = {
+        operation: (parts, declared)
+        for operation, described in operations(told).items()
+        if (parts := sorted(findall(r"{([^}]+)}", operation[0])))
+        != (
+            declared := sorted(
+                each["name"] for each in described.get("parameters", ()) if each["in"] == "path"
+            )
+        )
+    }
+
+    assert wrong == {}
 
 
 def test_the_document_has_exactly_the_routes(app: Flask, told: dict[str, Any]) -> None:

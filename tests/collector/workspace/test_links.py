@@ -22,6 +22,7 @@ from collector.storage.documents import MemoryDocuments
 from collector.workspace.documents import Document, File, Grant, Panel, plain
 from collector.workspace.links import OPENINGS, Links
 from collector.workspace.shelf import Workspace
+from tests.support.store.authors import ADA, EVE
 from tests.support.store.credential_cases import METRICS, OURS, THEIRS, registry_text
 
 DAY: Final = 86_400
@@ -46,7 +47,7 @@ class Desk:
         return Links(self.shelf, self.store, lambda: self.now, lambda: self.seconds)
 
     def share(self, days: int = 7) -> tuple[str, Document[Grant]]:
-        return self.links.share("x", PANELS, days, CATALOG, author="ada", app=OURS)
+        return self.links.share("x", PANELS, days, CATALOG, author=ADA, app=OURS)
 
 
 @pytest.fixture
@@ -115,7 +116,7 @@ def test_a_grant_that_is_widened_in_the_store_is_not_believed(
     """Law: who can write documents, and not read the secret, prolongs and widens nothing."""
     address, document = desk.share()
     wider = msgspec.structs.replace(document.content, **change)
-    desk.shelf.replace(document.name, 1, wider, "eve")
+    desk.shelf.replace(document.name, 1, wider, EVE)
 
     with pytest.raises(UnknownLinkError):
         desk.links.open(address, CATALOG)
@@ -149,7 +150,7 @@ def test_a_link_ends_by_itself(desk: Desk) -> None:
 def test_a_link_that_is_revoked_opens_nothing_from_then_on(desk: Desk) -> None:
     address, document = desk.share()
     other, _ = desk.share()
-    desk.shelf.delete(document.name, 1, "ada")
+    desk.shelf.delete(document.name, 1, ADA)
 
     with pytest.raises(UnknownLinkError):
         desk.links.open(address, CATALOG)
@@ -159,7 +160,7 @@ def test_a_link_that_is_revoked_opens_nothing_from_then_on(desk: Desk) -> None:
 def test_all_links_that_open_nothing_are_refused_alike(desk: Desk) -> None:
     """Law: an answer tells nobody whether a link ever was, has ended or was revoked."""
     revoked, document = desk.share()
-    desk.shelf.delete(document.name, 1, "ada")
+    desk.shelf.delete(document.name, 1, ADA)
     ended, _ = desk.share(1)
     said = []
     for address, days in ((revoked, 0), (ended, 1), ("xyz", 0), (f"{ended}A", 0)):
@@ -198,14 +199,14 @@ def test_a_link_is_opened_so_often_a_minute_and_then_again(desk: Desk) -> None:
 @pytest.mark.parametrize("days", [0, -1, 2, 91, 3650])
 def test_a_link_is_good_for_no_other_time_than_is_offered(desk: Desk, days: int) -> None:
     with pytest.raises(QueryError, match="days: must be one of 1, 7, 30, 90"):
-        desk.links.share("x", PANELS, days, CATALOG, author="ada")
+        desk.links.share("x", PANELS, days, CATALOG, author=ADA)
 
 
 def test_nobody_shares_what_is_not_theirs(desk: Desk) -> None:
     theirs = CATALOG.only(lambda app, _: app == THEIRS)
 
     with pytest.raises(UnknownMetricError):
-        desk.links.share("x", PANELS, 7, theirs, author="eve")
+        desk.links.share("x", PANELS, 7, theirs, author=EVE)
 
 
 def test_a_metric_that_is_gone_since_is_not_opened(desk: Desk) -> None:

@@ -11,11 +11,12 @@ from client_sdk.registry import Registry
 from collector.core.catalog import Catalog
 from collector.core.errors import ChangedDocumentError, QueryError, UnknownDocumentError
 from collector.query import Query
-from collector.storage.documents import Entry, MemoryDocuments
-from collector.workspace.budget import MOST
+from collector.storage.documents import Entry, MemoryDocuments, Version
+from collector.workspace.budget import KEPT, MOST
 from collector.workspace.documents import Board, File, Note, Panel
 from collector.workspace.notes import is_planned, matching, notes_on, readable
 from collector.workspace.shelf import Shelf, Workspace, app_of, is_visible
+from tests.support.store.authors import ADA, BOB, EVE
 from tests.support.store.credential_cases import METRICS, OURS, THEIRS, registry_text
 
 NOW: Final = 1_790_000_000.0  # 2026-09-21
@@ -40,7 +41,7 @@ def catalog() -> Catalog:
 def test_a_document_has_its_author_moment_and_an_address_that_can_be_read(
     boards: Shelf[Board],
 ) -> None:
-    document = boards.add(Board("Release <b> Health!"), "ada")
+    document = boards.add(Board("Release <b> Health!"), ADA)
 
     assert (document.author, document.at, document.version) == ("ada", int(NOW), 1)
     assert document.name.startswith("release-b-health-")
@@ -49,28 +50,46 @@ def test_a_document_has_its_author_moment_and_an_address_that_can_be_read(
 
 
 def test_of_two_who_save_the_same_version_one_is_told(boards: Shelf[Board]) -> None:
-    name = boards.add(Board("x"), "ada").name
-    boards.replace(name, 1, Board("y"), "ada")
+    name = boards.add(Board("x"), ADA).name
+    boards.replace(name, 1, Board("y"), ADA)
 
     with pytest.raises(ChangedDocumentError, match="by somebody else meanwhile"):
-        boards.replace(name, 1, Board("z"), "bob")
+        boards.replace(name, 1, Board("z"), BOB)
 
     assert boards.document(name).content.title == "y"
 
 
 def test_every_version_can_be_restored_and_restoring_is_a_version(boards: Shelf[Board]) -> None:
-    name = boards.add(Board("x"), "ada").name
-    boards.replace(name, 1, Board("y"), "bob")
-    boards.delete(name, 2, "eve")
+    name = boards.add(Board("x"), ADA).name
+    boards.replace(name, 1, Board("y"), BOB)
+    boards.delete(name, 2, EVE)
     assert [board.name for board in boards.documents()] == ["of-file"]
     assert [board.name for board in boards.deleted()] == [name]
 
-    restored = boards.restore(name, 3, 1, "ada")
+    restored = boards.restore(name, 3, 1, ADA)
 
     assert (restored.content.title, restored.version, restored.deleted) == ("x", 4, False)
     assert [before.author for before in boards.history(name)] == ["eve", "bob", "ada"]
     with pytest.raises(UnknownDocumentError):
-        boards.restore(name, 4, 9, "ada")
+        boards.restore(name, 4, 9, ADA)
+
+
+def test_the_last_versions_of_each_author_are_kept_whoever_saves_more(
+    boards: Shelf[Board],
+) -> None:
+    """Law: an author's many saves push out no version of another."""
+    name = boards.add(Board("of ada"), ADA).name
+    boards.replace(name, 1, Board("of bob"), BOB)
+    for version in range(2, 2 * KEPT + 4):
+        boards.replace(name, version, Board(f"of eve {version}"), EVE)
+
+    history = boards.history(name)
+
+    assert [document.content.title for document in history[-2:]] == ["of bob", "of ada"]
+    assert len(history) == KEPT + 2
+    assert history[0].version == boards.document(name).version - 1
+    assert {document.began for document in history} == {ADA.id}
+    assert boards.restore(name, 2 * KEPT + 4, 2, EVE).content.title == "of bob"
 
 
 @pytest.mark.parametrize("name", ["", "none", "../x", "a:b", "A", "x" * 65, "of-file"])
@@ -78,14 +97,14 @@ def test_what_is_not_there_or_stands_in_a_file_is_not_replaced(
     boards: Shelf[Board], name: str
 ) -> None:
     with pytest.raises(UnknownDocumentError):
-        boards.replace(name, 1, Board("x"), "ada")
+        boards.replace(name, 1, Board("x"), ADA)
 
 
 def test_a_document_that_cannot_be_read_costs_no_other(
     boards: Shelf[Board], store: MemoryDocuments
 ) -> None:
     """Law: what a newer release wrote, or somebody by hand, is passed over."""
-    name = boards.add(Board("x"), "ada").name
+    name = boards.add(Board("x"), ADA).name
     for number, record in enumerate((b"{}", b"\xff", b"[" * 9_999, b'{"content":{"tilte":"x"}}')):
         store.put("boards", f"bad-{number}", record)
 
@@ -98,18 +117,18 @@ def test_a_shelf_holds_so_many_and_makes_room_by_what_was_deleted_first(
     boards: Shelf[Board], store: MemoryDocuments
 ) -> None:
     """Law: ten thousand boards are refused where they are made, and break nothing."""
-    first = boards.add(Board("x", app=OURS), "ada").name
-    gone = boards.add(Board("x", app=THEIRS), "bob").name
-    boards.delete(gone, 1, "bob")
+    first = boards.add(Board("x", app=OURS), ADA).name
+    gone = boards.add(Board("x", app=THEIRS), BOB).name
+    boards.delete(gone, 1, BOB)
     for number in range(MOST - 1):
-        entry = Entry(OURS, "eve", int(NOW), 1, (9,))
+        entry = Entry(OURS, "eve", int(NOW), (Version(1, 9, EVE.id),))
         store.put("boards", f"b{number}", b"x" * 9, entry=entry)
 
     with pytest.raises(QueryError, match="boards: there are 1,000, as many as are kept"):
-        boards.add(Board("y", app=OURS), "ada")
-    boards.add(Board("y", app=THEIRS), "bob")
-    boards.delete(first, 1, "ada")
-    boards.add(Board("y", app=OURS), "ada")
+        boards.add(Board("y", app=OURS), ADA)
+    boards.add(Board("y", app=THEIRS), BOB)
+    boards.delete(first, 1, ADA)
+    boards.add(Board("y", app=OURS), ADA)
 
     assert store.record("boards", first) is None
     assert store.record("boards", gone) is not None
@@ -134,7 +153,7 @@ def fill(shared: Workspace) -> tuple[list[str], str]:
     names: list[str] = []
     while True:
         try:
-            names.append(shared.boards.add(Board("one more", WIDE, app=OURS), "eve").name)
+            names.append(shared.boards.add(Board("one more", WIDE, app=OURS), EVE).name)
         except QueryError as error:
             return names, str(error)
 
@@ -153,13 +172,13 @@ def test_an_app_that_fills_its_part_loses_its_older_versions_first_and_then_gets
     store: MemoryDocuments, shared: Workspace
 ) -> None:
     """Law: what makes room is of the same app, and the index says what is there."""
-    theirs = shared.boards.add(Board("theirs", app=THEIRS), "bob").name
-    shared.boards.replace(theirs, 1, Board("changed", app=THEIRS), "bob")
-    quiet = shared.boards.add(Board("quiet", app=OURS), "ada").name
-    shared.boards.replace(quiet, 1, Board("quieter", app=OURS), "ada")
-    loud = shared.boards.add(Board("loud", WIDE, app=OURS), "eve").name
+    theirs = shared.boards.add(Board("theirs", app=THEIRS), BOB).name
+    shared.boards.replace(theirs, 1, Board("changed", app=THEIRS), BOB)
+    quiet = shared.boards.add(Board("quiet", app=OURS), ADA).name
+    shared.boards.replace(quiet, 1, Board("quieter", app=OURS), ADA)
+    loud = shared.boards.add(Board("loud", WIDE, app=OURS), EVE).name
     for version in range(1, 60):
-        shared.boards.replace(loud, version, Board(f"loud {version}", WIDE, app=OURS), "eve")
+        shared.boards.replace(loud, version, Board(f"loud {version}", WIDE, app=OURS), EVE)
         assert used(store, OURS) <= PART
 
     _, refusal = fill(shared)
@@ -170,18 +189,43 @@ def test_an_app_that_fills_its_part_loses_its_older_versions_first_and_then_gets
     assert shared.boards.document(quiet).content.title == "quieter"
     assert [board.version for board in shared.boards.history(theirs)] == [1]
     assert used(store, OURS) <= PART
-    assert held(store) == {place: entry.sizes for place, entry in store.index().items()}
-    shared.notes.add(Note("2026-09-01", "a note of theirs", app=THEIRS), "bob")
+    assert held(store) == {
+        place: tuple(version.size for version in entry.versions)
+        for place, entry in store.index().items()
+    }
+    shared.notes.add(Note("2026-09-01", "a note of theirs", app=THEIRS), BOB)
+
+
+def test_older_versions_of_others_make_room_only_after_all_of_the_author_who_saves(
+    store: MemoryDocuments, shared: Workspace
+) -> None:
+    """Law: so does what others deleted."""
+    quiet = shared.boards.add(Board("quiet", WIDE, app=OURS), ADA).name
+    shared.boards.replace(quiet, 1, Board("quieter", app=OURS), ADA)
+    gone = shared.boards.add(Board("gone", WIDE, app=OURS), BOB).name
+    shared.boards.delete(gone, 1, BOB)
+    loud = shared.boards.add(Board("loud", WIDE, app=OURS), EVE).name
+    for version in range(1, 60):
+        shared.boards.replace(loud, version, Board(f"loud {version}", WIDE, app=OURS), EVE)
+    for version in range(2, 60):
+        shared.boards.replace(quiet, version, Board(f"quiet {version}", WIDE, app=OURS), EVE)
+
+    assert shared.boards.history(quiet)[-1].content.title == "quiet"
+    assert shared.boards.document(gone).deleted
+    assert used(store, OURS) <= PART
+    fill(shared)
+    assert [v.content.title for v in shared.boards.history(quiet)] == []
+    assert gone not in store.records("boards")
 
 
 def test_what_is_deleted_makes_room_where_an_app_is_full(
     store: MemoryDocuments, shared: Workspace
 ) -> None:
     names, _ = fill(shared)
-    shared.boards.delete(names[1], 1, "eve")
-    shared.boards.delete(names[2], 1, "eve")
+    shared.boards.delete(names[1], 1, EVE)
+    shared.boards.delete(names[2], 1, EVE)
 
-    made = shared.boards.add(Board("y", WIDE, app=OURS), "ada").name
+    made = shared.boards.add(Board("y", WIDE, app=OURS), ADA).name
 
     assert made in store.records("boards")
     assert names[1] not in store.records("boards")
@@ -195,14 +239,14 @@ def test_a_store_that_fills_up_takes_no_documents_but_lets_them_be_deleted(
     """Before it refuses any upload."""
     shares = [0.69]
     workspace = Workspace(store, lambda: NOW, File(1), lambda: shares[-1])
-    name = workspace.boards.add(Board("x"), "ada").name
+    name = workspace.boards.add(Board("x"), ADA).name
     shares.append(memory)
 
     with pytest.raises(QueryError, match=f"boards: the store, used to {memory:.0%}"):
-        workspace.boards.add(Board("y"), "ada")
+        workspace.boards.add(Board("y"), ADA)
     with pytest.raises(QueryError, match="so that uploads still have room"):
-        workspace.boards.replace(name, 1, Board("y"), "ada")
-    workspace.boards.delete(name, 1, "ada")
+        workspace.boards.replace(name, 1, Board("y"), ADA)
+    workspace.boards.delete(name, 1, ADA)
 
     assert workspace.boards.documents() == []
 
@@ -212,7 +256,7 @@ def test_a_document_that_is_too_large_is_refused(boards: Shelf[Board]) -> None:
     panels = [Panel("y", wide)] * 20
 
     with pytest.raises(QueryError, match="65,536 bytes"):
-        boards.add(Board("x", panels), "ada")
+        boards.add(Board("x", panels), ADA)
 
 
 def test_a_document_is_of_its_app_and_hidden_from_others(catalog: Catalog) -> None:
@@ -245,7 +289,7 @@ def test_a_chart_shows_the_notes_of_its_metric_its_app_and_of_all(
         Note("2026-09-04", "of gamma", metric=GAMMA, app=THEIRS),
         Note("2026-09-05", "of gone", metric="gone"),
     ):
-        notes.add(note, "ada")
+        notes.add(note, ADA)
 
     def on(*metrics: str) -> list[str]:
         return [note.text for note in notes_on(notes.documents(), metrics, catalog)]

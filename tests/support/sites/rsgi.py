@@ -14,10 +14,13 @@ from collector.web.ingest.front import Front
 
 
 class Headers(dict[str, str]):
-    """As the server gives them: lower-case names."""
+    """As the server gives them: lower-case names; lines part the values of a repeated one."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.get_all(name)[0] if name in self else default
 
     def get_all(self, name: str) -> list[str]:
-        return [self[name]] if name in self else []
+        return self[name].split("\n") if name in self else []
 
 
 class Request(NamedTuple):
@@ -94,8 +97,8 @@ class Protocol:
         self.response_bytes(status, headers, body.encode())
 
 
-def answers(app: Flask | Front, *requests: Request, **how: bool) -> list[Response | None]:
-    """Return what *app* answers to *requests*, sent one after another."""
+def answers(app: Any, *requests: Request, **how: bool) -> list[Response | None]:
+    """Return what *app*, of Flask or of the server's protocol, answers to *requests* in turn."""
 
     async def ask() -> list[Response | None]:
         loop, found = asyncio.get_running_loop(), []

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from collector.core.credentials import VIEWER
-from collector.workspace.documents import Board, Note, Panel
+from collector.workspace.documents import Author, Board, Note, Panel
 from collector.workspace.documents import Grant as SharedGrant
 from tests.collector.web.pages.conftest import (
     ANALYST_OF_ONE,
@@ -21,6 +21,7 @@ from tests.collector.web.pages.conftest import (
 )
 from tests.hostile.markup import MARKUP
 from tests.support.sites.page import Page
+from tests.support.store.authors import BOB
 
 WRITES: Final[dict[str, dict[str, Any]]] = {
     "/pin": {"q": QUESTION, "title": "x", "board": "new"},
@@ -127,13 +128,13 @@ def test_hostile_texts_in_boards_notes_and_links_are_shown_as_texts(desk: Desk) 
         part = [" ".join(label.split()) for label in labels[start : start + 30]]
         panels = [Panel(label, question) for label in part[3:5]]
         board = Board(part[0], panels, about=part[1], group=part[2])
-        document = desk.workspace.boards.add(board, part[5])
+        document = desk.workspace.boards.add(board, Author("token:x", part[5]))
         paths += [f"/board/{document.name}", f"/board/{document.name}/edit"]
         for label in part[6:]:
-            desk.workspace.notes.add(Note("2026-02-20", label, url="https://a.example/x"), "a")
+            desk.workspace.notes.add(Note("2026-02-20", label, url="https://a.example/x"), BOB)
         links = desk.app.extensions["hearsay"].links
         catalog = desk.app.extensions["hearsay"].catalog
-        address, _ = links.share(part[0], panels, 7, catalog, author=part[1])
+        address, _ = links.share(part[0], panels, 7, catalog, author=Author("token:x", part[1]))
         paths.append(f"/shared/{address}")
 
     read = [Page(desk.get(path).text) for path in paths]
@@ -159,3 +160,16 @@ def test_a_board_that_is_hidden_now_is_restored_by_nobody_who_saw_it_before(desk
 
     assert done.status_code == 404
     assert len(desk.workspace.boards.document(name).content.panels) == 2
+
+
+def test_a_board_stays_its_own_however_often_another_saves_it(desk: Desk) -> None:
+    """Law: who began it is in the record, and what was written at first can be restored."""
+    began = desk.workspace.boards.add(Board("of bob"), BOB)
+    for version in range(1, 25):
+        form = {"version": str(version), "title": f"of eve {version}"}
+        assert desk.post(f"/board/{began.name}/edit", **form).status_code == 303
+
+    deleted = desk.post(f"/board/{began.name}/delete", version="25")
+
+    assert deleted.status_code == 403
+    assert desk.workspace.boards.history(began.name)[-1].content == began.content

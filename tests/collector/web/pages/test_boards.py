@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from collector.storage.documents import Entry
+from collector.storage.documents import Entry, Version
 from collector.workspace.documents import MAX_PANELS, Board, Panel
 from tests.collector.web.pages.conftest import (
     ONE_METRIC,
@@ -23,6 +23,7 @@ from tests.collector.web.pages.conftest import (
 )
 from tests.support.crowds.uploads import READ_TOKEN, bearer
 from tests.support.sites.page import Page
+from tests.support.store.authors import ADA
 from tests.support.store.memory_storage import MemoryStorage
 
 
@@ -188,7 +189,7 @@ def test_a_panel_without_an_answer_says_why_in_place_and_costs_no_other(desk: De
         Panel("no answer", query_of({"metrics": ["category"], "verb": "mean"})),
         Panel("good", query_of(json.loads(QUESTION))),
     ]
-    name = desk.workspace.boards.add(Board("x", panels), "ada").name
+    name = desk.workspace.boards.add(Board("x", panels), ADA).name
 
     page = desk.get(f"/board/{name}")
     answer = desk.browser("").get(f"/v1/boards/{name}", headers=bearer(READ_TOKEN)).get_json()
@@ -205,7 +206,7 @@ def test_a_panel_without_an_answer_says_why_in_place_and_costs_no_other(desk: De
 
 def test_a_board_is_full_at_some_time(desk: Desk) -> None:
     panels = [Panel("x", query_of({"metrics": ["category"]}))] * MAX_PANELS
-    name = desk.workspace.boards.add(Board("x", panels), "ada").name
+    name = desk.workspace.boards.add(Board("x", panels), ADA).name
 
     full = desk.post("/pin", q=QUESTION, title="one more", board=name)
 
@@ -230,7 +231,7 @@ def test_ten_thousand_boards_are_listed_in_part_and_found_by_search(desk: Desk) 
     assert record is not None
     for number in range(10_000):
         changed = record.replace(b"Release health", b"Board %05d" % number)
-        entry = Entry("", "Ada", 0, 1, (len(changed),))
+        entry = Entry("", "Ada", 0, (Version(1, len(changed), "token:ada"),))
         desk.documents.put("boards", f"b{number}", changed, entry=entry)
 
     page, found = desk.get("/boards").text, desk.get("/boards?q=board+00777").text

@@ -22,14 +22,15 @@ from tests.collector.web.pages.conftest import (
 from tests.hostile.markup import MARKUP
 from tests.support.crowds.uploads import NOON
 from tests.support.sites.page import Page
+from tests.support.store.authors import ADA
 from tests.support.store.memory_storage import MemoryStorage
 
 
 def test_a_board_with_a_metric_that_is_gone_is_shared_without_its_panel(desk: Desk) -> None:
     """Law: what is gone costs nothing else, and is not left out in silence."""
     gone, good = query_of({"metrics": ["gone_metric"]}), query_of(json.loads(QUESTION))
-    name = desk.workspace.boards.add(Board("x", [Panel("a", gone), Panel("b", good)]), "ada").name
-    empty = desk.workspace.boards.add(Board("y", [Panel("a", gone)]), "ada").name
+    name = desk.workspace.boards.add(Board("x", [Panel("a", gone), Panel("b", good)]), ADA).name
+    empty = desk.workspace.boards.add(Board("y", [Panel("a", gone)]), ADA).name
 
     assert "1 panel is left out" in desk.get(f"/share?board={name}").text
     page = desk.get(desk.link(board=name), "")

@@ -26,7 +26,7 @@ from collector.storage.redis import RedisStorage
 from collector.storage.values import ArchiveProgress
 from collector.worker.archive.dask import refold
 from collector.worker.archive.drain import drain
-from collector.worker.archive.files import Folder
+from collector.worker.archive.files import Folder, encode_rows
 from collector.worker.archive.refold import Scope, restore, scope_of, tallies_of
 from collector.worker.fsck import fsck
 from tests.support.crowds.uploads import TODAY, registry_text
@@ -231,6 +231,9 @@ def test_the_commands_archive_compare_print_and_prune(
     connection.call("BITFIELD", keys.tally(0, Cell(OPTED_IN.digest, 0, "")), *_ADD_ONE)
     differs, refused = hearsay("refold"), hearsay("refold", "--restore")
     pruned = hearsay("archive", "prune", "--days", "0")
+    foreign = encode_rows(0, {Cell(PAGE.digest, TODAY, "", lateness=77): b"\0"})
+    Folder(desk.path).commit(TODAY, 0, 90, 90, foreign)
+    another_form = hearsay("refold", "--threads", "1")
     desk.storage.destroy()
     connection.close()
 
@@ -241,3 +244,5 @@ def test_the_commands_archive_compare_print_and_prune(
     assert "shard=0 metric=opted_in" in differs.output
     assert "differences: 1" in differs.output
     assert pruned.output == "0 files deleted\n"
+    assert another_form.exit_code == 1
+    assert "has another form than Hearsay's" in another_form.output

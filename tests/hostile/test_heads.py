@@ -1,0 +1,86 @@
+"""One law of both servers: a head that two readers could read differently is refused.
+
+Bare line ends, and a coding beside another that it does not know, the HTTP server of both judges.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import SystemRandom
+from typing import Any, Final
+
+import pytest
+
+from client_sdk.core.oblivious import REQUEST_TYPE
+from collector.core.config import Config
+from collector.relay.batches import Batches
+from collector.relay.front import Front as RelayFront
+from collector.relay.networks import Rates
+from collector.web import create_app
+from collector.web.ingest.front import Front
+from tests.support.crowds.uploads import WRITE_KEY, bearer, registry_text
+from tests.support.sites.rsgi import Request, Response, answers
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
+
+SERVERS: Final = ("collector", "relay")
+HEADS: Final[dict[str, dict[str, Any]]] = {
+    "no host": {"host": ""},
+    "a host that is no name": {"host": "a b"},
+    "two hosts in one": {"host": "a, b"},
+    "two hosts": {"host": "localhost\nlocalhost"},
+    "two other hosts": {"host": "localhost\nevil.example"},
+    "a coding that is not read": {"transfer-encoding": "gzip, chunked"},
+    "a coding that is none": {"transfer-encoding": "identity, chunked"},
+    "identity": {"transfer-encoding": "identity"},
+    "a coding twice": {"transfer-encoding": "chunked\nchunked"},
+    "a coding twice in one": {"transfer-encoding": "chunked, chunked"},
+    "two types": {"content-type": f"{REQUEST_TYPE}\ntext/plain"},
+    "the same type twice": {"content-type": f"{REQUEST_TYPE}\n{REQUEST_TYPE}"},
+}
+
+
+def server_of(name: str, folder: Path) -> tuple[Any, Request]:
+    """Return a server, and a request that it takes."""
+    if name == "relay":
+        batches = Batches(lambda messages, _: list(messages), 1, 3_600.0, SystemRandom().shuffle)
+        good = Request("/", headers={"content-type": REQUEST_TYPE}, parts=(b"message",))
+        return RelayFront(batches, Rates(100, lambda: 0.0)), good
+    path = folder / "metrics.toml"
+    path.write_text(registry_text(), encoding="utf-8")
+    config = Config.from_env({"HEARSAY_REGISTRY": str(path), "HEARSAY_WRITE_KEY": WRITE_KEY})
+    app = create_app(config, MemoryStorage(), credentials=MemoryCredentials())
+    return Front(app), Request("/livez", "GET", bearer(WRITE_KEY))
+
+
+def ask(name: str, folder: Path, **changes: Any) -> Response:
+    server, good = server_of(name, folder)
+    headers = {**good.headers, **changes.pop("headers", {})}
+    [answer] = answers(server, good._replace(headers=headers, **changes))
+    assert answer is not None
+    return answer
+
+
+@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_head_that_two_readers_could_read_differently_is_refused(
+    tmp_path: Path, server: str, head: dict[str, str]
+) -> None:
+    """And not by a problem document: a device keeps its upload, for another way."""
+    answer = ask(server, tmp_path, headers=head)
+
+    assert (answer.status, answer.headers["content-type"][:10]) == (400, "text/plain")
+
+
+@pytest.mark.parametrize("changes", [{"method": "post"}, {"path": "livez"}], ids=str)
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_line_that_two_readers_could_read_differently_is_refused(
+    tmp_path: Path, server: str, changes: dict[str, str]
+) -> None:
+    assert ask(server, tmp_path, **changes).status == 400
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_plain_head_is_taken(tmp_path: Path, server: str) -> None:
+    """The control."""
+    assert ask(server, tmp_path).status == 200
