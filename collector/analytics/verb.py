@@ -102,6 +102,7 @@ class VerbQuery:
     options: Any = field(default=None)  # a frozen struct of the verb's own type
     segments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # grouped by, in order
     metrics: tuple[Metric, ...] = ()  # asked about, in order: slices are of those that have reports
+    pause: Callable[[], None] = lambda: None  # between long steps; raises if time is up
 
 
 def each_definition(part: Slice) -> tuple[Slice, ...]:
