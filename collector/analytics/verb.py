@@ -241,6 +241,8 @@ class Verb:
     holds: Callable[[Metric, Any], Devices] = lambda _metric, _options: OF_ALL
     merges_small: bool = True  # groups with too few reports are told as one, *(other)*
     most_slices: int = 50_000  # of one question, so that none keeps a processor for long
+    # of a group of a metric, with these options: in counters that take as long to read
+    cost: Callable[[Metric, Any], int] = lambda _metric, _options: 0
 
 
 @cache

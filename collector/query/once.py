@@ -26,7 +26,7 @@ from ..storage.protocols import TallyStore
 from ..storage.values import Index
 from .cache import Cache, packed
 from .plan import Plan, Reading
-from .reading import blaming, index_of, require_affordable, require_unpruned, slices_of
+from .reading import Gate, blaming, index_of, require_affordable, require_unpruned, slices_of
 
 T = TypeVar("T", bound=msgspec.Struct)
 MOST_KEPT: Final = 1_000_000  # counters of one reading, added up over shards: 8 MB
@@ -148,6 +148,10 @@ class Once:
             self._contents[id(index)] = digest.digest()
         return self._contents[id(index)]
 
+    def hold(self, price: int) -> None:
+        """Do what the store does."""
+        hold(self._storage, price)
+
     def slices(self, plan: Plan, reading: Reading, metric: Metric) -> list[Slice]:
         """Return what ``slices_of`` does; questions of the same slices share them.
 
@@ -175,3 +179,12 @@ class Once:
         if id(slices) not in self._suspicions:
             self._suspicions[id(slices)] = tuple(suspicions(slices))
         return self._suspicions[id(slices)]
+
+
+def hold(storage: TallyStore, price: int) -> None:
+    """Have a question of this *price* wait for a place, where *storage* has places.
+
+    Raises: BusyError: too many others wait for one, or it took too long.
+    """
+    if isinstance(storage, (Once, Gate)):
+        storage.hold(price)

@@ -14,7 +14,7 @@ import json
 import threading
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -43,7 +43,7 @@ from ..estimation.tally import Sum, reports_of
 from ..storage.protocols import TallyStore
 from ..storage.values import Index
 from .exclusions import Excluded, KeySieve, Sieve, met
-from .plan import Plan, Reading
+from .plan import Plan, Reading, most_groups
 
 Group: TypeAlias = tuple[str, ...]
 _WAITING: Final = 512 * 1024  # bytes of vectors of a group that are added at once
@@ -297,6 +297,7 @@ LARGE: Final = 1_000_000  # counters from which a question is a large one: 8 MB
 AT_ONCE: Final = 2  # large questions that a process answers at once
 QUEUE: Final = 4  # that wait for these
 _PATIENCE: Final = 10.0  # seconds that one waits
+MOST_SECONDS: Final = 10.0  # of a processor, for one question
 
 
 def require_affordable(tallies: int, groups: int, width: int) -> None:
@@ -314,6 +315,28 @@ def require_few_indexes(epochs: int, shards: int) -> None:
     if epochs * shards > MOST_INDEXES:
         rule = f"leaves {epochs} epochs, must be at most {MOST_INDEXES // shards} in this store"
         raise QueryError(f"date_range: {rule}; take a shorter window")
+
+
+def price_of(plan: Plan) -> int:
+    """Return what the groups of a question cost beyond their reading, at most, in counters."""
+    readings, cost = plan.readings, plan.verb.cost
+    return sum(most_groups(plan, each) * cost(each.metric, plan.options) for each in readings)
+
+
+def allowance(clock: Callable[[], float]) -> Callable[[], None]:
+    """Return what raises QueryError once the processor has worked for too long, by *clock*.
+
+    Args: clock: seconds that the processor has worked for the question.
+    """
+    end = clock() + MOST_SECONDS
+
+    def pause() -> None:
+        if clock() > end:
+            rule = f"takes more than {MOST_SECONDS:.0f} seconds of the processor"
+            ask = "ask for fewer groups, one at a time by a filter, or for fewer days"
+            raise QueryError(f"dimensions: {rule}; {ask}")
+
+    return pause
 
 
 class _Question(ExitStack):
@@ -367,16 +390,22 @@ class Gate:
 
         Raises: BusyError: too many others wait for one, or it took too long.
         """
-        if index.tallies * width < LARGE:
-            yield from self._storage.vectors(index, width)
-            return
         with _Question() as alone:
-            question = _question.get() or alone
-            if not question.has_place:
-                self._take_place()
-                question.callback(self._give_back)
-                question.has_place = True
+            self.hold(index.tallies * width, _question.get() or alone)
             yield from self._storage.vectors(index, width)
+
+    def hold(self, price: int, question: _Question | None = None) -> None:
+        """Wait for a place for *question*, or the one being answered, if its *price* is large.
+
+        Args:   price: in counters.
+        Raises: BusyError: too many others wait for one, or it took too long.
+        """
+        question = question or _question.get()
+        if price < LARGE or question is None or question.has_place:
+            return
+        self._take_place()
+        question.callback(self._give_back)
+        question.has_place = True
 
     def _give_back(self) -> None:
         with self._free:

@@ -83,10 +83,11 @@ class Plan:
     def cut(self, error: float, tried: int) -> float:
         """Return the least share of a prefix that is kept, estimated with a standard *error*.
 
-        Of all that are *tried* noise alone gives it to half as many as may be kept, in all groups
-        together: what noise keeps is nearly all that a search pays for.
+        Of all that are *tried* noise alone gives it to half as many as may be kept, and of G groups
+        to G^2 times fewer: what noise keeps is most of what a search pays for.  It stays below what
+        a string must have to be sure at one level, so what is detectable is the same.
         """
-        return _quantile(min(self.most_kept / 2 / self.groups / tried, _COMMON)) * error
+        return _quantile(min(self.most_kept / 2 / self.groups**2 / tried, _COMMON)) * error
 
     def detectable(self, n: int) -> float:
         """Return the share from which on a string is found with chance 1 - alpha, given n reports.
@@ -230,8 +231,8 @@ def _above(
     many = len(tails.table)
     size, wide = max(1, _CHUNK // many), min(many, _CHUNK)
     for start, first in product(range(0, len(prefixes.table), size), range(0, many, wide)):
-        own = tails._replace(fingerprints=tails.fingerprints[:, first : first + wide])
-        shares = _shares(levels, prefixes.fingerprints[:, start : start + size], own)
+        block = tails._replace(fingerprints=tails.fingerprints[:, first : first + wide])
+        shares = _shares(levels, prefixes.fingerprints[:, start : start + size], block)
         good = np.flatnonzero(shares > least)
         parents, places = np.divmod(good, shares.shape[1])
         parts.append((shares.ravel()[good], (start + parents) * many + first + places))
@@ -255,6 +256,8 @@ def _shares(levels: Sequence[Sketch], fingerprints: Any, tails: Tails) -> Any:
     extended = levels[0].mechanism.extended
     together = [
         extended(row, own[:, None], tails.fingerprints[row], tails.length)
+        if own.any()
+        else tails.fingerprints[row][None]  # of the empty prefix, which is 0
         for row, own in enumerate(fingerprints)
     ]
     for level in levels:

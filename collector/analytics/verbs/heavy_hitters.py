@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Final
 
@@ -16,7 +16,7 @@ from ...core.errors import QueryError
 from ...estimation.estimate import normal_quantile
 from ..rows import LIKELY, SURE, Findings, Row, altered
 from ..text.certainty import FALSE, Shares, sorted_out
-from ..text.search import Plan, Search, candidates
+from ..text.search import BUDGET, Plan, Search, candidates
 from ..text.sketches import shares_of, sketches_of
 from ..verb import Slice, Verb, VerbQuery, merged, named, of_answered, refused_rows, rows_of
 
@@ -95,10 +95,12 @@ class _Searching:
 
     @cached_property
     def of_all(self) -> Search:
-        """What a search of all groups together comes to."""
+        """What a search of all groups together comes to: what is sure there, or likely."""
         whole = merged(self.parts, {})
         levels = sketches_of(self.plan.mechanism, whole.tally, whole.n)
-        return candidates(levels, replace(self.plan, groups=1), self.query.pause)
+        search = candidates(levels, self.plan, self.query.pause)
+        sure, others = sorted_out(levels, self.plan, search)
+        return search._replace(texts=[*sure, *others])
 
     def answered(self, part: Slice) -> tuple[list[Row], dict[str, Any]]:
         """Return the rows of a slice, and what is known of it."""
@@ -137,9 +139,7 @@ def _most_common(estimates: Shares, least: float | None, k: int) -> Shares:
     return dict(sorted(common, key=lambda each: (-each[1].value, each[0]))[:k])
 
 
-def _of_candidates(
-    part: Slice, query: VerbQuery, alpha: float
-) -> tuple[list[Row], dict[str, Any]]:
+def _of_candidates(part: Slice, query: VerbQuery, alpha: float) -> tuple[list[Row], dict[str, Any]]:
     """Return a row for each of the first k candidates, the most common first, and their number."""
     domain, levels = part.metric.domain, sketches_of(_mechanism(part.metric), part.tally, part.n)
     texts = [domain.encode(text, "options.candidates") for text in query.options.candidates]
@@ -189,4 +189,10 @@ def refusal(metric: Metric) -> str | None:
     return "has a list of values, or numbers; ask for top_k, or declare a metric of the type string"
 
 
-VERB = Verb(answer, refusal, Options, estimates=False, most_slices=16, holds=of_answered)
+def cost(metric: Metric, options: Options) -> int:
+    """Return how many prefixes a search tries, once in each row of their level, at most."""
+    mechanism = _mechanism(metric)
+    return 0 if options.candidates else BUDGET * mechanism.levels * mechanism.rows
+
+
+VERB = Verb(answer, refusal, Options, estimates=False, most_slices=16, holds=of_answered, cost=cost)
