@@ -35,7 +35,6 @@ from ..core.errors import (
     DamagedTallyError,
     PrunedError,
     QueryError,
-    StorageUnavailableError,
     TallyOverflowError,
 )
 from ..core.exclusions import read_all
@@ -229,18 +228,17 @@ def without_pruned(plan: Plan, storage: TallyStore) -> Plan:
     marks = marks_of(plan, storage)
     readings = tuple(_unpruned(reading, marks) for reading in plan.readings)
     notes = (note for reading in plan.readings for note in _notes(reading, marks))
-    excluded = _excluded(plan, readings, storage)
+    excluded = excluded_of(plan, readings, storage.exclusions())
     return replace(
         plan, readings=readings, marks=marks, notes=(*plan.notes, *notes), excluded=excluded
     )
 
 
-def _excluded(plan: Plan, readings: Iterable[Reading], storage: TallyStore) -> Excluded:
-    """Return the exclusions that are met; a version that was asked for stays as it was.
+def excluded_of(plan: Plan, readings: Iterable[Reading], records: Mapping[str, bytes]) -> Excluded:
+    """Return which exclusions of *records* are met; a version that was asked for stays as it was.
 
     But for what is deleted, which no version has any more.
     """
-    records = storage.exclusions()
     if not records:
         return Excluded()
     wanted = [(reading.metric, reading.epochs) for reading in readings]
@@ -253,15 +251,6 @@ def marks_of(plan: Plan, storage: TallyStore) -> Mapping[bytes, int]:
     """Return of each definition that *plan* reads the epoch before which all is pruned, if any."""
     digests = {definition.digest for reading in plan.readings for definition in reading.definitions}
     return storage.pruned(sorted(digests))
-
-
-def require_unpruned(plan: Plan, storage: TallyStore) -> None:
-    """Raise StorageUnavailableError if what *plan* reads was pruned while it was read.
-
-    An epoch is marked before anything of it goes.
-    """
-    if marks_of(plan, storage) != plan.marks:
-        raise StorageUnavailableError("store: is being pruned; ask again")
 
 
 def _unpruned(reading: Reading, marks: Mapping[bytes, int]) -> Reading:

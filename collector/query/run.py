@@ -24,14 +24,13 @@ from ..core.errors import QueryError
 from ..storage.protocols import TallyStore
 from .basis import Basis, basis, estimand, gone_of, or_emptied, reports_in
 from .exclusions import Gone, sentences
-from .once import Once, hold
+from .once import Once, hold, require_unpruned
 from .plan import Plan, Reading
 from .reading import (
     allowance,
     blaming,
     one_question,
     price_of,
-    require_unpruned,
     slices_of,
     without_pruned,
 )
