@@ -113,10 +113,10 @@ class Plan:
         They are kept: every search by this plan tries the same.
         """
         if (more, whole) not in self._tails:
-            self._tails[more, whole] = self._made(more, whole)
+            self._tails[more, whole] = self._enumerated(more, whole)
         return self._tails[more, whole]
 
-    def _made(self, more: int, whole: bool) -> Tails:
+    def _enumerated(self, more: int, whole: bool) -> Tails:
         letters = np.frombuffer(self.alphabet, dtype=np.uint8)
         table = np.zeros((1, 0), dtype=np.uint8)
         for _ in range(more):

@@ -131,7 +131,7 @@ def test_tallies_that_no_registry_file_defines_stay_as_nothing_could_say_that_th
     console: Console,
 ) -> None:
     """A file of an app is missing; with it in place the same command deletes them."""
-    registry = Path(console.env["HEARSAY_REGISTRY"])
+    registry = Path(str(console.env["HEARSAY_REGISTRY"]))
     whole = registry.read_text(encoding="utf-8")
     registry.write_text(registry_text(epsilon="2.0"), encoding="utf-8")
 
