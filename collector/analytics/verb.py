@@ -102,6 +102,7 @@ class VerbQuery:
     options: Any = field(default=None)  # a frozen struct of the verb's own type
     segments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # grouped by, in order
     metrics: tuple[Metric, ...] = ()  # asked about, in order: slices are of those that have reports
+    pause: Callable[[], None] = lambda: None  # between long steps; raises if time is up
 
 
 def each_definition(part: Slice) -> tuple[Slice, ...]:
@@ -240,6 +241,8 @@ class Verb:
     holds: Callable[[Metric, Any], Devices] = lambda _metric, _options: OF_ALL
     merges_small: bool = True  # groups with too few reports are told as one, *(other)*
     most_slices: int = 50_000  # of one question, so that none keeps a processor for long
+    # of a group of a metric, with these options: in counters that take as long to read
+    cost: Callable[[Metric, Any], int] = lambda _metric, _options: 0
 
 
 @cache

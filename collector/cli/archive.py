@@ -333,9 +333,16 @@ def _prune_key(config: Config, key: str, yes: bool) -> None:
         rule = "still works, and would begin them again: run hearsay keys revoke first"
         raise ConfigError("--key", key, rule)
     inspection = inspect(config)
-    shares = pruning.survey_key(inspection, _catalog(config), key)
+    every = pruning.survey_key(inspection, _catalog(config), key)
+    shares = [share for share in every if share.metric]
+    if many := len(every) - len(shares):
+        has = "no registry file has; they stay, as no answer could say that they are gone"
+        click.echo(f"{counted(many, 'definition')} of key {key} {has}", err=True)
     if not shares:
-        rule = "has no tallies; hearsay keys list shows the id of each key, also of revoked ones"
+        rule = (
+            "has no tallies of metrics in the registry files;"
+            " hearsay keys list shows the id of each key, also of revoked ones"
+        )
         raise ConfigError("--key", key, rule)
     if yes:
         epochs = [

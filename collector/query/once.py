@@ -21,12 +21,21 @@ from client_sdk.registry.metric import Metric
 from ..analytics.poisoning.findings import suspicions
 from ..analytics.verb import Slice
 from ..core.cells import Cell
+from ..core.errors import StorageUnavailableError
 from ..estimation.tally import merge_cells
 from ..storage.protocols import TallyStore
 from ..storage.values import Index
 from .cache import Cache, packed
 from .plan import Plan, Reading
-from .reading import blaming, index_of, require_affordable, require_unpruned, slices_of
+from .reading import (
+    Gate,
+    blaming,
+    excluded_of,
+    index_of,
+    marks_of,
+    require_affordable,
+    slices_of,
+)
 
 T = TypeVar("T", bound=msgspec.Struct)
 MOST_KEPT: Final = 1_000_000  # counters of one reading, added up over shards: 8 MB
@@ -55,6 +64,7 @@ class Once:
         self._answers = Cache[Any]() if answers is None else answers
         self._marks: dict[bytes, int | None] = {}  # of pruning, as they were after what was read
         self._excluded: Mapping[str, bytes] | None = None
+        self._excluded_now: Mapping[str, bytes] | None = None  # as the marks of pruning
         self._indexes: dict[tuple[bytes, Iterable[int], int | None], Index] = {}
         self._vectors: dict[int, Sequence[tuple[Cell, bytes]]] = {}  # by the identity of an index
         self._contents: dict[int, bytes] = {}  # of such vectors
@@ -67,7 +77,7 @@ class Once:
         What was read before stands as it was: an epoch is marked before anything of it goes.
         """
         if not self._marks.keys() >= set(metrics):
-            marks = self._storage.pruned(metrics)
+            marks, self._excluded_now = self._storage.pruned(metrics), None
             self._marks |= {metric: marks.get(metric) for metric in metrics}
         known = ((metric, self._marks[metric]) for metric in metrics)
         return {metric: mark for metric, mark in known if mark is not None}
@@ -77,6 +87,12 @@ class Once:
         if self._excluded is None:
             self._excluded = self._storage.exclusions()
         return self._excluded
+
+    def exclusions_now(self) -> Mapping[str, bytes]:
+        """Return what the store did after what was read."""
+        if self._excluded_now is None:
+            self._excluded_now = self._storage.exclusions()
+        return self._excluded_now
 
     def index(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Index:
         """Return what the store does."""
@@ -148,6 +164,10 @@ class Once:
             self._contents[id(index)] = digest.digest()
         return self._contents[id(index)]
 
+    def hold(self, price: int) -> None:
+        """Do what the store does."""
+        hold(self._storage, price)
+
     def slices(self, plan: Plan, reading: Reading, metric: Metric) -> list[Slice]:
         """Return what ``slices_of`` does; questions of the same slices share them.
 
@@ -175,3 +195,24 @@ class Once:
         if id(slices) not in self._suspicions:
             self._suspicions[id(slices)] = tuple(suspicions(slices))
         return self._suspicions[id(slices)]
+
+
+def require_unpruned(plan: Plan, storage: TallyStore) -> None:
+    """Raise StorageUnavailableError if what *plan* reads was pruned while it was read.
+
+    An epoch is marked, and what is deleted of a key recorded, before anything of it goes.
+    """
+    is_same = marks_of(plan, storage) == plan.marks
+    now = storage.exclusions_now() if isinstance(storage, Once) else storage.exclusions()
+    gone = (each for each in excluded_of(plan, plan.readings, now).applied if each.deleted)
+    if not (is_same and set(gone) <= set(plan.excluded.applied)):
+        raise StorageUnavailableError("store: is being pruned; ask again")
+
+
+def hold(storage: TallyStore, price: int) -> None:
+    """Have a question of this *price* wait for a place, where *storage* has places.
+
+    Raises: BusyError: too many others wait for one, or it took too long.
+    """
+    if isinstance(storage, (Once, Gate)):
+        storage.hold(price)

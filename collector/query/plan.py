@@ -371,8 +371,7 @@ def _reading(
 def _require_moderate(plan: Plan) -> None:
     """Raise QueryError if so many groups are asked for that nobody could read them."""
     for reading in plan.readings:
-        stretches = len(set(map(reading.label, reading.epochs))) if reading.label else 1
-        groups = stretches * prod(len(reading.metric.segments[name]) for name in plan.groups)
+        groups = most_groups(plan, reading)
         most = min(plan.verb.most_slices, MOST_GROUPS)
         if groups > most:
             rule = f"would give {groups} groups, must be at most {most} for {plan.query.verb}"
@@ -381,6 +380,12 @@ def _require_moderate(plan: Plan) -> None:
         if rows > MOST_ROWS:
             rule = f"would give {rows} rows, must be at most {MOST_ROWS}"
             raise QueryError(f"dimensions: {rule}; {_FEWER}")
+
+
+def most_groups(plan: Plan, reading: Reading) -> int:
+    """Return how many groups there are, if all of them have reports."""
+    stretches = len(set(map(reading.label, reading.epochs))) if reading.label else 1
+    return stretches * prod(len(reading.metric.segments[name]) for name in plan.groups)
 
 
 def _items(metric: Metric) -> int:

@@ -14,7 +14,7 @@ import json
 import threading
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -35,7 +35,6 @@ from ..core.errors import (
     DamagedTallyError,
     PrunedError,
     QueryError,
-    StorageUnavailableError,
     TallyOverflowError,
 )
 from ..core.exclusions import read_all
@@ -43,7 +42,7 @@ from ..estimation.tally import Sum, reports_of
 from ..storage.protocols import TallyStore
 from ..storage.values import Index
 from .exclusions import Excluded, KeySieve, Sieve, met
-from .plan import Plan, Reading
+from .plan import Plan, Reading, most_groups
 
 Group: TypeAlias = tuple[str, ...]
 _WAITING: Final = 512 * 1024  # bytes of vectors of a group that are added at once
@@ -229,18 +228,17 @@ def without_pruned(plan: Plan, storage: TallyStore) -> Plan:
     marks = marks_of(plan, storage)
     readings = tuple(_unpruned(reading, marks) for reading in plan.readings)
     notes = (note for reading in plan.readings for note in _notes(reading, marks))
-    excluded = _excluded(plan, readings, storage)
+    excluded = excluded_of(plan, readings, storage.exclusions())
     return replace(
         plan, readings=readings, marks=marks, notes=(*plan.notes, *notes), excluded=excluded
     )
 
 
-def _excluded(plan: Plan, readings: Iterable[Reading], storage: TallyStore) -> Excluded:
-    """Return the exclusions that are met; a version that was asked for stays as it was.
+def excluded_of(plan: Plan, readings: Iterable[Reading], records: Mapping[str, bytes]) -> Excluded:
+    """Return which exclusions of *records* are met; a version that was asked for stays as it was.
 
     But for what is deleted, which no version has any more.
     """
-    records = storage.exclusions()
     if not records:
         return Excluded()
     wanted = [(reading.metric, reading.epochs) for reading in readings]
@@ -253,15 +251,6 @@ def marks_of(plan: Plan, storage: TallyStore) -> Mapping[bytes, int]:
     """Return of each definition that *plan* reads the epoch before which all is pruned, if any."""
     digests = {definition.digest for reading in plan.readings for definition in reading.definitions}
     return storage.pruned(sorted(digests))
-
-
-def require_unpruned(plan: Plan, storage: TallyStore) -> None:
-    """Raise StorageUnavailableError if what *plan* reads was pruned while it was read.
-
-    An epoch is marked before anything of it goes.
-    """
-    if marks_of(plan, storage) != plan.marks:
-        raise StorageUnavailableError("store: is being pruned; ask again")
 
 
 def _unpruned(reading: Reading, marks: Mapping[bytes, int]) -> Reading:
@@ -297,6 +286,7 @@ LARGE: Final = 1_000_000  # counters from which a question is a large one: 8 MB
 AT_ONCE: Final = 2  # large questions that a process answers at once
 QUEUE: Final = 4  # that wait for these
 _PATIENCE: Final = 10.0  # seconds that one waits
+MOST_SECONDS: Final = 10.0  # of a processor, for one question
 
 
 def require_affordable(tallies: int, groups: int, width: int) -> None:
@@ -314,6 +304,28 @@ def require_few_indexes(epochs: int, shards: int) -> None:
     if epochs * shards > MOST_INDEXES:
         rule = f"leaves {epochs} epochs, must be at most {MOST_INDEXES // shards} in this store"
         raise QueryError(f"date_range: {rule}; take a shorter window")
+
+
+def price_of(plan: Plan) -> int:
+    """Return what the groups of a question cost beyond their reading, at most, in counters."""
+    readings, cost = plan.readings, plan.verb.cost
+    return sum(most_groups(plan, each) * cost(each.metric, plan.options) for each in readings)
+
+
+def allowance(clock: Callable[[], float]) -> Callable[[], None]:
+    """Return what raises QueryError once the processor has worked for too long, by *clock*.
+
+    Args: clock: seconds that the processor has worked for the question.
+    """
+    end = clock() + MOST_SECONDS
+
+    def pause() -> None:
+        if clock() > end:
+            rule = f"takes more than {MOST_SECONDS:.0f} seconds of the processor"
+            ask = "ask for fewer groups, one at a time by a filter, or for fewer days"
+            raise QueryError(f"dimensions: {rule}; {ask}")
+
+    return pause
 
 
 class _Question(ExitStack):
@@ -367,16 +379,22 @@ class Gate:
 
         Raises: BusyError: too many others wait for one, or it took too long.
         """
-        if index.tallies * width < LARGE:
-            yield from self._storage.vectors(index, width)
-            return
         with _Question() as alone:
-            question = _question.get() or alone
-            if not question.has_place:
-                self._take_place()
-                question.callback(self._give_back)
-                question.has_place = True
+            self.hold(index.tallies * width, _question.get() or alone)
             yield from self._storage.vectors(index, width)
+
+    def hold(self, price: int, question: _Question | None = None) -> None:
+        """Wait for a place for *question*, or the one being answered, if its *price* is large.
+
+        Args:   price: in counters.
+        Raises: BusyError: too many others wait for one, or it took too long.
+        """
+        question = question or _question.get()
+        if price < LARGE or question is None or question.has_place:
+            return
+        self._take_place()
+        question.callback(self._give_back)
+        question.has_place = True
 
     def _give_back(self) -> None:
         with self._free:

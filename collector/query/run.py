@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from time import thread_time
 from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
@@ -23,9 +24,16 @@ from ..core.errors import QueryError
 from ..storage.protocols import TallyStore
 from .basis import Basis, basis, estimand, gone_of, or_emptied, reports_in
 from .exclusions import Gone, sentences
-from .once import Once
+from .once import Once, hold, require_unpruned
 from .plan import Plan, Reading
-from .reading import blaming, one_question, require_unpruned, slices_of, without_pruned
+from .reading import (
+    allowance,
+    blaming,
+    one_question,
+    price_of,
+    slices_of,
+    without_pruned,
+)
 from .request import TOGETHER, WITHHOLD, Query
 from .window import days_of_epochs
 
@@ -75,28 +83,43 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True):
 
 @one_question()
 def run(
-    plan: Plan, storage: TallyStore, *, is_checked: bool = True, relay: RelayTerms | None = None
+    plan: Plan,
+    storage: TallyStore,
+    *,
+    is_checked: bool = True,
+    relay: RelayTerms | None = None,
+    clock: Callable[[], float] = thread_time,
 ) -> Answer:
     """Return the answer to *plan*.
 
     Args:   is_checked: look for fakes and say so; a number that stands among many need not.
             relay: what is declared of it, if the answer shall tell what it leaves of ε.
+            clock: seconds that the processor has worked for this question.
     Raises: StorageUnavailableError: the store does not answer, or is being pruned right now.
+            BusyError: too many questions as large are being answered.
             PrunedError: a whole window was deleted.
             DamagedTallyError: what is stored cannot have come from reports of this metric.
-            QueryError: the verb cannot be asked so.
+            QueryError: the verb cannot be asked so, or the answer takes too long.
     """
+    pause = allowance(clock)
     resolved = without_pruned(plan, storage) if plan.marks is None else plan
+
+    def work() -> Answer:
+        hold(storage, price_of(resolved))
+        return _answered(resolved, storage, is_checked, relay, pause)
+
     if not isinstance(storage, Once):
-        return _answered(resolved, storage, is_checked, relay)
+        return work()
     besides = is_checked, relay and (relay.operator, str(relay.colluding))
-    return storage.answer(
-        resolved, besides, lambda: _answered(resolved, storage, is_checked, relay)
-    )
+    return storage.answer(resolved, besides, work)
 
 
 def _answered(
-    plan: Plan, storage: TallyStore, is_checked: bool, relay: RelayTerms | None
+    plan: Plan,
+    storage: TallyStore,
+    is_checked: bool,
+    relay: RelayTerms | None,
+    pause: Callable[[], None],
 ) -> Answer:
     """Read, and return the answer."""
     request = VerbQuery(
@@ -105,6 +128,7 @@ def _answered(
         plan.options,
         {name: plan.readings[0].metric.segments[name] for name in plan.groups},
         tuple(reading.metric for reading in plan.readings),
+        pause,
     )
     raw = [_read(plan, reading, storage) for reading in plan.readings]
     gone = [

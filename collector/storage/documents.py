@@ -7,8 +7,8 @@ What a document says is for whoever reads it: here it is bytes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Final, NamedTuple, Protocol, Self
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final, NamedTuple, Protocol, Self
 
 import msgspec
 
@@ -89,7 +89,7 @@ class DocumentStore(Protocol):
         """Store *record* as *version* in place of what was *read*; None for a new document.
 
         Args:    entry: of the index, which is written first, so that nothing is there uncounted.
-        Returns: False if another record is there; nothing was changed.
+        Returns: False if another record is there, or is being put; the index is as it was.
         """
 
     def history(self, kind: str, name: str) -> Mapping[int, bytes]:
@@ -98,8 +98,8 @@ class DocumentStore(Protocol):
     def forget(self, place: Place, entry: Entry, gone: Collection[int]) -> None:
         """Delete the versions *gone*, which are not in *entry*, and put *entry* in the index."""
 
-    def remove(self, kind: str, name: str) -> None:
-        """Delete a document with its history, for good."""
+    def remove(self, kind: str, name: str, entry: Entry | None = None) -> None:
+        """Delete a document with its history, for good; with *entry* only if the index has that."""
 
     def secret(self, purpose: str, fresh: bytes) -> bytes:
         """Return the secret for *purpose*: *fresh* if there was none."""
@@ -149,16 +149,20 @@ class RedisDocuments:
         entry: Entry | None = None,
     ) -> bool:
         """Write history first: a death between leaves a copy there of what is still the newest."""
+        place, text, was = f"{kind}:{name}", msgspec.json.encode(entry), None
         if entry is not None:
-            self._note(Place(kind, name), entry)
-        if read is None:
-            is_ours = self._call("HSETNX", self._key(kind), name, record)
-        else:
-            before = self._key(kind, name)
-            self._call("HSET", before, version - 1, read)
-            function = "FCALL", "hearsay_replace_checked", 1, self._key(kind)
-            is_ours = self._call(*function, name, read, record)
-        return bool(is_ours) or self.record(kind, name) == record  # a command may be repeated
+            was = self._call("HGET", self._key(_INDEX), place)
+            if not _replaced(self._call, self._key(_INDEX), place, was, text):
+                return False
+        if read is not None:
+            self._call("HSET", self._key(kind, name), version - 1, read)
+        is_there = _replaced(self._call, self._key(kind), name, read, record)
+        if entry is not None and not is_there:
+            if was is not None:
+                _replaced(self._call, self._key(_INDEX), place, text, was)
+            elif self.record(kind, name) is None:
+                self._call("HDEL", self._key(_INDEX), place)
+        return is_there
 
     def history(self, kind: str, name: str) -> dict[int, bytes]:
         """Read the hash of one document."""
@@ -173,8 +177,10 @@ class RedisDocuments:
             self._call("HDEL", self._key(*place), *gone)
         self._note(place, entry)
 
-    def remove(self, kind: str, name: str) -> None:
+    def remove(self, kind: str, name: str, entry: Entry | None = None) -> None:
         """Delete the document first: what is left of a history belongs to nothing."""
+        if entry is not None and self.index().get(Place(kind, name)) != entry:
+            return
         self._call("HDEL", self._key(kind), name)
         self._call("UNLINK", self._key(kind, name))
         self._call("HDEL", self._key(_INDEX), f"{kind}:{name}")
@@ -211,12 +217,21 @@ class RedisExclusions:
 
         Raises: StorageUnavailableError, StorageFullError.
         """
-        if read is None:
-            is_ours = self._call("HSETNX", self._key, name, record)
-        else:
-            function = "FCALL", "hearsay_replace_checked", 1, self._key
-            is_ours = self._call(*function, name, read, record)
-        return bool(is_ours) or self._call("HGET", self._key, name) == record
+        return _replaced(self._call, self._key, name, read, record)
+
+
+def _replaced(
+    call: Callable[..., Any], key: str, name: str, read: bytes | None, record: bytes
+) -> bool:
+    """Put *record* in a hash in place of what was *read*, None for nothing; return if it is there.
+
+    A command may be repeated, so what is there already was put.
+    """
+    if read is None:
+        is_ours = call("HSETNX", key, name, record)
+    else:
+        is_ours = call("FCALL", "hearsay_replace_checked", 1, key, name, read, record)
+    return bool(is_ours) or call("HGET", key, name) == record
 
 
 class MemoryDocuments:
@@ -252,9 +267,9 @@ class MemoryDocuments:
         entry: Entry | None = None,
     ) -> bool:
         """Compare and replace."""
-        if entry is not None:
-            self._index[Place(kind, name)] = entry
         there = self.record(kind, name)
+        if entry is not None and there in (read, record):
+            self._index[Place(kind, name)] = entry
         if there != read:
             return there == record
         if read is not None:
@@ -274,8 +289,10 @@ class MemoryDocuments:
             history.pop(version, None)
         self._index[place] = entry
 
-    def remove(self, kind: str, name: str) -> None:
+    def remove(self, kind: str, name: str, entry: Entry | None = None) -> None:
         """Forget it."""
+        if entry is not None and self._index.get(Place(kind, name)) != entry:
+            return
         self._index.pop(Place(kind, name), None)
         self._records.get(kind, {}).pop(name, None)
         self._histories.pop((kind, name), None)

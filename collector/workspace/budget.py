@@ -68,7 +68,7 @@ class Budget:
         for other, was in before.items():
             now = after.get(other)
             if now is None:
-                self.store.remove(*other)
+                self.store.remove(*other, was)
             elif other != place and now != was:
                 self.store.forget(other, now, _gone(was, now))
         if known is not None and after[place] != before[place]:

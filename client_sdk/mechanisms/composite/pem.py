@@ -81,20 +81,13 @@ def joined(row: int, fingerprints: Array, tails: Array, length: int) -> Array:
     Args: fingerprints: of the prefixes.  tails: of the further symbols alone, *length* each.  Their
           shapes fit each other.
     """
-    return modulo_prime(fingerprints * pow(_factor(row), length, PRIME) + tails)
+    return (fingerprints * pow(_factor(row), length, PRIME) + tails) % PRIME
 
 
 def columns_of(level: int, row: int, fingerprints: Array, columns: int) -> Array:
     """Return the columns of fingerprints, int64, of any shape."""
     shift, offset = _mixing(level, row)
-    return modulo_prime((fingerprints + shift) * fingerprints + offset) * columns >> BITS
-
-
-def modulo_prime(numbers: Array) -> Array:
-    """Return int64 *numbers* below 2^63 modulo P: 2^31 is 1 there, so halves are added."""
-    once = (numbers & PRIME) + (numbers >> BITS)
-    twice = (once & PRIME) + (once >> BITS)
-    return twice - PRIME * (twice >= PRIME)
+    return ((fingerprints + shift) * fingerprints + offset) % PRIME * columns >> BITS
 
 
 @lru_cache(maxsize=1 << 8)

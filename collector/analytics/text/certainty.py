@@ -41,9 +41,10 @@ def sorted_out(levels: Sequence[Sketch], plan: Plan, search: Search) -> tuple[Sh
     for first in set(firsts.tolist()):
         noise, places = Noise.of(own.rests[first:]), np.flatnonzero(firsts == first)
         least, most = noise.limits(plan.tail_of(search.looked_up[first]))
+        values = np.array([own.estimates[place].value for place in places.tolist()])
+        chances[places] = noise.tails(values * own.reports[places])
         for place, reports in zip(places.tolist(), own.reports[places].tolist(), strict=True):
             text, share = search.texts[place], own.estimates[place]
-            chances[place] = noise.tails(share.value * reports)
             low = min(share.ci_low, share.value - most / max(reports, 1))
             high = max(share.ci_high, share.value - least / max(reports, 1))
             shares[text] = Estimate(share.value, share.std_error, low, high)

@@ -16,8 +16,9 @@ Source: Wang, Li, Jha, IEEE TDSC 2021 (PEM).  Cuts, tests and the use of later l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
 from math import ceil, sqrt
 from statistics import NormalDist
 from typing import Any, Final, NamedTuple
@@ -35,6 +36,15 @@ _MOST_READ: Final = 1 << 15  # prefixes read again once common ones are out of t
 _CHUNK: Final = 1 << 15  # prefixes tried at once
 
 
+class Tails(NamedTuple):
+    """All strings of *length* symbols: the last END if *whole*, others of the alphabet."""
+
+    table: Any  # the bytes, shape (t, length or, if whole, one less)
+    fingerprints: Any  # the fingerprints, shape (rows, t)
+    length: int
+    whole: bool
+
+
 @dataclass(frozen=True)
 class Plan:
     """How to search: with which bytes, and how sure."""
@@ -42,6 +52,8 @@ class Plan:
     mechanism: TextMechanism
     alphabet: bytes  # each byte that strings may have, once
     alpha: float  # chance that any interval of the answer misses, and that a string is missed
+    groups: int = 1  # that one question searches, each by itself
+    _tails: dict[tuple[int, bool], Tails] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def most_kept(self) -> int:
@@ -51,9 +63,9 @@ class Plan:
 
     @property
     def tests(self) -> int:
-        """Strings looked up at one level, at most."""
+        """Strings looked up at one level, at most: by a search of a group, and one of them all."""
         ends: list[int] = [len(self.alphabet) ** more for more in range(self.mechanism.step + 1)]
-        return max(self.most_kept * sum(ends[:-1]), sum(ends))
+        return min(self.groups, 2) * max(self.most_kept * sum(ends[:-1]), sum(ends))
 
     @property
     def z(self) -> float:
@@ -71,9 +83,11 @@ class Plan:
     def cut(self, error: float, tried: int) -> float:
         """Return the least share of a prefix that is kept, estimated with a standard *error*.
 
-        Of all that are *tried* noise alone gives it to half as many as may be kept.
+        Of all that are *tried* noise alone gives it to half as many as may be kept, and of G groups
+        to G^2 times fewer: what noise keeps is most of what a search pays for.  It stays below what
+        a string must have to be sure at one level, so what is detectable is the same.
         """
-        return _quantile(min(self.most_kept / 2 / tried, _COMMON)) * error
+        return _quantile(min(self.most_kept / 2 / self.groups**2 / tried, _COMMON)) * error
 
     def detectable(self, n: int) -> float:
         """Return the share from which on a string is found with chance 1 - alpha, given n reports.
@@ -92,6 +106,27 @@ class Plan:
             return None
         error = min(share / self._standard_errors, (share - self._floor) / self._z_sure)
         return ceil((self.mechanism.predict(1) / error) ** 2)
+
+    def tails(self, more: int, *, whole: bool) -> Tails:
+        """Return all strings of *more* bytes of the alphabet, with their END if *whole*.
+
+        They are kept: every search by this plan tries the same.
+        """
+        if (more, whole) not in self._tails:
+            self._tails[more, whole] = self._enumerated(more, whole)
+        return self._tails[more, whole]
+
+    def _enumerated(self, more: int, whole: bool) -> Tails:
+        letters = np.frombuffer(self.alphabet, dtype=np.uint8)
+        table = np.zeros((1, 0), dtype=np.uint8)
+        for _ in range(more):
+            before = np.repeat(table, len(letters), axis=0)
+            table = np.column_stack([before, np.tile(letters, len(table))])
+        symbols = [*(column.astype(np.int64) + 1 for column in table.T), *([END] if whole else [])]
+        fingerprints = np.zeros((self.mechanism.rows, len(table)), dtype=np.int64)
+        for row, symbol in product(range(self.mechanism.rows), symbols):
+            fingerprints[row] = self.mechanism.extended(row, fingerprints[row], symbol, 1)
+        return Tails(table, fingerprints, len(symbols), whole)
 
     @property
     def _floor(self) -> float:
@@ -134,18 +169,21 @@ class Search(NamedTuple):
     texts: list[bytes]  # candidates: all strings that may be common
     looked_up: tuple[int, ...]  # strings, by the first level that tells of the whole of them
 
-
-class _Tails(NamedTuple):
-    """All strings of *length* symbols: the last END if *whole*, others of the alphabet."""
-
-    table: Any  # the bytes, shape (t, length or, if whole, one less)
-    fingerprints: Any  # the fingerprints, shape (rows, t)
-    length: int
-    whole: bool
+    def beside(self, other: Search) -> Search:
+        """Return what both come to; a string that both looked up counts twice."""
+        together = zip(self.looked_up, other.looked_up, strict=True)
+        return Search(
+            list(dict.fromkeys(self.texts + other.texts)), tuple(sum(each) for each in together)
+        )
 
 
-def candidates(levels: Sequence[Sketch], plan: Plan) -> Search:
-    """Return the strings that may be common, among them all that are."""
+def candidates(
+    levels: Sequence[Sketch], plan: Plan, pause: Callable[[], None] = lambda: None
+) -> Search:
+    """Return the strings that may be common, among them all that are.
+
+    Args: pause: is called after each level, and raises if there is no time for another.
+    """
     looked_up = [0] * len(levels)
     rows, n = plan.mechanism.rows, sum(level.n for level in levels)
     prefixes = _Prefixes(np.zeros((1, 0), dtype=np.uint8), np.zeros((rows, 1), dtype=np.int64))
@@ -154,12 +192,12 @@ def candidates(levels: Sequence[Sketch], plan: Plan) -> Search:
         length = prefixes.table.shape[1]
         for more in range(end - length):
             looked_up[sketch.level] += len(prefixes.table) * len(plan.alphabet) ** more
-            fresh = _likely(levels[sketch.level :], prefixes, _tails(plan, more, whole=True), n)
+            fresh = _likely(levels[sketch.level :], prefixes, plan.tails(more, whole=True), n)
             fingerprints = np.concatenate([ended.fingerprints, fresh.fingerprints], axis=1)
             ended = _Candidates(ended.texts + fresh.texts, fingerprints)
         if end > plan.mechanism.domain_size:
             break
-        tails = _tails(plan, end - length, whole=False)
+        tails = plan.tails(end - length, whole=False)
         tried = len(prefixes.table) * len(tails.table)
         clean = plan.cut(sqrt(law_of([replace(sketch, crowd=0.0)], n).level), tried)
         # without company in its cells a prefix seems rarer, by what all add to the mean cell
@@ -173,25 +211,11 @@ def candidates(levels: Sequence[Sketch], plan: Plan) -> Search:
         prefixes = _Prefixes(read.table[best], read.fingerprints[:, best])
         if not len(best):
             break
+        pause()
     return Search(ended.texts, tuple(looked_up))
 
 
-def _tails(plan: Plan, more: int, whole: bool) -> _Tails:
-    """Return all strings of *more* bytes of the alphabet, with their END if *whole*."""
-    letters = np.frombuffer(plan.alphabet, dtype=np.uint8)
-    table = np.zeros((1, 0), dtype=np.uint8)
-    for _ in range(more):
-        before = np.repeat(table, len(letters), axis=0)
-        table = np.column_stack([before, np.tile(letters, len(table))])
-    sequences = [*(column.astype(np.int64) + 1 for column in table.T), *([END] if whole else [])]
-    fingerprints = np.zeros((plan.mechanism.rows, len(table)), dtype=np.int64)
-    for row in range(plan.mechanism.rows):
-        for symbols in sequences:
-            fingerprints[row] = plan.mechanism.extended(row, fingerprints[row], symbols, 1)
-    return _Tails(table, fingerprints, len(sequences), whole)
-
-
-def _likely(levels: Sequence[Sketch], prefixes: _Prefixes, tails: _Tails, n: int) -> _Candidates:
+def _likely(levels: Sequence[Sketch], prefixes: _Prefixes, tails: Tails, n: int) -> _Candidates:
     """Return those of the prefixes with *tails* that may be common as strings of their own."""
     law = law_of([replace(level, crowd=0.0) for level in levels], n)
     least = LIKELY * sqrt(law.level) - 1 / levels[0].mechanism.columns
@@ -200,15 +224,18 @@ def _likely(levels: Sequence[Sketch], prefixes: _Prefixes, tails: _Tails, n: int
 
 
 def _above(
-    levels: Sequence[Sketch], prefixes: _Prefixes, tails: _Tails, least: float, most: int
+    levels: Sequence[Sketch], prefixes: _Prefixes, tails: Tails, least: float, most: int
 ) -> _Prefixes:
     """Return the prefixes with tails of the largest shares above *least* at all *levels*."""
     parts = [(np.zeros(0), np.zeros(0, dtype=np.int64))]
-    size = max(1, _CHUNK // len(tails.table))
-    for start in range(0, len(prefixes.table), size):
-        shares = _shares(levels, prefixes.fingerprints[:, start : start + size], tails).reshape(-1)
+    many = len(tails.table)
+    size, wide = max(1, _CHUNK // many), min(many, _CHUNK)
+    for start, first in product(range(0, len(prefixes.table), size), range(0, many, wide)):
+        block = tails._replace(fingerprints=tails.fingerprints[:, first : first + wide])
+        shares = _shares(levels, prefixes.fingerprints[:, start : start + size], block)
         good = np.flatnonzero(shares > least)
-        parts.append((shares[good], start * len(tails.table) + good))
+        parents, places = np.divmod(good, shares.shape[1])
+        parts.append((shares.ravel()[good], (start + parents) * many + first + places))
     shares, places = (np.concatenate(column) for column in zip(*parts, strict=True))
     places = places[np.argsort(-shares, kind="stable")[:most]]
     parents, own = np.divmod(places, len(tails.table))
@@ -223,12 +250,14 @@ def _above(
     return _Prefixes(table, np.stack(fingerprints))
 
 
-def _shares(levels: Sequence[Sketch], fingerprints: Any, tails: _Tails) -> Any:
+def _shares(levels: Sequence[Sketch], fingerprints: Any, tails: Tails) -> Any:
     """Return the shares of prefixes with tails from all *levels*, shape (prefixes, tails)."""
     total, reports = 0.0, sum(max(level.n, 1) for level in levels)
     extended = levels[0].mechanism.extended
     together = [
         extended(row, own[:, None], tails.fingerprints[row], tails.length)
+        if own.any()
+        else tails.fingerprints[row][None]  # of the empty prefix, which is 0
         for row, own in enumerate(fingerprints)
     ]
     for level in levels:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct, field
@@ -14,9 +16,9 @@ from ...core.errors import QueryError
 from ...estimation.estimate import normal_quantile
 from ..rows import LIKELY, SURE, Findings, Row, altered
 from ..text.certainty import FALSE, Shares, sorted_out
-from ..text.search import Plan, candidates
-from ..text.sketches import Sketch, shares_of, sketches_of
-from ..verb import Slice, Verb, VerbQuery, named, of_answered, refused_rows, rows_of
+from ..text.search import BUDGET, Plan, Search, candidates
+from ..text.sketches import shares_of, sketches_of
+from ..verb import Slice, Verb, VerbQuery, merged, named, of_answered, refused_rows, rows_of
 
 PRINTABLE: Final = "".join(map(chr, range(32, 127)))
 USELESS: Final = 0.5  # share; where only strings more common than that would be found, none is told
@@ -54,47 +56,81 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """
     rows: list[Row] = []
     facts: list[dict[str, Any]] = []
-    answered = sum(part.refusal is None for part in slices)
+    able = [part for part in slices if part.refusal is None]
+    searching = None if query.options.candidates or not able else _Searching.of(able, query)
     for part in slices:
         if part.refusal is not None:
             rows += refused_rows(part, [{}], query.alpha, simultaneous=True)
             continue
-        part_rows, fact = _answered(part, query, query.alpha / answered)
+        part_rows, fact = (
+            _of_candidates(part, query, query.alpha / len(able))
+            if searching is None
+            else searching.answered(part)
+        )
         rows += part_rows
         facts.append({"dimensions": dict(part.dimensions), **fact})
+        query.pause()
     return Findings(tuple(rows), facts={"slices": facts})
 
 
-def _answered(part: Slice, query: VerbQuery, alpha: float) -> tuple[list[Row], dict[str, Any]]:
-    """Return the rows of a slice, and what is known of it."""
-    options: Options = query.options
-    mechanism = _mechanism(part.metric)
-    if options.candidates:
-        levels = sketches_of(mechanism, part.tally, part.n)
-        return _of_candidates(part, levels, query, alpha), {"candidates": len(options.candidates)}
-    plan = Plan(mechanism, bytes(sorted(set(options.alphabet.encode("utf-8", "replace")))), alpha)
-    threshold = USELESS if options.threshold is None else options.threshold
-    fact = {
-        "detectable_share": min(plan.detectable(part.n), 1.0),
-        "levels": mechanism.levels,
-        "longest": mechanism.domain_size,
-        "reports_needed": plan.reports_needed(threshold),
-    }
-    if plan.detectable(part.n) > threshold:
-        return refused_rows(
-            part, [{}], query.alpha, reason=_shortage(plan, part.n, threshold)
-        ), fact
-    levels = sketches_of(mechanism, part.tally, part.n)
-    search = candidates(levels, plan)
-    sure, others = sorted_out(levels, plan, search)
-    shown = _most_common(sure, options.threshold, options.k)
-    more = _most_common(others, options.threshold, options.k - len(shown) if options.likely else 0)
-    fact["strings_looked_up"] = sum(search.looked_up)
-    fact |= {SURE: len(shown), LIKELY: len(more), "false_among_likely": FALSE}
-    both = _most_common(shown | more, None, options.k)
-    marks = {text: SURE if text in shown else LIKELY for text in both}
-    rows = zip(marks.values(), _rows(part, both, query.alpha, marks), strict=True)
-    return [altered(row, certainty=mark) for mark, row in rows], fact
+@dataclass(frozen=True)
+class _Searching:
+    """A search of each of several groups, and one of all of them together.
+
+    What they share is found in all together, where it stands out most; a string of one group alone
+    in the search of that group.  A group has looked up what either search has, and its intervals
+    hold for all of that at once.
+    """
+
+    plan: Plan
+    parts: Sequence[Slice]
+    query: VerbQuery
+
+    @classmethod
+    def of(cls, parts: Sequence[Slice], query: VerbQuery) -> _Searching:
+        """Return the search that answers *query* about *parts*, which have enough reports."""
+        alphabet = bytes(sorted(set(query.options.alphabet.encode("utf-8", "replace"))))
+        mechanism, groups = _mechanism(parts[0].metric), len(parts)
+        return cls(Plan(mechanism, alphabet, query.alpha / groups, groups), parts, query)
+
+    @cached_property
+    def of_all(self) -> Search:
+        """What a search of all groups together comes to: what is sure there, or likely."""
+        whole = merged(self.parts, {})
+        levels = sketches_of(self.plan.mechanism, whole.tally, whole.n)
+        search = candidates(levels, self.plan, self.query.pause)
+        sure, others = sorted_out(levels, self.plan, search)
+        return search._replace(texts=[*sure, *others])
+
+    def answered(self, part: Slice) -> tuple[list[Row], dict[str, Any]]:
+        """Return the rows of a slice, and what is known of it."""
+        options: Options = self.query.options
+        plan, alpha = self.plan, self.query.alpha
+        threshold = USELESS if options.threshold is None else options.threshold
+        detectable = plan.detectable(part.n)
+        fact = {
+            "detectable_share": min(detectable, 1.0),
+            "levels": plan.mechanism.levels,
+            "longest": plan.mechanism.domain_size,
+            "reports_needed": plan.reports_needed(threshold),
+        }
+        if detectable > threshold:
+            reason = _shortage(plan, part.n, threshold)
+            return refused_rows(part, [{}], alpha, reason=reason), fact
+        levels = sketches_of(plan.mechanism, part.tally, part.n)
+        search = candidates(levels, plan, self.query.pause)
+        if plan.groups > 1:
+            search = search.beside(self.of_all)
+        sure, others = sorted_out(levels, plan, search)
+        shown = _most_common(sure, options.threshold, options.k)
+        room = options.k - len(shown) if options.likely else 0
+        more = _most_common(others, options.threshold, room)
+        fact["strings_looked_up"] = sum(search.looked_up)
+        fact |= {SURE: len(shown), LIKELY: len(more), "false_among_likely": FALSE}
+        both = _most_common(shown | more, None, options.k)
+        marks = {text: SURE if text in shown else LIKELY for text in both}
+        rows = zip(marks.values(), _rows(part, both, alpha, marks), strict=True)
+        return [altered(row, certainty=mark) for mark, row in rows], fact
 
 
 def _most_common(estimates: Shares, least: float | None, k: int) -> Shares:
@@ -103,11 +139,9 @@ def _most_common(estimates: Shares, least: float | None, k: int) -> Shares:
     return dict(sorted(common, key=lambda each: (-each[1].value, each[0]))[:k])
 
 
-def _of_candidates(
-    part: Slice, levels: Sequence[Sketch], query: VerbQuery, alpha: float
-) -> list[Row]:
-    """Return a row for each of the first k candidates, the most common first."""
-    domain = part.metric.domain
+def _of_candidates(part: Slice, query: VerbQuery, alpha: float) -> tuple[list[Row], dict[str, Any]]:
+    """Return a row for each of the first k candidates, the most common first, and their number."""
+    domain, levels = part.metric.domain, sketches_of(_mechanism(part.metric), part.tally, part.n)
     texts = [domain.encode(text, "options.candidates") for text in query.options.candidates]
     if len(set(texts)) < len(texts):
         raise QueryError("options.candidates: must be different in the bytes that count")
@@ -115,7 +149,8 @@ def _of_candidates(
     held = [text for text in texts if isinstance(text, bytes)]
     estimates = dict(zip(held, shares_of(levels, held, z), strict=True))
     ranked = sorted(estimates, key=lambda text: (-estimates[text].value, text))[: query.options.k]
-    return _rows(part, {text: estimates[text] for text in ranked}, query.alpha, {})
+    rows = _rows(part, {text: estimates[text] for text in ranked}, query.alpha, {})
+    return rows, {"candidates": len(texts)}
 
 
 def _rows(part: Slice, estimates: Shares, alpha: float, marks: dict[bytes, str]) -> list[Row]:
@@ -154,4 +189,10 @@ def refusal(metric: Metric) -> str | None:
     return "has a list of values, or numbers; ask for top_k, or declare a metric of the type string"
 
 
-VERB = Verb(answer, refusal, Options, estimates=False, most_slices=16, holds=of_answered)
+def cost(metric: Metric, options: Options) -> int:
+    """Return how many prefixes a search tries, once in each row of their level, at most."""
+    mechanism = _mechanism(metric)
+    return 0 if options.candidates else BUDGET * mechanism.levels * mechanism.rows
+
+
+VERB = Verb(answer, refusal, Options, estimates=False, most_slices=16, holds=of_answered, cost=cost)

@@ -12,12 +12,10 @@ from client_sdk.core.randomness import Randomness, system_randomness
 from client_sdk.mechanisms import END, TextMechanism, load, names
 from client_sdk.mechanisms.composite.pem import (
     PEM,
-    PRIME,
     column_of,
     columns_of,
     fingerprint,
     joined,
-    modulo_prime,
     symbols,
 )
 from tests.client_sdk.mechanisms.test_privacy_law import likelihood_bound_holds
@@ -149,14 +147,6 @@ def test_tails_hashed_alone_continue_any_prefix() -> None:
     together = joined(3, np.array([fingerprint(3, symbols(b"ab", 2))]), tail, 2)
 
     assert together.tolist() == [whole]
-
-
-@pytest.mark.parametrize(
-    "number", [0, 1, PRIME - 1, PRIME, PRIME + 1, 2 * PRIME, PRIME**2, (1 << 63) - 1, (1 << 62)]
-)
-def test_the_remainder_by_halves_is_the_remainder(number: int) -> None:
-    """Adding halves gives the remainder for every int64 that is not negative."""
-    assert modulo_prime(np.array([number], dtype=np.int64)).tolist() == [number % PRIME]
 
 
 def test_different_strings_meet_in_about_one_column_in_m() -> None:

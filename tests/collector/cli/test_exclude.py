@@ -127,6 +127,24 @@ def test_what_a_revoked_key_sent_is_deleted_and_the_rest_stays_and_answers_say_i
     assert "can be put back" in console.run("include", listed["id"], "--because", "no").output
 
 
+def test_tallies_that_no_registry_file_defines_stay_as_nothing_could_say_that_they_are_gone(
+    console: Console,
+) -> None:
+    """A file of an app is missing; with it in place the same command deletes them."""
+    registry = Path(str(console.env["HEARSAY_REGISTRY"]))
+    whole = registry.read_text(encoding="utf-8")
+    registry.write_text(registry_text(epsilon="2.0"), encoding="utf-8")
+
+    kept = console.run("prune", "--key", BAD, "--yes")
+    left = len(console.storage.index(PAGE.digest, [TODAY - 1, TODAY]).cells)
+    registry.write_text(whole, encoding="utf-8")
+    done = console.run("prune", "--key", BAD, "--yes")
+
+    assert f"1 definition of key {BAD} no registry file has; they stay" in kept.output
+    assert left == 4
+    assert "\ndeleted: 2 epochs, 600 reports" in done.output
+
+
 def test_a_key_that_still_works_is_revoked_before_its_reports_are_deleted(
     console: Console,
 ) -> None:

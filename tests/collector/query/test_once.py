@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from client_sdk.registry.metric import Metric
 from collector.core.catalog import Catalog
 from collector.core.cells import BEYOND, RELAYED, UNKNOWN, Cell, segment_text
 from collector.core.errors import DamagedTallyError, StorageUnavailableError
+from collector.core.exclusions import Exclusion, to_json
 from collector.estimation.tally import merge, merge_cells
 from collector.query import Answer, Once, Plan, plan, read, run
 from collector.query.cache import Cache, packed
@@ -171,6 +173,45 @@ def test_what_is_pruned_while_a_page_reads_is_never_answered(kept: Cache[Any] | 
     storage.is_pruning = True
 
     with pytest.raises(StorageUnavailableError, match="is being pruned"):
+        answered(Once(storage, kept), {})
+
+
+@pytest.mark.parametrize("kept", [None, Cache[Any]()])
+@pytest.mark.parametrize(("deleted", "is_told"), [(True, True), (False, False)])
+def test_a_key_that_is_deleted_while_a_page_reads_is_never_half_in_an_answer(
+    kept: Cache[Any] | None, deleted: bool, is_told: bool
+) -> None:
+    """What is only excluded then is counted in full, by this page."""
+    key = Exclusion(
+        id="e1",
+        by="key",
+        name="0123456789ab",
+        first="2020-01-01",
+        last="2030-01-01",
+        author="ops",
+        because="hearsay prune --key",
+        at=1,
+        deleted=deleted,
+    )
+
+    class Pruning(Counting):
+        is_pruning = False
+
+        def vectors(self, index: Index, width: int) -> Iterator[tuple[Cell, bytes]]:
+            yield from super().vectors(index, width)
+            if self.is_pruning:
+                self.excluded = {key.id: to_json(key)}
+
+    storage = Pruning()
+    filled(storage)
+    answered(Once(storage, kept), {})
+    storage.is_pruning = True
+
+    with (
+        pytest.raises(StorageUnavailableError, match="is being pruned")
+        if is_told
+        else nullcontext()
+    ):
         answered(Once(storage, kept), {})
 
 

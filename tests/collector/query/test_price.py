@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
+from datetime import date, timedelta
+from typing import Any, Final
 
 import pytest
 
+from client_sdk.registry.registry import Registry
+from collector.core.catalog import Catalog
 from collector.core.cells import Cell
 from collector.core.errors import BusyError, QueryError
+from collector.query import plan, run
 from collector.query import reading as questions
-from collector.query.reading import Gate, require_affordable, require_few_indexes
+from collector.query.once import Once, hold
+from collector.query.reading import Gate, price_of, require_affordable, require_few_indexes
+from collector.query.request import read
 from collector.storage.values import Index
+from tests.support.crowds.uploads import NOON, TODAY
+from tests.support.device.registries import STRING, file_with
+from tests.support.enumeration.populations import reported
 from tests.support.patience import PATIENCE, wait_for
 from tests.support.store.memory_storage import MemoryStorage
 
+CATALOG: Final = Catalog([Registry.from_text(file_with(STRING, epsilon='"4"', every='"1d"'))])
+TEXT: Final = CATALOG.metric("m")
+WINDOW: Final = [(date(1970, 1, 1) + timedelta(TODAY - ago)).isoformat() for ago in (14, 1)]
 LARGE = Index((Cell(bytes(6), 0, ""),), questions.LARGE, {})
 SMALL = Index((Cell(bytes(6), 0, ""),), 1, {})
 
@@ -111,3 +125,76 @@ def test_too_much_for_one_question_is_said_before_it_is_read() -> None:
         require_affordable(1, questions.MOST_HELD, 2)
     with pytest.raises(QueryError, match="leaves 8760 epochs, must be at most 2343 in this store"):
         require_few_indexes(8_760, 128)
+
+
+def test_a_question_whose_verb_works_for_long_holds_a_place_however_little_it_reads() -> None:
+    """The price is what is read, and for each group what is worked through."""
+    gate, held = Gate(MemoryStorage()), list[int]()
+
+    @questions.one_question()
+    def ask(price: int) -> None:
+        hold(Once(gate), price)
+        hold(Once(gate), price)
+        held.append(gate.reading)
+
+    ask(questions.LARGE - 1)
+    ask(questions.LARGE)
+
+    assert held == [0, 1]
+    assert gate.reading == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "is_large"),
+    [
+        ({"verb": "heavy_hitters"}, True),
+        ({"verb": "heavy_hitters", "options": {"candidates": ["crash"]}}, False),
+        ({"verb": "actives"}, False),
+    ],
+)
+def test_the_price_of_strings_is_that_of_a_search_in_each_group(
+    body: dict[str, Any], is_large: bool
+) -> None:
+    """Named strings are read from their cells, and counts from no cell at all."""
+
+    def priced(**more: Any) -> int:
+        asked = {"metrics": ["m"], "date_range": WINDOW, **body, **more}
+        return price_of(plan(read(json.dumps(asked).encode()), CATALOG, NOON))
+
+    one = priced()
+
+    assert (one >= questions.LARGE) == is_large
+    assert priced(dimensions=["time:day"]) == 14 * one
+
+
+class Worked:
+    """A processor that has worked a second more whenever somebody looks."""
+
+    def __init__(self, most: int) -> None:
+        self.seconds, self.most = 0, most
+
+    def __call__(self) -> float:
+        self.seconds = min(self.seconds + 1, self.most)
+        return self.seconds
+
+
+def test_an_answer_that_takes_too_long_is_refused_with_what_to_ask_instead() -> None:
+    """Between groups and between levels of a search; one that ends in time is answered."""
+    storage, tally = MemoryStorage(), reported(TEXT, ["crash"] * 3_000, "time")
+    for day in range(3):
+        vector = [tally[1], *tally[0].tolist()]
+        storage.put({Cell(TEXT.digest, TODAY - 1 - day, ""): list(enumerate(vector))})
+    asked = {
+        "metrics": ["m"],
+        "verb": "heavy_hitters",
+        "date_range": WINDOW,
+        "dimensions": ["time:day"],
+        "options": {"alphabet": "acdhrs"},
+    }
+    by_day = plan(read(json.dumps(asked).encode()), CATALOG, NOON)
+
+    answer = run(by_day, storage, clock=Worked(10))
+    with pytest.raises(QueryError, match=r"10 seconds .* fewer groups, .* or for fewer days"):
+        run(by_day, storage, clock=Worked(12))
+
+    assert [row.item for row in answer.rows] == ["crash"] * 3

@@ -63,6 +63,36 @@ def test_what_is_put_twice_is_there_once(documents: DocumentStore) -> None:
     assert documents.history(BOARDS, "a") == {1: b"first"}
 
 
+FIRST, SECOND, THIRD = (Entry("shop", who, 1, 1, (100,)) for who in "abc")
+
+
+@EVERY_STORE
+def test_who_loses_leaves_the_index_as_the_winner_wrote_it(documents: DocumentStore) -> None:
+    """Of a new document, of one that was replaced, and of one that is not there."""
+    documents.put(BOARDS, "a", b"1", entry=FIRST)
+    assert not documents.put(BOARDS, "a", b"other", entry=THIRD)
+    assert documents.put(BOARDS, "a", b"2", version=2, read=b"1", entry=SECOND)
+    assert not documents.put(BOARDS, "a", b"3", version=2, read=b"1", entry=THIRD)
+    assert not documents.put(BOARDS, "gone", b"3", version=2, read=b"1", entry=THIRD)
+
+    assert documents.index() == {Place(BOARDS, "a"): SECOND}
+
+
+@EVERY_STORE
+def test_what_was_written_since_is_not_removed_to_make_room(documents: DocumentStore) -> None:
+    """Whoever makes room has read an older entry."""
+    documents.put(BOARDS, "a", b"1", entry=FIRST)
+    documents.put(BOARDS, "a", b"2", version=2, read=b"1", entry=SECOND)
+
+    documents.remove(BOARDS, "a", FIRST)
+    kept = documents.record(BOARDS, "a")
+    documents.remove(BOARDS, "a", SECOND)
+
+    assert kept == b"2"
+    assert documents.record(BOARDS, "a") is None
+    assert documents.index() == {}
+
+
 @EVERY_STORE
 def test_versions_are_kept_until_they_are_forgotten(documents: DocumentStore) -> None:
     versions = [Version(number, 1, "token:ada") for number in (4, 3, 1)]

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
+import numpy as np
 import pytest
+from msgspec import convert
 
 from benchmarks.accuracy.heavy_hitters import tally_of
+from client_sdk.core.dataclass import replace
 from client_sdk.mechanisms.composite.pem import PEM
 from client_sdk.registry.metric import Metric
-from collector.analytics.verb import Slice
+from collector.analytics.verb import Slice, VerbQuery, load, merged
+from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask, holds
 from tests.support.device.registries import STRING
 from tests.support.enumeration.populations import metric_of
 
 METRIC: Final = metric_of(STRING, epsilon='"4"')
 HELD: Final = {"crash": 60_000, "hang": 30_000, "overheat": 20_000, "": 15_000, "zzz": 100}
+ALPHA: Final = 0.05
 LETTERS: Final = {"alphabet": "abcdefghijklmnopqrstuvwxyz"}
 
 
@@ -24,11 +30,12 @@ def crowd(
     held: Mapping[str, int] = HELD,
     dimensions: Mapping[str, str] | None = None,
     metric: Metric = METRIC,
+    seed: int = 1,
 ) -> Slice:
     """Return the slice of devices that hold these strings."""
     assert isinstance(metric.mechanism, PEM)
     texts = [text.encode() for text in held]
-    tally = tally_of(metric.mechanism, texts, list(held.values()), seed=1)
+    tally = tally_of(metric.mechanism, texts, list(held.values()), seed)
     return Slice(metric, dimensions or {}, sum(held.values()), tally, (0,))
 
 
@@ -166,6 +173,91 @@ def test_slices_share_the_level() -> None:
 
     assert [row.dimensions["os"] for row in rows] == ["a"] * 4 + ["b"] * 4
     assert (rows[0].ci_high or 0) > (alone[0].ci_high or 1)
+
+
+DAYS: Final = 14
+ANY_DAY: Final = {"crash": 6_000, "hang": 3_000, "elephant": 500}
+ONE_DAY: Final = {"tortoise": 1_500}  # of the fourth day alone: 1 in 187 of all reports
+
+
+def held_on(day: int) -> dict[str, int]:
+    """Return the strings of the 20,000 devices of a *day*."""
+    held = ANY_DAY | (ONE_DAY if day == 3 else {})
+    return held | {"": 20_000 - sum(held.values())}
+
+
+def days(metric: Metric = METRIC) -> list[Slice]:
+    """Return a slice a day."""
+    return [crowd(held_on(day), {"time": str(day)}, metric, seed=100 + day) for day in range(DAYS)]
+
+
+def test_a_string_of_one_group_alone_is_found_though_it_is_rare_in_all_together() -> None:
+    """The search of all groups does not come to it, that of its own group does."""
+    every, whole = days(), merged(days(), {})
+
+    of_all = {row.item for row in ask("heavy_hitters", [whole], options=LETTERS).rows}
+    rows = ask("heavy_hitters", every, options=LETTERS).rows
+
+    assert "tortoise" not in of_all
+    (found,) = (row for row in rows if row.item == "tortoise")
+    assert (found.dimensions["time"], found.certainty) == ("3", "sure")
+
+
+def test_a_string_that_groups_share_is_found_in_more_of_them_than_by_their_own_searches() -> None:
+    """All together show it best; and what any group finds for sure holds at once."""
+    every = days()
+
+    rows = ask("heavy_hitters", every, options=LETTERS).rows
+    alone = [ask("heavy_hitters", [one], ALPHA / DAYS, options=LETTERS).rows for one in every]
+
+    together = [row for row in rows if row.item == "elephant"]
+    assert len(together) > sum(row.item == "elephant" for own in alone for row in own)
+    sure = [row for row in rows if row.certainty == "sure"]
+    truths = [held_on(int(row.dimensions["time"])).get(row.item, 0) / 20_000 for row in sure]
+    assert all(holds(row, truth) for row, truth in zip(sure, truths, strict=True))
+    assert len(sure) > 3 * DAYS
+
+
+TRIED: Final = Counter[int]()  # cells that were looked at, by level
+
+
+class Counting(PEM):
+    """Counts the cells that a search looks at."""
+
+    def columns_at(self, level: int, row: int, fingerprints: Any) -> Any:
+        TRIED[level] += np.size(fingerprints)
+        return super().columns_at(level, row, fingerprints)
+
+
+def cells_tried(slices: list[Slice]) -> int:
+    """Return how many cells an answer about *slices* looks at."""
+    TRIED.clear()
+    ask("heavy_hitters", slices, options=LETTERS)
+    return TRIED.total()
+
+
+def test_a_search_of_fourteen_groups_looks_at_less_than_five_searches_do() -> None:
+    """What noise keeps costs most, and it is shared out among the groups."""
+    every = days(replace(METRIC, mechanism=Counting("4", 8)))
+
+    one, all_ = cells_tried(every[:1]), cells_tried(every)
+
+    assert all_ < 5 * one
+
+
+def test_a_search_stops_between_levels_once_its_time_is_up() -> None:
+    """As any long step of an answer does."""
+    steps = iter([None] * 3)
+
+    def pause() -> None:
+        if next(steps, "no more") == "no more":
+            raise QueryError("dimensions: takes too long")
+
+    verb = load("heavy_hitters")
+    query = VerbQuery(ALPHA, options=convert(LETTERS, verb.options), pause=pause)
+
+    with pytest.raises(QueryError, match="takes too long"):
+        verb.answer(days(), query)
 
 
 def test_a_slice_below_the_least_reports_says_why() -> None:
