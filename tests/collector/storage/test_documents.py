@@ -63,7 +63,7 @@ def test_what_is_put_twice_is_there_once(documents: DocumentStore) -> None:
     assert documents.history(BOARDS, "a") == {1: b"first"}
 
 
-FIRST, SECOND, THIRD = (Entry("shop", who, 1, 1, (100,)) for who in "abc")
+FIRST, SECOND, THIRD = (Entry("shop", who, 1, (Version(1, 100, who),)) for who in "abc")
 
 
 @EVERY_STORE
