@@ -126,14 +126,18 @@ class Groups:
 
     def _refused(self, group: Sequence[_Waiting]) -> dict[int, _Outcome]:
         """Return the places in *group* of the uploads that are not to be appended, and why."""
-        asked = {n: one.beginning for n, one in enumerate(group) if one.beginning is not None}
-        if not asked:
+        beginnings = {
+            place: waiting.beginning
+            for place, waiting in enumerate(group)
+            if waiting.beginning is not None
+        }
+        if not beginnings:
             return {}
-        refusals = self._refusals([*asked.values()])
+        refusals = self._refusals([*beginnings.values()])
         if all(waiting.future.done() for waiting in group):  # or a store that hangs is waited for
             return dict.fromkeys(range(len(group)), TimeoutError())  # twice, and for nobody
-        refused = zip(asked, refusals, strict=True)
-        return {place: refusal for place, refusal in refused if refusal is not None}
+        judged = zip(beginnings, refusals, strict=True)
+        return {place: refusal for place, refusal in judged if refusal is not None}
 
     def _settle(self, group: Sequence[_Waiting], outcomes: Sequence[_Outcome]) -> None:
         settled = [*zip(group, outcomes, strict=True)]
