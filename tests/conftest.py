@@ -101,6 +101,7 @@ WHOLE: Final = (
     "tests/deployment/",
     "tests/docs/test_guide.py::test_every_block_runs",
     "tests/end_to_end/",
+    "tests/faults/",
     "tests/hostile/",
     "tests/hostile/test_documents.py::test_boards_of_an_analyst",
     "tests/hosts/",

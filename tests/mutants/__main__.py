@@ -61,12 +61,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--limit", type=float, default=600.0, help="seconds of one run of tests")
+    parser.add_argument("--again", action="store_true", help="judge those that lived anew")
     options = parser.parse_args()
     FOLDER.mkdir(exist_ok=True)
     log = FOLDER / f"{options.seed}.jsonl"
     log.touch()
     known = map(json.loads, log.read_text("utf-8").splitlines())
     done = {identity(one): one for one in known}
+    if options.again:
+        done = {key: one for key, one in done.items() if one["outcome"] not in (SURVIVED, BROKEN)}
     equivalent = {identity(one): one["why"] for one in json.loads(EQUIVALENT.read_text("utf-8"))}
     with tempfile.TemporaryDirectory(prefix="hearsay-mutants-") as folder:
         root = Path(folder)

@@ -11,6 +11,7 @@ import pytest
 
 from client_sdk.client import DEFAULT_CAPS
 from client_sdk.core.errors import InvalidParameterError
+from client_sdk.integrations.uwsgi import after_fork
 from client_sdk.integrations.web import IDLE, LATENCIES, METRICS, RequestMetrics, label_of
 from client_sdk.privacy.budget import NANO, most
 from client_sdk.registry import Registry
@@ -146,3 +147,9 @@ def test_no_framework_is_imported_until_it_is_used(name: str) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
 
     assert done.stdout == "[]\n", done.stderr
+
+
+def test_outside_of_uwsgi_there_is_nothing_to_do_after_a_fork() -> None:
+    assert "uwsgi" not in sys.modules
+    with client() as device:
+        assert after_fork(device) is False

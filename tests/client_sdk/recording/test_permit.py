@@ -162,6 +162,22 @@ def test_a_kept_no_is_heeded_whatever_the_parent_was_told(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("withdrawn", [True, False])
+def test_a_denial_while_a_program_runs_covers_what_it_recorded_before(
+    folder: Path, withdrawn: bool
+) -> None:
+    """Law: what counts is the permit at the first value, not one that is issued at the end."""
+    run(folder, "command.record('other', True)")
+    wait_for_notes(folder)
+    wait_for_no_children(folder)
+    denial = f"import os; os.remove({str(folder / 'data' / PERMIT)!r})" if withdrawn else ""
+
+    run(folder, f"command.record('plain', True); {denial}")
+    wait_for_no_children(folder)
+
+    assert recorded(folder).count("charges") == (1 if withdrawn else 2)
+
+
+@pytest.mark.parametrize("withdrawn", [True, False])
 def test_a_child_that_waits_for_the_database_looks_again(folder: Path, withdrawn: bool) -> None:
     """Law: what counts is the permit while the transaction is open, in which it would report."""
     run(folder, "command.record('plain', True)")
