@@ -95,7 +95,7 @@ def _ratios(ours: list[Round], theirs: list[Round]) -> Iterator[str]:
     met = verdict(speed >= RATIO_BAR)
     what = "beside the obvious collector, pair by pair, a connection an upload"
     yield head(what, "times", "bar", "")
-    yield row("uploads/s, one web process each", f"{speed:.1f}", f"≥ {RATIO_BAR:.0f}", met)
+    yield row("uploads/s, one web process each", f"{speed:.1f}", f"≥ {RATIO_BAR}", met)
     yield row("uploads a second of processor", f"{cost:.1f}", "", "")
 
 
