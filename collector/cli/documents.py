@@ -12,7 +12,7 @@ import click
 from client_sdk.privacy.wording import counted
 
 from ..core.config import Config
-from ..core.text_tables import table_lines
+from ..core.text_tables import plain_line, table_lines
 from .root import explained, json_option, main
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def documents(context: click.Context, as_json: bool) -> None:
         return
     cells = [(*row[:4], *(f"{number:,}" for number in row[4:])) for row in rows]
     for line in table_lines([_HEADINGS, *cells], "<<<<>>>>"):
-        click.echo(line)
+        click.echo(plain_line(line))
     total = sum(row[-1] for row in rows)
     click.echo(f"{counted(total, 'byte')} of at most {config.documents_mb << 20:,}")
 

@@ -98,7 +98,9 @@ class Pressure:
         self._accepted = accepted or self._accepted
         if lost:
             self.lost += lost
-            _log.critical("the store went back: at least %d acknowledged uploads are gone", lost)
+            _log.critical(
+                "the store went back: at least %d uploads that it had counted are gone", lost
+            )
             self._tell_lost(lost)
 
     def _looked(self) -> Load:

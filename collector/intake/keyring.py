@@ -42,6 +42,7 @@ from .memory_quota import DayCounts
 RENEW_S: Final = 3.0  # seconds after which one request reads the records again
 TRUST_S: Final = 5.0  # seconds after which what was read counts for nothing
 _GRANTS_KEPT: Final = 4_096  # a header may be written in many ways
+_HEADER_KEPT: Final = 128  # characters
 _PAUSE_S: Final = 1.0  # seconds between two tries on a store that is away
 _NEVER: Final = float("-inf")
 _NEEDS_KEY: Final = "a write key is needed: Authorization: Bearer <write key>"
@@ -132,7 +133,7 @@ class Keyring:
         limit = MAX_DEVICE_BODY if is_public else MAX_GATEWAY_BODY
         source = self._sources.get(digest, UNKNOWN)
         grant = WriteGrant(limit, digest, self.view(credential), counted, is_public, source)
-        if is_public and not counted:
+        if is_public and not counted and len(header) <= _HEADER_KEPT:
             if len(grants) >= _GRANTS_KEPT:
                 grants.clear()
             grants[header] = credential, grant

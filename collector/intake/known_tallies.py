@@ -82,9 +82,5 @@ class KnownTallies:
         table[start : start + _BUCKET] = mark + table[start:last]
 
     def _grow(self) -> None:
-        """Take twice the bytes, and keep what is known."""
-        before = self._table
-        self._table, self._forgotten = bytearray(2 * len(before)), 0
-        for at in reversed(range(0, len(before), _EACH)):
-            if (mark := bytes(before[at : at + _EACH])) != _EMPTY:
-                self._put(mark)
+        """Take twice the bytes, and begin anew: to move what is known would hold up uploads."""
+        self._table, self._forgotten = bytearray(2 * self.size), 0

@@ -326,12 +326,13 @@ class Growth:
         Args: memory_limit: bytes of the store; 0 if it has no limit.
         """
         with self._asking:  # so that a tally is counted once
+            day = self._known_day
             sizes = [self._sizes(beginning) for beginning in beginnings]
             there = self._ask({place for needed in sizes for place in needed})
             if there is None:
                 return [None] * len(beginnings)
             return [
-                self._refusal(beginning, needed, there, memory_limit)
+                self._refusal(beginning, needed, there, memory_limit, day)
                 for beginning, needed in zip(beginnings, sizes, strict=True)
             ]
 
@@ -353,8 +354,12 @@ class Growth:
         sizes: Mapping[TallyPlace, int],
         there: set[TallyPlace],
         memory_limit: int,
+        day: int,
     ) -> ManyTalliesError | None:
-        """Return why *beginning* is refused; if it is not, its tallies are *there* from now on."""
+        """Return why *beginning* is refused; if it is not, its tallies are *there* from now on.
+
+        Args: day: of which the *sizes* are; at midnight other tallies are begun.
+        """
         key, size = beginning.key, sum(sizes[place] for place in sizes.keys() - there)
         used = self._bytes.of(key)
         if size and used and used + size > daily_begun(self._setting_mb, memory_limit):
@@ -366,8 +371,9 @@ class Growth:
             )
         self._bytes.add(key, size)
         there.update(sizes)
-        for shard, cell in sizes:
-            self._known.add(shard, cell)
+        if day == self._known_day:
+            for shard, cell in sizes:
+                self._known.add(shard, cell)
         return None
 
     def exchange(self) -> None:

@@ -35,6 +35,7 @@ SEVERAL_REPORTS = "several_reports"
 
 _Said: TypeAlias = tuple[tuple[str, str], ...]  # the segment of an upload
 _DAYS_KEPT: Final = 256  # days of sealing, of all catalogs: a key's share of the metrics is one
+_UNDECLARED: Final = ""  # in place of a value that no metric declares
 _SEGMENTS_KEPT: Final = 16_384  # some 300 bytes each
 _COLUMNS_KEPT: Final = 16_384  # some 400 bytes each
 
@@ -82,7 +83,7 @@ def judge(
     if of_device and len({(c.metric, c.epoch) for c in upload.columns}) < len(upload.columns):
         raise MalformedUploadError("columns: must each be of another metric or epoch")
     rules = _rules(catalog, upload.sealed)
-    said = tuple(upload.segment.items())
+    said = _said(upload.segment, _vocabularies(catalog))
     if RELAYED in source and not _is_alone(upload, rules):
         source -= {RELAYED}
     accepted: list[AcceptedColumn] = []
@@ -137,6 +138,27 @@ def _rules(catalog: Catalog, sealed: int) -> Mapping[bytes, _Rule]:
         digest: _Rule(metric, sealed, shared.setdefault(repr(metric.segments), _Dimensions(metric)))
         for digest, metric in catalog.by_digest.items()
     }
+
+
+@lru_cache(maxsize=_DAYS_KEPT)
+def _vocabularies(catalog: Catalog) -> Mapping[str, set[str]]:
+    """Return the values of each dimension that some metric of *catalog* declares."""
+    values: dict[str, set[str]] = {}
+    for metric in catalog.by_digest.values():
+        for dimension, vocabulary in metric.segments.items():
+            values.setdefault(dimension, set()).update(vocabulary)
+    return values
+
+
+def _said(segment: Mapping[str, str], vocabularies: Mapping[str, set[str]]) -> _Said:
+    """Return what *segment* says as far as the registry asks: what is kept by it stays small."""
+    return tuple(
+        sorted(
+            (name, value if value in vocabularies[name] else _UNDECLARED)
+            for name, value in segment.items()
+            if name in vocabularies
+        )
+    )
 
 
 @lru_cache(maxsize=_SEGMENTS_KEPT)

@@ -34,6 +34,7 @@ from ..core.errors import ConfigError, PrunedError, QueryError
 from ..core.files import put_text
 from ..query import Query, plan, without_pruned
 from ..query.basis import or_emptied
+from ..query.once import require_unpruned
 from ..query.reading import blaming, slices_of
 from ..storage.protocols import TallyStore
 from .reading import NOTHING, LeftOut
@@ -166,6 +167,7 @@ def reports_by_round(
     with blaming(metric):
         slices = slices_of(resolved, reading, metric, storage)
         whole = or_emptied(slices, resolved, reading, metric, storage)
+        require_unpruned(resolved, storage)
     numbers = {part.dimensions[DIMENSION]: part for part in slices}
     reports = {
         UNNAMED if label == NOT_SAID else int(label): Reports(part.n, tuple(map(int, part.tally)))

@@ -21,6 +21,7 @@ from ..core.errors import PrunedError, QueryError
 from ..query import Plan, plan, question, without_pruned
 from ..query.basis import gone_of
 from ..query.exclusions import sentences
+from ..query.once import require_unpruned
 from ..query.reading import blaming, slices_of
 from ..storage.protocols import TallyStore
 
@@ -86,6 +87,7 @@ def reports_of(
     (reading,) = resolved.readings
     with blaming(metric):
         read = slices_of(resolved, reading, reading.metric, storage)
+        require_unpruned(resolved, storage)
     left_out = LeftOut.of(resolved, read)
     besides = "".join(f"; {note}" for note in left_out.notes)
     if not read or read[0].n == 0:

@@ -7,6 +7,7 @@ its time is the same at several looks, so a machine that slept ends nothing.
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 import threading
@@ -17,6 +18,8 @@ from typing import Any, Final
 
 LOOK_S: Final = 5.0  # seconds between two looks; a loop beats twice a second
 MISSES: Final = 4  # looks in a row at which a process has not beaten, before it is ended
+STARTING: Final = 60  # such looks without any beat, while a process may still be starting
+_log = logging.getLogger("hearsay.serving")
 _FOLDER: Final = "_HEARSAY_PULSES"  # of the environment, between the two processes only
 
 
@@ -26,7 +29,7 @@ def pulse() -> Callable[[], None]:
     path = Path(folder) / str(os.getpid()) if folder else None
 
     def beat() -> None:
-        with suppress(OSError):  # a full disk: then all are taken for alive, see Pulses
+        with suppress(OSError):  # as on a full disk, where Pulses takes all for alive
             if path is not None:
                 path.touch()
 
@@ -38,22 +41,31 @@ class Pulses:
 
     def __init__(self, folder: Path) -> None:
         """Know of none yet."""
-        self._folder = folder
+        self._folder, self._own = folder, folder / "looks"
         self._last: dict[int, tuple[int, int]] = {}  # time of the file, and looks since it changed
 
     def silent(self, pids: Collection[int]) -> list[int]:
         """Look once; return which of *pids* have missed MISSES looks.
 
-        One without a file is still starting.
+        One without a file is still starting, for STARTING looks.  Where no file can be touched,
+        none is silent.
         """
+        before = self._own.stat().st_mtime_ns if self._own.exists() else 0
+        with suppress(OSError):
+            self._own.touch()
+        if not self._own.exists() or self._own.stat().st_mtime_ns == before:
+            self._last = {}
+            return []
         looks: dict[int, tuple[int, int]] = {}
         for pid in pids:
+            touched = 0
             with suppress(OSError):
                 touched = (self._folder / str(pid)).stat().st_mtime_ns
-                before, missed = self._last.get(pid, (0, 0))
-                looks[pid] = touched, missed + 1 if touched == before else 0
+            last, missed = self._last.get(pid, (touched - 1, 0))
+            looks[pid] = touched, missed + 1 if touched == last else 0
         self._last = looks
-        return [pid for pid, (_, missed) in looks.items() if missed >= MISSES]
+        most = {True: MISSES, False: STARTING}
+        return [pid for pid, (at, missed) in looks.items() if missed >= most[at > 0]]
 
 
 @contextmanager
@@ -62,7 +74,13 @@ def watched(processes: Callable[[], Sequence[Any]], tell: Callable[[int], None])
 
     Args: processes: returns those of the server that run now.
     """
-    with tempfile.TemporaryDirectory(prefix="hearsay-") as folder:
+    try:
+        temporary = tempfile.TemporaryDirectory(prefix="hearsay-")
+    except OSError:
+        _log.warning("a web process that hangs is not noticed: no temporary folder is writable")
+        yield
+        return
+    with temporary as folder:
         os.environ[_FOLDER] = folder
         ended = threading.Event()
 

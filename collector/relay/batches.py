@@ -36,7 +36,8 @@ CONNECTIONS: Final = 8  # at once to the gateway; each carries its share of a ba
 CARRY_S: Final = 5.0  # seconds until a batch that has left must be answered
 MOST_WAITING: Final = 8_192  # messages here at once, waiting or on their way
 MOST_BYTES: Final = 64 * 1024 * 1024  # bytes of them, and of those of which a part has come
-SHARES: Final = 8  # of those bytes a network may have one in a batch: so many are needed to fill it
+SHARES: Final = 8  # of those bytes a network may have one: so many are needed to fill them
+HELD_S: Final = 60.0  # seconds after which networks are counted under another salt
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ class Room:
     """The bytes of one message, while it comes or waits: those of all, and of its network's."""
 
     def __init__(self, batches: Batches, held: Counter[bytes], mark: bytes) -> None:
-        """Claim nothing yet of *batches*; *held* are the bytes of a batch by network."""
+        """Claim nothing yet of *batches*; *held* are bytes by network."""
         self._batches, self._held, self._mark = batches, held, mark
         self._size = 0
 
@@ -108,7 +109,8 @@ class Batches:
         self._connections = connections
         self._most_waiting, self._most_bytes = most_waiting, most_bytes
         self._share = most_bytes // shares
-        self._held: Counter[bytes] = Counter()  # bytes of the batch that gathers, by network
+        self._held: Counter[bytes] = Counter()  # bytes by network, of all batches
+        self._held_salt, self._held_since = new_salt(), time.monotonic()
         self._threads = ThreadPoolExecutor(connections, "carrier")
         self._gathering: list[_Waiting] = []
         self._marks: set[bytes] = set()
@@ -145,13 +147,16 @@ class Batches:
         return counts
 
     def room(self, network: bytes) -> Room:
-        """Return the room for a message from *network*: that of the batch which gathers now."""
-        return Room(self, self._held, mark_of(network, self._salt))
+        """Return the room for a message from *network*."""
+        if not self._bytes or time.monotonic() - self._held_since >= HELD_S:
+            self._held, self._held_salt = Counter(), new_salt()
+            self._held_since = time.monotonic()
+        return Room(self, self._held, mark_of(network, self._held_salt))
 
     def claim(self, size: int, held: int = 0) -> bool:
         """Return whether there is room for *size* more bytes, and count them until released.
 
-        Args: held: bytes of the same network in the same batch.
+        Args: held: bytes of the same network.
         """
         is_full = self._bytes + size > self._most_bytes or held + size > self._share
         if not self._open or is_full:
@@ -195,7 +200,7 @@ class Batches:
     def _leave(self) -> None:
         """Let the batch that gathers leave, and begin another."""
         came, self._gathering = self._gathering, []
-        self._marks, self._salt, self._held = set(), new_salt(), Counter()
+        self._marks, self._salt = set(), new_salt()
         self.counts.left(len(came))
         task = self._loop.create_task(self._deliver(came))
         self._leaving.add(task)

@@ -95,8 +95,11 @@ class DocumentStore(Protocol):
     def history(self, kind: str, name: str) -> Mapping[int, bytes]:
         """Return the versions of a document before the one of now, the oldest first."""
 
-    def forget(self, place: Place, entry: Entry, gone: Collection[int]) -> None:
-        """Delete the versions *gone*, which are not in *entry*, and put *entry* in the index."""
+    def forget(self, place: Place, entry: Entry, gone: Collection[int], was: Entry | None) -> None:
+        """Delete the versions *gone*, which are not in *entry*, and put *entry* in the index.
+
+        Nothing if the index no longer has what it *was*.
+        """
 
     def remove(self, kind: str, name: str, entry: Entry | None = None) -> None:
         """Delete a document with its history, for good; with *entry* only if the index has that."""
@@ -150,12 +153,12 @@ class RedisDocuments:
     ) -> bool:
         """Write history first: a death between leaves a copy there of what is still the newest."""
         place, text, was = f"{kind}:{name}", msgspec.json.encode(entry), None
+        if read is not None:  # a full store refuses this, and nothing has changed
+            self._call("HSET", self._key(kind, name), version - 1, read)
         if entry is not None:
             was = self._call("HGET", self._key(_INDEX), place)
             if not _replaced(self._call, self._key(_INDEX), place, was, text):
                 return False
-        if read is not None:
-            self._call("HSET", self._key(kind, name), version - 1, read)
         is_there = _replaced(self._call, self._key(kind), name, read, record)
         if entry is not None and not is_there:
             if was is not None:
@@ -171,11 +174,14 @@ class RedisDocuments:
         versions = {int(version): record for version, record in pairs if version.isdigit()}
         return dict(sorted(versions.items()))
 
-    def forget(self, place: Place, entry: Entry, gone: Collection[int]) -> None:
+    def forget(self, place: Place, entry: Entry, gone: Collection[int], was: Entry | None) -> None:
         """Delete first: what the index counts may be gone, and never the other way round."""
+        if self.index().get(place) != was:
+            return
         if gone:
             self._call("HDEL", self._key(*place), *gone)
-        self._note(place, entry)
+        texts = None if was is None else msgspec.json.encode(was), msgspec.json.encode(entry)
+        _replaced(self._call, self._key(_INDEX), ":".join(place), *texts)
 
     def remove(self, kind: str, name: str, entry: Entry | None = None) -> None:
         """Delete the document first: what is left of a history belongs to nothing."""
@@ -192,9 +198,6 @@ class RedisDocuments:
             self._call("HSETNX", self._key(_SECRETS), purpose, fresh)
             secret = self._call("HGET", self._key(_SECRETS), purpose)
         return secret or fresh
-
-    def _note(self, place: Place, entry: Entry) -> None:
-        self._call("HSET", self._key(_INDEX), ":".join(place), msgspec.json.encode(entry))
 
     def _key(self, *parts: str) -> str:
         return ":".join((self._prefix, *parts))
@@ -282,8 +285,10 @@ class MemoryDocuments:
         """Return a copy."""
         return dict(self._histories.get((kind, name), {}))
 
-    def forget(self, place: Place, entry: Entry, gone: Collection[int]) -> None:
+    def forget(self, place: Place, entry: Entry, gone: Collection[int], was: Entry | None) -> None:
         """Forget them."""
+        if self._index.get(place) != was:
+            return
         history = self._histories.get(place, {})
         for version in gone:
             history.pop(version, None)

@@ -331,15 +331,14 @@ def _number_folds(connection: Connection, keys: Keys) -> None:
 
     So a fold is known by shard and number, and not taken for one of another store.
     """
-    with suppress(RefusedByStoreError, StorageFullError):  # as for secrets
-        for shard in range(keys.shards):
-            state, stream = keys.state(shard), keys.archive(shard)
-            drawn = secrets.randbelow(_FOLD_RANGES) * _FOLD_NUMBERS
-            connection.call("HSETNX", state, _FOLDS, drawn)
-            if not connection.call("EXISTS", stream):
+    for shard in range(keys.shards):
+        state, stream = keys.state(shard), keys.archive(shard)
+        with suppress(RefusedByStoreError, StorageFullError):  # as for secrets
+            if not connection.call("HEXISTS", state, _FOLDS):
+                drawn = secrets.randbelow(_FOLD_RANGES) * _FOLD_NUMBERS
+                connection.call("HSETNX", state, _FOLDS, drawn)
                 before = f"1-{int(connection.call('HGET', state, _FOLDS))}"
-                connection.call("XADD", stream, before, "", "")
-                connection.call("XDEL", stream, before)
+                connection.call("XADD", stream, "MAXLEN", 0, before, "", "")  # nothing stays there
 
 
 def folds_of(connection: Connection, keys: Keys) -> list[range]:

@@ -70,10 +70,10 @@ class Budget:
             if now is None:
                 self.store.remove(*other, was)
             elif other != place and now != was:
-                self.store.forget(other, now, _gone(was, now))
+                self.store.forget(other, now, _gone(was, now), was)
         if known is not None and after[place] != before[place]:
             older = structs.replace(known, versions=after[place].versions[1:])
-            self.store.forget(place, older, _gone(before[place], after[place]))
+            self.store.forget(place, older, _gone(before[place], after[place]), known)
         return after[place]
 
     def _limit_number(self, place: Place, new: Entry, index: dict[Place, Entry]) -> None:

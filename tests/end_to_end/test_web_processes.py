@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,6 +49,8 @@ def test_a_web_process_that_hangs_is_ended_and_started_again(tmp_path: Path) -> 
     with attacked_site(tmp_path, processes=2) as site:
         before = descendants(site.serve)
         hanging = min(before)
+        places = Path(tempfile.gettempdir())
+        wait_for(lambda: [*places.glob(f"hearsay-*/{hanging}")], site.log.read_text)  # has started
 
         os.kill(hanging, signal.SIGSTOP)
 

@@ -72,7 +72,8 @@ class Judge:
                 return TIMEOUT, " ".join(tests)
         if process.returncode in (_PASSED, _NONE):
             return SURVIVED, " ".join(tests)
-        failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", output, re.MULTILINE)
+        *_, summary = output.partition("short test summary info")  # before it are logs of tests
+        failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", summary, re.MULTILINE)
         return KILLED, failed[1] if failed else tests[0]
 
 

@@ -118,7 +118,7 @@ def _of_activity(totals: Totals) -> Iterator[Metric]:
     waits = sum(totals.of(CLOCK_WAITS).values())
     text = "Rounds in which a worker folded nothing: clocks do not agree; since 0:00 UTC."
     yield _counter("hearsay_clock_waits", text, waits)
-    text = "Acknowledged uploads that the store no longer holds, since 0:00 UTC: it went back."
+    text = "Uploads that the store had counted and no longer holds, since 0:00 UTC: it went back."
     yield _gauge("hearsay_store_lost_uploads", text, totals.lost)
     yield _folds(totals)
     text = "Processes that gave a sign of life within a minute."

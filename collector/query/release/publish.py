@@ -26,6 +26,7 @@ from ...storage.protocols import TallyStore
 from .. import Plan, plan, question, without_pruned
 from ..basis import gone_of
 from ..exclusions import Gone, sentences
+from ..once import require_unpruned
 from ..plan import Reading
 from ..reading import blaming, slices_of
 from ..request import TOGETHER
@@ -94,6 +95,7 @@ def _read(plan: Plan, storage: TallyStore) -> tuple[tuple[Part, ...], int, Gone]
         raise PrunedError(f"date_range: {plan.notes[0]}; take later days")
     with blaming(metric):
         read = slices_of(plan, reading, metric, storage)
+        require_unpruned(plan, storage)
         if not read:
             raise QueryError(f"metric={metric.address}: no reports in this window")
         ((slices, *_), _) = sized([read], metric, together=is_whole)

@@ -125,8 +125,8 @@ class Places:
 
     def knows(self, scope: Any) -> bool:
         """Return whether the request *scope* shows a good token, or the name of a person."""
-        if self._names(scope):
-            return self._proxy is not None and self._proxy.is_trusted(peer_of(scope))
+        if self._names(scope) and self._proxy and self._proxy.is_trusted(peer_of(scope)):
+            return True
         return any(map(self._keyring.knows, _presented(scope)))
 
     def is_good(self, form: bytes) -> bool:

@@ -24,6 +24,7 @@ from ...storage.protocols import Gauge, Intake
 from ...storage.values import SealedUpload
 
 MAX_GROUP: Final = 256  # uploads a round trip
+MAX_ASKED: Final = 2_048  # tallies that a group asks for; uploads beyond wait for the next group
 MAX_GROUP_SIZE: Final = 8 * 1024 * 1024  # bytes a round trip; an upload may be larger, alone
 PATIENCE_S: Final = 4.0  # seconds for a store that is asked whether it is there
 
@@ -96,12 +97,20 @@ class Groups:
 
     def _send(self) -> None:
         group: list[_Waiting] = []
-        size = 0
+        later: list[_Waiting] = []
+        size = asked = 0
         while self._waiting and len(group) < self._largest:
+            beginning = self._waiting[0].beginning
+            needed = 0 if beginning is None else len(beginning.columns)
+            if group and needed and asked + needed > MAX_ASKED:
+                later.append(self._waiting.popleft())
+                continue
             size += len(self._waiting[0].sealed.entry)
             if group and size > MAX_GROUP_SIZE:
                 break
             group.append(self._waiting.popleft())
+            asked += needed
+        self._waiting.extendleft(reversed(later))
         self._sent, self._is_sending = group, bool(group)
         if group:
             self._groups.put(group)

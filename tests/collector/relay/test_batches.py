@@ -228,7 +228,7 @@ def test_beyond_its_room_the_relay_takes_no_message() -> None:
 
 
 def test_two_networks_at_their_limit_leave_room_for_others() -> None:
-    """A network has a share of the bytes in each batch; the next batch begins anew."""
+    """A network has a share of the bytes, also of those that are still coming."""
 
     async def act(batches: Batches) -> None:
         for network in (b"one", b"two"):
@@ -241,6 +241,11 @@ def test_two_networks_at_their_limit_leave_room_for_others() -> None:
         assert not any(task.done() for task in (*taken, *others))
         assert None not in await asyncio.gather(*others)
         assert await batches.pass_on(b"x", b"one") is not None
+        coming = batches.room(b"one")
+        assert coming.claim(10)
+        assert await batches.pass_on(b"x", b"two") is not None  # so a batch has left
+        assert not batches.room(b"one").claim(1)
+        coming.release()
 
     run(Gateway(), act, within=SOON, most_bytes=80, shares=8)
 

@@ -94,6 +94,18 @@ def test_what_was_written_since_is_not_removed_to_make_room(documents: DocumentS
 
 
 @EVERY_STORE
+def test_what_was_written_since_keeps_its_versions_and_its_entry(documents: DocumentStore) -> None:
+    """Whoever drops versions has read an older entry."""
+    documents.put(BOARDS, "a", b"1", entry=FIRST)
+    documents.put(BOARDS, "a", b"2", version=2, read=b"1", entry=SECOND)
+
+    documents.forget(Place(BOARDS, "a"), THIRD, (1,), FIRST)
+
+    assert documents.history(BOARDS, "a") == {1: b"1"}
+    assert documents.index() == {Place(BOARDS, "a"): SECOND}
+
+
+@EVERY_STORE
 def test_versions_are_kept_until_they_are_forgotten(documents: DocumentStore) -> None:
     versions = [Version(number, 1, "token:ada") for number in (4, 3, 1)]
     documents.put(BOARDS, "a", b"1")
@@ -103,7 +115,7 @@ def test_versions_are_kept_until_they_are_forgotten(documents: DocumentStore) ->
     assert list(documents.history(BOARDS, "a")) == [1, 2, 3]
     entry = Entry("", "ada", 0, tuple(versions))
 
-    documents.forget(Place(BOARDS, "a"), entry, (2,))
+    documents.forget(Place(BOARDS, "a"), entry, (2,), None)
 
     assert documents.history(BOARDS, "a") == {1: b"1", 3: b"3"}
     assert documents.index() == {Place(BOARDS, "a"): entry}
@@ -182,7 +194,7 @@ def test_who_serves_pages_keeps_documents_and_no_other_process_reads_them(
         assert documents.secret("links", b"s") == b"s"
         assert len(documents.records(BOARDS)) == len(documents.records(BOARDS)) == 1
         entry = Entry("", "ada", 0, (Version(2, 1, "token:ada"),))
-        documents.forget(Place(BOARDS, "a"), entry, (1,))
+        documents.forget(Place(BOARDS, "a"), entry, (1,), None)
         assert documents.history(BOARDS, "a") == {}
         documents.remove(BOARDS, "a")
         for user in (WORKER, QUERY):

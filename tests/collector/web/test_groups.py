@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from collector.core.cells import Cell
+from collector.core.entry import AcceptedColumn
 from collector.core.errors import (
     ManyTalliesError,
     RefusedByStoreError,
@@ -16,7 +18,7 @@ from collector.core.errors import (
 )
 from collector.intake.memory_quota import Beginning
 from collector.storage.values import SealedUpload
-from collector.web.ingest.groups import MAX_GROUP_SIZE, Groups, store
+from collector.web.ingest.groups import MAX_ASKED, MAX_GROUP_SIZE, Groups, store
 from tests.support.patience import PATIENCE
 from tests.support.store.memory_storage import MemoryStorage
 
@@ -229,3 +231,29 @@ def test_what_many_uploads_begin_is_asked_for_at_once_and_each_is_refused_on_its
     assert batches == [3]
     assert [type(outcome) for outcome in found] == [bool, bool, ManyTalliesError, bool, bool]
     assert storage.groups == [4]
+
+
+def test_uploads_that_begin_many_tallies_hold_up_no_others() -> None:
+    """One key that is refused again and again would make all wait for what it asks."""
+    column = AcceptedColumn(Cell(b"metric", 1, ""), b"a")
+    asked: list[int] = []
+
+    def refusals(beginnings: Sequence[Beginning]) -> list[ManyTalliesError | None]:
+        asked.append(sum(len(beginning.columns) for beginning in beginnings))
+        return [None] * len(beginnings)
+
+    async def act() -> list[bool]:
+        groups = Groups(MemoryStorage(), asyncio.get_running_loop(), refusals=refusals)
+        columns = [column] * (MAX_ASKED // 2)
+        tasks = [
+            groups.append(
+                sealed(n), Beginning(b"k", sealed(n).upload_id, columns) if n % 2 else None
+            )
+            for n in range(20)
+        ]
+        firsts = await asyncio.gather(*tasks)
+        groups.close()
+        return firsts
+
+    assert asyncio.run(act()) == [True] * 20
+    assert asked == [MAX_ASKED] * 5

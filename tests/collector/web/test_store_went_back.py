@@ -121,7 +121,7 @@ def test_a_log_that_was_cut_is_told_by_number_wherever_an_operator_looks(
 
     lost = 1_000 - held
     [record] = caplog.records
-    assert f"at least {lost} acknowledged uploads are gone" in record.getMessage()
+    assert f"at least {lost} uploads that it had counted are gone" in record.getMessage()
     assert ready.status_code == 200
     assert ready.get_json()["lost"] == lost
     assert f"hearsay_store_lost_uploads {lost}.0" in metrics.get_data(as_text=True)
