@@ -98,18 +98,18 @@ class Groups:
     def _send(self) -> None:
         group: list[_Waiting] = []
         later: list[_Waiting] = []
-        size = asked = 0
+        size = tallies = 0
         while self._waiting and len(group) < self._largest:
             beginning = self._waiting[0].beginning
             needed = 0 if beginning is None else len(beginning.columns)
-            if group and needed and asked + needed > MAX_ASKED:
+            if group and needed and tallies + needed > MAX_ASKED:
                 later.append(self._waiting.popleft())
                 continue
             size += len(self._waiting[0].sealed.entry)
             if group and size > MAX_GROUP_SIZE:
                 break
             group.append(self._waiting.popleft())
-            asked += needed
+            tallies += needed
         self._waiting.extendleft(reversed(later))
         self._sent, self._is_sending = group, bool(group)
         if group:
