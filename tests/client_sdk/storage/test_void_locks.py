@@ -76,7 +76,8 @@ def test_a_folder_whose_locks_do_not_hold_is_refused(
     """Law: nothing is charged or drawn there, a developer hears of it, and nothing is left."""
     done = ran(tmp_path, _FROM_THE_START, answer, mode)
 
-    assert done.stdout.startswith("None {'store': ")
+    assert done.stdout.startswith("None {")
+    assert "'store': " in done.stdout  # beside what was recorded before, if there was time
     assert done.stderr == (
         f"data_dir: its file system {why}: choose a folder of this disk; nothing is recorded\n"
     )
@@ -95,4 +96,5 @@ def test_a_flush_ends_in_time_where_locks_are_refused_later(tmp_path: Path) -> N
     """Law: as when a server of files goes away; SQLite takes that for another process."""
     done = ran(tmp_path, _LATER, REFUSED, "background")
 
-    assert done.stdout.startswith("None {'store': ")
+    assert done.stdout.startswith("None {")
+    assert "'store': " in done.stdout  # beside what was recorded before, if there was time
