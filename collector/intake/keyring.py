@@ -113,8 +113,8 @@ class Keyring:
     def grant(self, header: str) -> WriteGrant:
         """Return what the write key in *header* allows.
 
-        What a public key allows is kept by the text of the key, which is no secret: a digest costs
-        a tenth of an upload.
+        What a public key allows is kept by the text of the key, which is no secret: so few
+        uploads pay for a digest.
 
         Raises: UnauthorizedError, QuotaExhaustedError, StorageUnavailableError.
         """

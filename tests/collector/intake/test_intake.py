@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from client_sdk.core.epoch import DAY, epoch_of
@@ -93,6 +95,24 @@ def test_rejections_name_their_column() -> None:
 
     assert [rejection.column for rejection in verdict.rejected] == [1, 2]
     assert verdict.reports == 1
+
+
+def test_what_no_registry_declares_is_not_kept() -> None:
+    """A write key is public: who has it may send any text, and as much as fits."""
+    judged = verdict_on(column("page"), platform="mac")
+    tracemalloc.start()
+    try:
+        for number in range(500):
+            junk = {f"{number}-{i}": f"{number}" * 20 for i in range(16)}
+            assert verdict_on(column("page"), platform="mac", **junk) == judged
+            assert reasons(verdict_on(column("page"), platform=f"{number}" * 20)) == [
+                ("unknown_segment", 1)
+            ]
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert kept < 500 * 200
 
 
 def test_a_segment_that_is_not_declared_rejects_every_report() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -338,6 +339,22 @@ def _judged(ring: Keyring) -> object:
     except (UnauthorizedError, StorageUnavailableError, QuotaExhaustedError) as error:
         return type(error)
     return grant.limit, [*grant.catalog.by_digest], grant.counted, grant.is_public, grant.source
+
+
+def test_a_key_that_is_written_in_many_ways_takes_no_memory() -> None:
+    desk = Desk()
+    desk.store.add(KEY, FREE)
+    ring = desk.process()
+    ring.grant(header(KEY))
+    tracemalloc.start()
+    try:
+        for spaces in range(2_000, 3_000):
+            ring.grant(f"Bearer{' ' * spaces}{KEY}")
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert kept < 100_000
 
 
 def test_a_grant_says_under_which_name_of_a_key_its_reports_are_kept_apart() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.core.errors import RefusedByStoreError
+from collector.core.errors import RefusedByStoreError, StorageFullError
 from collector.demo.embedded import EmbeddedStore
 from collector.storage.access import INGEST, QUERY, USERS, WORKER
 from collector.storage.connection import Connection, Part
@@ -171,6 +171,32 @@ def test_a_death_between_history_and_document_loses_nothing(
     assert whole.record(BOARDS, "a") == b"1"
     assert whole.put(BOARDS, "a", b"3", version=2, read=b"1")
     assert whole.history(BOARDS, "a") == {1: b"1"}
+
+
+class FullConnection(Connection):
+    """Refuses what may not run out of memory, as a store that is full does."""
+
+    def __init__(self, inner: Connection) -> None:
+        self._inner = inner
+
+    def call(self, *command: Part) -> object:
+        if command[0] == "HSET":
+            raise StorageFullError("store: is out of memory")
+        return self._inner.call(*command)
+
+
+def test_a_change_that_a_full_store_refuses_changes_nothing(server: Connection, keys: Keys) -> None:
+    """Law: least of all the index, by which a document that is deleted makes room for others."""
+    whole = RedisDocuments(server, keys.prefix)
+    whole.put(BOARDS, "a", b"1", entry=FIRST)
+
+    with pytest.raises(StorageFullError):
+        RedisDocuments(FullConnection(server), keys.prefix).put(
+            BOARDS, "a", b"2", version=2, read=b"1", entry=SECOND
+        )
+
+    assert whole.record(BOARDS, "a") == b"1"
+    assert whole.index() == {Place(BOARDS, "a"): FIRST}
 
 
 def test_names_that_are_not_ours_are_passed_over() -> None:
