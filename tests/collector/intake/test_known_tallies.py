@@ -55,7 +55,11 @@ def test_a_tally_is_known_by_all_that_names_it(
 
 
 def test_what_is_used_is_kept_while_others_come_and_go() -> None:
-    """Not what came first: those are the popular ones."""
+    """Not what came first: those are the popular ones.
+
+    A bucket that meets more new ones than half its places before it is used again forgets one: 0.05
+    of the 200 in a run, so more than ten in less than one run of 10**20.
+    """
     known, popular = KnownTallies(SMALL, SMALL), PLACES[:200]
     for place in popular:
         known.add(*place)
@@ -65,7 +69,9 @@ def test_what_is_used_is_kept_while_others_come_and_go() -> None:
         shard, *cells = popular[number % len(popular)]
         known.has(shard, cells)
 
-    assert sum(known.has(place[0], place[1:]) for place in popular) == len(popular)
+    kept = sum(known.has(place[0], place[1:]) for place in popular)
+
+    assert kept >= len(popular) - 10
     assert known.size == SMALL
 
 
