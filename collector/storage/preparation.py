@@ -18,6 +18,7 @@ from __future__ import annotations
 import logging
 import re
 import secrets
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.resources import files
@@ -34,9 +35,11 @@ _SIZE: Final = 8  # bytes of chance
 _READS: Final = 10  # until nobody writes meanwhile; a store is given its generation in two steps
 _ID, _WHOLE, _RESTORED = "id", "whole", "restored"  # fields of the store's hash
 _FIELD, _OF_IDS = "generation", "secret"  # of the hash of each shard, as in hearsay.lua
-_FOLDS: Final = "folds"  # of that hash too: the number after which its folds are counted
-_FOLD_NUMBERS: Final = 1 << 33  # of a shard, so many from a multiple of it that is drawn
+_FOLDS: Final = "folds"  # of that hash too: the number after which its first fold was counted
+_RANGES: Final = "ranges"  # and how many ranges after that one its folds are counted now
+_FOLD_NUMBERS: Final = 1 << 33  # in a range, which begins at a multiple of it
 _FOLD_RANGES: Final = 1 << 30
+_MOST_RANGES: Final = 1 << 12  # that hearsay init leaves out
 _SECRET: Final = 16  # bytes of chance
 OLDEST_REDIS: Final = (7, 0)  # functions, and stream ids of the form ms-*
 OLDEST_VALKEY: Final = (7, 2)  # its first release
@@ -248,7 +251,7 @@ def prepare(connection: Connection, keys: Keys, profile: str, renew: bool = Fals
     _keep_ids(connection, keys)
     establish(connection, keys, renew)
     _give_secrets(connection, keys)
-    _number_folds(connection, keys)
+    _number_folds(connection, keys, renew)
 
 
 def _checked(
@@ -326,10 +329,11 @@ def _give_secrets(connection: Connection, keys: Keys) -> None:
                 connection.call("HSETNX", state, _OF_IDS, secrets.token_hex(_SECRET))
 
 
-def _number_folds(connection: Connection, keys: Keys) -> None:
-    """Let each shard count the folds of its archive from a number of chance on.
+def _number_folds(connection: Connection, keys: Keys, renew: bool) -> None:
+    """Let each shard count the folds of its archive from a number of chance on, *renew*: anew.
 
-    So a fold is known by shard and number, and not taken for one of another store.
+    So a fold is known by shard and number: not taken for one of another store, nor for one that the
+    archive has of this store, and that the copy from which it was put back does not know.
     """
     for shard in range(keys.shards):
         state, stream = keys.state(shard), keys.archive(shard)
@@ -337,15 +341,28 @@ def _number_folds(connection: Connection, keys: Keys) -> None:
             if not connection.call("HEXISTS", state, _FOLDS):
                 drawn = secrets.randbelow(_FOLD_RANGES) * _FOLD_NUMBERS
                 connection.call("HSETNX", state, _FOLDS, drawn)
-                before = f"1-{int(connection.call('HGET', state, _FOLDS))}"
-                connection.call("XADD", stream, "MAXLEN", 0, before, "", "")  # nothing stays there
+            elif renew:
+                connection.call("HINCRBY", state, _RANGES, 1 + secrets.randbelow(_MOST_RANGES))
+            else:
+                continue
+            numbers = _numbers(connection.call("HMGET", state, _FOLDS, _RANGES))
+            before = f"1-{numbers.stop - _FOLD_NUMBERS}"
+            today = int(time.time()) // DAY
+            # A fold of nothing: whoever reads the stream before it is gone keeps nothing.
+            connection.call("XADD", stream, before, "d", today, "c", "")
+            connection.call("XDEL", stream, before)
 
 
 def folds_of(connection: Connection, keys: Keys) -> list[range]:
     """Return the numbers that the folds of each shard of this store have or will have."""
     states = map(keys.state, range(keys.shards))
-    firsts = connection.call_many([("HGET", state, _FOLDS) for state in states])
-    return [range(int(first or 0) + 1, int(first or 0) + _FOLD_NUMBERS) for first in firsts]
+    counts = connection.call_many([("HMGET", state, _FOLDS, _RANGES) for state in states])
+    return list(map(_numbers, counts))
+
+
+def _numbers(counts: Sequence[bytes | None]) -> range:
+    first, ranges = (int(count or 0) for count in counts)
+    return range(first + 1, first + (ranges + 1) * _FOLD_NUMBERS)
 
 
 def library_of(node: Connection) -> int:

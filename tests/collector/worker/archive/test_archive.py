@@ -12,13 +12,16 @@ import pytest
 
 from collector.core.cells import Cell
 from collector.core.errors import ArchiveError, StorageUnavailableError
+from collector.estimation.tally import reports_of
 from collector.storage.archive_queue import RedisArchiveQueue
 from collector.storage.connection import Connection
+from collector.storage.documents import RedisExclusions
 from collector.storage.keys import Keys
 from collector.worker.archive import drain as draining
 from collector.worker.archive.files import SCHEMA, Folder, encode_rows
-from tests.support.store.archives import MECHANISMS, PAGE, Desk
-from tests.support.store.servers import profile_of
+from collector.worker.archive.refold import restore, tallies_of
+from tests.support.store.archives import MECHANISMS, METRICS, PAGE, Desk, in_this_process
+from tests.support.store.servers import REAL, profile_of
 
 
 @pytest.fixture
@@ -154,6 +157,41 @@ def test_a_store_never_goes_on_in_the_archive_of_another(desk: Desk, tmp_path: P
     desk.drain()
 
     assert desk.compare().differences == ()
+
+
+@pytest.mark.parametrize("server_kind", [REAL], indirect=True)
+def test_an_archive_that_is_ahead_of_a_store_put_back_misses_no_fold_of_it(desk: Desk) -> None:
+    """Folds after the copy never have the numbers of those that only the archive knows."""
+    chance = random.Random(7)
+
+    def count(uploads: int) -> None:
+        desk.upload(chance, uploads)
+        desk.work()
+        desk.drain()
+
+    count(20)
+    names = [*desk.server.call("KEYS", f"{desk.keys.prefix}:*")]
+    copy = {name: desk.server.call("DUMP", name) for name in names}
+    count(40)
+    desk.server.call("DEL", *desk.server.call("KEYS", f"{desk.keys.prefix}:*"))
+    for name, value in copy.items():
+        desk.server.call("RESTORE", name, 0, value)
+    desk.storage.prepare(renew=True)  # as hearsay init
+    count(12)
+
+    archived = tallies_of(Folder(desk.path), METRICS, in_this_process)
+    counted = sum(reports_of(vector) for vector in archived.values())
+    assert counted == 3 * (20 + 40 + 12)
+    more = sum(each.archived - each.stored for each in desk.compare().differences)
+    assert more == 3 * 40
+    with pytest.raises(ArchiveError, match="has counted these reports"):
+        restore(
+            desk.queue,
+            RedisExclusions(desk.server, desk.keys.prefix),
+            Folder(desk.path),
+            METRICS,
+            in_this_process,
+        )
 
 
 def test_a_file_has_no_id_and_no_time_finer_than_a_day(desk: Desk) -> None:
