@@ -324,6 +324,18 @@ def renew(id: str, days: int | None) -> None:
     click.echo(f"renewed: {credential.kind} {id}, good until {day_text(credential.expires)}")
 
 
+@keys.command("quota")
+@click.argument("id")
+@click.argument("reports", type=click.IntRange(1), required=False)
+@explained
+def set_quota(id: str, reports: int | None) -> None:
+    """Let the write key ID send so many REPORTS a UTC day; any number if left out."""
+    from ..operations.issuing import set_quota as limit
+
+    limit(id, reports, _store(Config.from_env()), _today())
+    click.echo(f"quota: {'none' if reports is None else f'{reports:,} a day'}, key {id}")
+
+
 @main.command("asked")
 @click.option(
     "--days", type=click.IntRange(1, 90), default=7, show_default=True, help="Days up to today."

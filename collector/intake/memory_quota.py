@@ -203,10 +203,13 @@ class Shares:
     def require(self, key: bytes, health: Health, has_quota: bool) -> None:
         """Return if *key* may add an upload to a store of that *health*.
 
-        Args:   has_quota: whether an operator has said how much the key may send a day.
+        Args:   has_quota: whether an operator has said how much the key may send a day: then it
+                 has no other share, and goes on while the store has room at all.
         Raises: QuotaExhaustedError: it has filled its share.
         """
-        limit = None if has_quota else daily(health.memory_limit, self._kept)
+        if has_quota:
+            return
+        limit = daily(health.memory_limit, self._kept)
         if limit is not None and self._uploads.of(key) >= limit:
             self._refuse(key, f"the key has sent the {limit} uploads that it may send today")
         memory = health.memory or 0.0

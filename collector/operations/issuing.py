@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Final
@@ -88,21 +88,41 @@ def renew(id_: str, days: int | None, store: CredentialStore, today: int) -> Cre
     Raises: CredentialError: there is no such id, it is no longer good, or it never ends.
             NotPreparedError: hearsay init has not run.
     """
+
+    def prolonged(credential: Credential) -> Credential:
+        if credential.expires is None:
+            raise CredentialError("id", "never expires, so there is nothing to renew")
+        writes = credential.kind in (WRITE, GATEWAY)
+        _require_days(days, writes=writes, service=credential.service)
+        most = MAX_SERVICE_DAYS if credential.service else MAX_READ_DAYS
+        last = today + (most if days is None else days)
+        return replace(credential, expires=max(credential.expires, last))
+
+    return _change(id_, store, today, prolonged)
+
+
+def set_quota(id_: str, quota: int | None, store: CredentialStore, today: int) -> Credential:
+    """Let the write key *id_* send *quota* reports a UTC day, None: any number; return it.
+
+    Raises: CredentialError: there is no such id, it is no longer good, or it is no write key.
+            NotPreparedError: hearsay init has not run.
+    """
+    return _change(id_, store, today, lambda credential: replace(credential, quota=quota))
+
+
+def _change(
+    id_: str, store: CredentialStore, today: int, change: Callable[[Credential], Credential]
+) -> Credential:
+    """Put what *change* makes of the credential *id_* in its place, and return it."""
     while True:  # as above: a token that is revoked meanwhile must stay so
         digest, record = _record_of(id_, store)
         credential = _readable(record)
         if not credential.is_good(today):
             state = _state(credential, today)
             raise CredentialError("id", f"is {state}; make another with hearsay keys create")
-        if credential.expires is None:
-            raise CredentialError("id", "never expires, so there is nothing to renew")
-        writes = credential.kind in (WRITE, GATEWAY)
-        _require_days(days, writes=writes, service=credential.service)
-        if days is None:
-            days = MAX_SERVICE_DAYS if credential.service else MAX_READ_DAYS
-        renewed = replace(credential, expires=max(credential.expires, today + days))
-        if store.replace(digest, record, renewed.to_json()):
-            return renewed
+        changed = change(credential)
+        if store.replace(digest, record, changed.to_json()):
+            return changed
 
 
 def listed(store: CredentialStore, today: int) -> Iterator[tuple[str, str, Credential]]:

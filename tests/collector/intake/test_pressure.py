@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import pytest
@@ -401,6 +402,48 @@ def test_those_that_are_not_refused_fill_the_room_and_no_more(sizes: list[int], 
     assert max(going_on) <= level + 1e-6
     assert all(held[key] >= level - 1e-6 for key in refused)
     assert min(held.values()) in going_on
+
+
+class Store:
+    """A store of *limit* bytes with the ids of its keys' last days, and a process before it."""
+
+    def __init__(self, limit: int) -> None:
+        self.wall, self.limit = FakeClock(NOON), limit
+        self.process = Process(MemoryCredentials(), self.wall)
+        self.sent: Counter[tuple[bytes, int]] = Counter()
+
+    def day(self, sending: dict[bytes, int], quotas: Collection[bytes]) -> Counter[bytes]:
+        """Let each key send so many uploads in a day; return how many of them are refused."""
+        refused: Counter[bytes] = Counter()
+        today = day_of(self.wall())
+        for _ in range(4):
+            for key, uploads in sending.items():
+                taken = self.process.send(key, uploads // 4, self.health(today), key in quotas)
+                self.sent[key, today] += taken
+                refused[key] += uploads // 4 - taken
+                self.process.exchange(PAST_S)
+        self.wall.advance(days=1)
+        return refused
+
+    def health(self, today: int) -> Health:
+        kept = sum(n for (_, day), n in self.sent.items() if day > today - SEEN_DAYS)
+        return Health(memory=kept * BYTES_PER_ID / self.limit, memory_limit=self.limit)
+
+
+@pytest.mark.parametrize("quota", [True, False])
+def test_a_large_key_with_a_quota_goes_on_whoever_else_fills_the_store(quota: bool) -> None:
+    """Law: beside a tiny key and one that sends all it may, for two months.
+
+    Without a quota it is refused, being the one that holds most: who is honest cannot be seen.
+    """
+    store, refused = Store(SEEN_DAYS * 80 * BYTES_PER_ID), Counter[bytes]()
+    quotas = {FLOODED} if quota else frozenset[bytes]()
+    for day in range(SEEN_DAYS + 60):
+        flood = 400 if day > SEEN_DAYS else 0
+        refused += store.day({QUIET: flood, FLOODED: 40, THIRD: 4}, quotas)
+
+    assert refused[QUIET] > refused[THIRD] == 0
+    assert (refused[FLOODED] == 0) is quota
 
 
 def test_a_key_of_few_wide_uploads_is_the_one_that_fills(

@@ -28,7 +28,15 @@ from collector.core.credentials import (
 )
 from collector.core.errors import CredentialError, NotPreparedError
 from collector.demo.embedded import EmbeddedStore
-from collector.operations.issuing import CredentialRequest, day_text, issue, listed, renew, revoke
+from collector.operations.issuing import (
+    CredentialRequest,
+    day_text,
+    issue,
+    listed,
+    renew,
+    revoke,
+    set_quota,
+)
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.records import RedisCredentials
@@ -189,6 +197,28 @@ def test_a_revoked_token_is_never_renewed() -> None:
 
     with pytest.raises(CredentialError, match="is revoked"):
         renew(name, 90, store, TODAY)
+
+
+def test_a_write_key_that_has_shipped_can_be_given_a_quota_and_loses_it_again() -> None:
+    store = MemoryCredentials()
+    secret, name = issue(CredentialRequest(WRITE), store, ONE_APP, TODAY)
+
+    limited = set_quota(name, 5, store, TODAY)
+
+    assert limited == parse(store.stored[digest_of(secret)])
+    assert limited.quota == 5
+    assert set_quota(name, None, store, TODAY).quota is None
+
+
+def test_a_quota_is_for_write_keys_that_are_good() -> None:
+    store = MemoryCredentials()
+    _, token = issue(CredentialRequest(ADMIN), store, ONE_APP, TODAY)
+    _, key = issue(CredentialRequest(WRITE), store, ONE_APP, TODAY)
+    revoke(key, store)
+
+    for name, rule in ((token, "write keys only"), (key, "is revoked"), ("none", "of no key")):
+        with pytest.raises(CredentialError, match=rule):
+            set_quota(name, 5, store, TODAY)
 
 
 class Meanwhile(RedisCredentials):
