@@ -41,7 +41,7 @@ _CLUSTER: Final = "+cluster|slots +asking +readonly"
 _RULES: Final[Mapping[str, str]] = {
     INIT: (
         "~{p}:* +function|load +config|get +acl|dryrun +scan +fcall_ro|hearsay_counted"
-        " +fcall|hearsay_version +fcall|hearsay_establish +fcall|hearsay_replace_checked"
+        " +fcall|hearsay_version +fcall|hearsay_establish +fcall|hearsay_replace"
         " +fcall|hearsay_requeue +fcall|hearsay_drop +fcall|hearsay_restore"
         " +fcall|hearsay_lose +fcall|hearsay_mark +fcall|hearsay_prune"
         " +fcall|hearsay_prune_key"
@@ -52,16 +52,14 @@ _RULES: Final[Mapping[str, str]] = {
     ),
     INGEST: (
         "~{p}:{*}:seen:* ~{p}:{*}:stream ~{p}:{*}:counters ~{p}:{*}:state"
-        " +fcall|hearsay_append_checked +fcall|hearsay_ready_checked +fcall|hearsay_version"
-        # What the release before needs, until its library and its processes are replaced.
-        " +fcall|hearsay_append_counted +fcall|hearsay_ready +ttl +expireat"
+        " +fcall|hearsay_append +fcall|hearsay_ready +fcall|hearsay_version"
         " +sismember +xadd +sadd +hvals +hincrby +hmget +hget +hexists +xlen +wait"
         " (+get +hget +hmget %R~{p}:shards %R~{p}:profile %R~{p}:generation)"
         " (+hgetall %R~{p}:credentials) (+hgetall %R~{p}:suspicions)"
         " (+hget +hgetall %R~{p}:watch)"
         " (+hgetall +hset +expireat ~{p}:usage:* ~{p}:uploads:* ~{p}:activity:*)"
         # Boards, questions, notes and links, which people write in the pages.
-        " (+fcall|hearsay_replace_checked +hget +hset +hsetnx +hgetall +hlen +hdel +unlink"
+        " (+fcall|hearsay_replace +hget +hset +hsetnx +hgetall +hlen +hdel +unlink"
         " ~{p}:documents:*)"
         " (+fcall_ro|hearsay_counted +hgetall +xlen"
         " %R~{p}:{*}:stream %R~{p}:{*}:quarantine %R~{p}:{*}:counters)"
@@ -69,10 +67,9 @@ _RULES: Final[Mapping[str, str]] = {
     ),
     WORKER: (
         "~{p}:{*}:stream ~{p}:{*}:quarantine ~{p}:{*}:counters ~{p}:{*}:tally:* ~{p}:{*}:cells:*"
-        " ~{p}:{*}:archive +fcall|hearsay_fold_archived"
-        " +fcall|hearsay_claim +fcall|hearsay_fold_counted +fcall|hearsay_quarantine_counted"
+        " ~{p}:{*}:archive +fcall|hearsay_claim +fcall|hearsay_quarantine"
         " +fcall|hearsay_retire +fcall|hearsay_sweep +fcall|hearsay_now +fcall|hearsay_version"
-        " +fcall_ro|hearsay_counted +fcall|hearsay_fold_sparse +fcall|hearsay_fold_sparse_archived"
+        " +fcall_ro|hearsay_counted +fcall|hearsay_fold +fcall|hearsay_fold_archived"
         " +xautoclaim +xclaim +xreadgroup +xpending +xrange +xdel +xack +xlen +xinfo|consumers"
         " +xgroup|delconsumer +time +hvals +hincrby +hgetall +sismember +sadd +getrange +bitfield"
         " (+type +hget +hmget +hgetall +hlen +hincrby +hset +hdel ~{p}:{*}:tally:*)"
@@ -101,7 +98,7 @@ _RULES: Final[Mapping[str, str]] = {
     WATCH: (
         "%R~{p}:{*}:tally:* %R~{p}:{*}:cells:* +smembers +mget +hgetall (+hmget %R~{p}:pruned)"
         " (+hgetall %R~{p}:exclusions)"
-        " (+hget +hgetall +hset +hsetnx +hdel +fcall|hearsay_replace_checked ~{p}:watch)"
+        " (+hget +hgetall +hset +hsetnx +hdel +fcall|hearsay_replace ~{p}:watch)"
     ),
     COPY: "+psync +replconf",
     PRUNE: (

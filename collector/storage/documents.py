@@ -233,7 +233,7 @@ def _replaced(
     if read is None:
         is_ours = call("HSETNX", key, name, record)
     else:
-        is_ours = call("FCALL", "hearsay_replace_checked", 1, key, name, read, record)
+        is_ours = call("FCALL", "hearsay_replace", 1, key, name, read, record)
     return bool(is_ours) or call("HGET", key, name) == record
 
 

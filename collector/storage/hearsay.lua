@@ -3,7 +3,7 @@
 -- first write, because a script is not rolled back.  All keys of one call share one hash tag.
 -- Loaded again with REPLACE by every version: a step whose meaning changes gets another name.
 
-local VERSION = 6
+local VERSION = 1
 local GROUP = 'workers'
 -- Of the increments or ids in one command: how many (Lua can unpack some 8,000 values, an increment
 -- is four); and of increments, how far apart (in counters of 8 bytes: what is read to check them).
@@ -103,7 +103,7 @@ local function traces_of(secret, id)
   return tonumber(digest:sub(1, 8), 16), member
 end
 
--- Return about how many ids there are of a day, 0 if that cannot be told, as of a plain set.
+-- Return about how many ids there are of a day, 0 if that cannot be told, as while its slot moves.
 local function ids_of(seen)
   local counted = redis.pcall('HGET', seen, 'samples')
   return type(counted) == 'string' and tonumber(counted) * SAMPLE or 0
@@ -175,22 +175,17 @@ local function forgotten_day()
   return redis.error_reply('HEARSAYFORGOTTEN the day on which the id is forgotten is over')
 end
 
--- keys: seen set or hash, stream, counters.  args: upload id, entry, number of reports, Unix time
--- from which ids of that day may be forgotten, 1 if a repeat must be confirmed by replicas.
--- forgotten: false, or the last epoch day whose ids are deleted; day: that of the upload, likewise.
--- secret: that of the shard, or false: then a day that begins is a plain set of ids, as one that
--- was begun by the release before is, for good.
-local function queue(keys, args, day, forgotten, secret)
-  local days = secret and redis.pcall('HMGET', keys[1], 'first', 'levels', 'samples')
-  if days and days.err and not says(days, 'WRONGTYPE') then return days end
-  local known, spot
-  if days and not days.err then
-    known, spot = look(keys[1], days, secret, args[1])
-  else
-    known = redis.call('SISMEMBER', keys[1], args[1])
-  end
+-- keys: the day's hash, stream, counters, state of the shard.  args: upload id, entry, number of
+-- reports, Unix time from which ids of that day may be forgotten, 1 if a repeat must be confirmed by
+-- replicas, generation, day of sealing.
+local function append(keys, args)
+  local state = redis.call('HMGET', keys[4], 'generation', 'forgotten', 'secret')
+  local forgotten, secret = state[2], state[3]
+  if state[1] ~= args[6] or not secret then return replaced() end
+  local day = redis.call('HMGET', keys[1], 'first', 'levels', 'samples')
+  local known, spot = look(keys[1], day, secret, args[1])
   -- Whatever any clock says: where ids were deleted, a repeat cannot be told from a first sight.
-  local is_gone = forgotten and tonumber(day) <= tonumber(forgotten)
+  local is_gone = forgotten and tonumber(args[7]) <= tonumber(forgotten)
   if type(known) == 'table' then return is_gone and forgotten_day() or known end
   if known == 1 then
     -- WAIT confirms what its own connection wrote, and all before it: so the repeat must write.
@@ -202,27 +197,9 @@ local function queue(keys, args, day, forgotten, secret)
   -- An explicit id: the default one would keep the time of arrival at rest.
   redis.call('XADD', keys[2], '1-*', 'n', args[3], 'e', args[2])
   -- No time to live: ids must outlive a clock that is wrong.  Workers delete them, see forget_ids.
-  if spot then
-    remember(keys[1], spot)
-  else
-    redis.call('SADD', keys[1], args[1])
-  end
+  remember(keys[1], spot)
   count(keys[3], 'accepted', '', args[3])
   return 1
-end
-
--- As release 3 called it, for web processes that are not yet replaced.
-local function append(keys, args)
-  local state = string.gsub(keys[3], 'counters$', 'state')
-  return queue(keys, args, false, false, redis.call('HGET', state, 'secret'))
-end
-
--- keys and args of append; at their ends the state of the shard, then the generation and the day of
--- sealing.
-local function append_checked(keys, args)
-  local state = redis.call('HMGET', keys[4], 'generation', 'forgotten', 'secret')
-  if state[1] ~= args[6] then return replaced() end
-  return queue(keys, args, args[7], state[2], state[3])
 end
 
 -- keys: state of the shard.  args: Unix time of a worker's own clock.  Moves the floor, the last day
@@ -246,17 +223,15 @@ local function confirm_day(keys, args)
   return floor
 end
 
--- keys: state of the shard, seen set or hash.  args: its day, days after it from which no upload of it
+-- keys: state of the shard, hash of a day.  args: its day, days after it from which no upload of it
 -- is taken.  Deletes the day once the floor has come so far, so many buckets a call.
 -- Returns 0 if there is nothing to delete, 1 once all of it is, 2 if there is more.
 local function forget_ids(keys, args)
   local day, state = tonumber(args[1]), redis.call('HMGET', keys[1], 'floor', 'forgotten')
   if not state[1] or tonumber(state[1]) < day + tonumber(args[2]) then return 0 end
-  local days = redis.pcall('HMGET', keys[2], 'first', 'levels', 'gone')
-  local has_buckets, names = not days.err and days[1], {}
-  if not has_buckets and redis.call('UNLINK', keys[2]) == 0 then return 0 end
+  local days, names = redis.call('HMGET', keys[2], 'first', 'levels', 'gone'), {}
+  if not days[1] then return 0 end
   if not state[2] or tonumber(state[2]) < day then redis.call('HSET', keys[1], 'forgotten', day) end
-  if not has_buckets then return 1 end
   -- From here on no upload of the day is taken, so it may be left in part until the next call.
   local gone, most = tonumber(days[3] or 0), tonumber(days[1]) * 4 ^ (tonumber(days[2]) - 1)
   local last = math.min(gone + CHUNK, most)
@@ -382,12 +357,11 @@ local function unpacked(key)
 end
 
 -- Return what adds increments to a tally, all of it checked; nil if a counter could overflow.
--- may_be_sparse: the release that calls reads sparse tallies.
-local function addition(key, text, may_be_sparse)
+local function addition(key, text)
   local kind = redis.call('TYPE', key)
   local form = type(kind) == 'table' and kind.ok or kind
   local made = { key = key, fields = {}, chunks = {} }
-  if form == 'hash' or (form == 'none' and may_be_sparse) then
+  if form == 'hash' or form == 'none' then
     local increments, last = parsed(text)
     local filled, before = #increments, 0
     if form == 'hash' then
@@ -395,7 +369,7 @@ local function addition(key, text, may_be_sparse)
     end
     if not filled then return nil end
     made.last = math.max(last, before)
-    if may_be_sparse and made.last >= WIDE and filled <= FILLED and filled * SHARE <= made.last then
+    if made.last >= WIDE and filled <= FILLED and filled * SHARE <= made.last then
       made.sparse = increments
       return made
     end
@@ -443,9 +417,8 @@ end
 -- args: number of ids, Unix time from which the cells are of another class (0 for never), reports,
 -- of these late ones, ids, then member of the index set and increments of each cell.
 -- archive, classes: nil, or the stream that keeps what is folded, and a text to keep with it.
--- may_be_sparse: see addition.
 -- Returns the ids that are gone: then nothing was written.
-local function fold(keys, args, archive, classes, may_be_sparse)
+local function fold(keys, args, archive, classes)
   local size, ending = tonumber(args[1]), tonumber(args[2])
   local ids, entries, missing, cells = {}, {}, {}, {}
   for i = 1, size do
@@ -472,7 +445,7 @@ local function fold(keys, args, archive, classes, may_be_sparse)
       too_late[#too_late + 1] = string.match(text, '^0 (%-?%d+)') or '0'
     else
       cell.known = redis.call('SISMEMBER', cell.index, member) == 1
-      cell.added = addition(cell.tally, text, may_be_sparse)
+      cell.added = addition(cell.tally, text)
       if not cell.added then return overflown() end
       cells[#cells + 1] = cell
     end
@@ -501,16 +474,10 @@ local function fold(keys, args, archive, classes, may_be_sparse)
 end
 
 -- keys and args of fold, and at their ends the archive's stream and the classes of the cells.
-local function fold_archived(keys, args, may_be_sparse)
+local function fold_archived(keys, args)
   local archive, classes = table.remove(keys), table.remove(args)
-  return fold(keys, args, archive, classes, may_be_sparse)
+  return fold(keys, args, archive, classes)
 end
-
--- Those of a release that reads no hash: workers of it may run until they are replaced.
-local function fold_dense(keys, args) return fold(keys, args) end
-local function fold_dense_archived(keys, args) return fold_archived(keys, args, false) end
-local function fold_sparse(keys, args) return fold(keys, args, nil, nil, true) end
-local function fold_sparse_archived(keys, args) return fold_archived(keys, args, true) end
 
 -- keys: what was restored, counters, tally, index set.  args: a name for the cell in its archive,
 -- member of the index set, increments, reports, of these late ones.  The name is the token.
@@ -668,7 +635,7 @@ end
 
 -- keys: credentials.  args: digest, the record as the caller has read it, the new one.  Replaces that
 -- record and no other, so that nobody undoes what somebody else has written since; it needs no room.
-local function replace_checked(keys, args)
+local function replace(keys, args)
   if redis.call('HGET', keys[1], args[1]) ~= args[2] then return 0 end
   redis.call('HSET', keys[1], args[1], args[3])
   return 1
@@ -680,13 +647,11 @@ local function counted(keys)
   return { lengths[1], lengths[2], redis.call('HGETALL', keys[3]) }
 end
 
--- keys: stream.  Refused, as an append would be, when memory is full or the log cannot be written.
-local function ready(keys) return redis.call('XLEN', keys[1]) end
-
--- keys: stream, state of the shard.  args: generation.
-local function ready_checked(keys, args)
+-- keys: stream, state of the shard.  args: generation.  Refused, as an append would be, when memory is
+-- full or the log cannot be written.
+local function ready(keys, args)
   if redis.call('HGET', keys[2], 'generation') ~= args[1] then return replaced() end
-  return ready(keys)
+  return redis.call('XLEN', keys[1])
 end
 
 -- keys: stream, so that the shard's own server answers.  Its clock decides the class of lateness.
@@ -698,19 +663,15 @@ local function register(name, callback, ...)
 end
 
 register('version', function() return VERSION end, 'no-writes')
-register('append_counted', append)
-register('append_checked', append_checked)
+register('append', append)
 register('ready', ready)
-register('ready_checked', ready_checked)
 register('confirm_day', confirm_day, 'allow-oom')
 register('forget_ids', forget_ids, 'allow-oom')
 register('establish', establish, 'allow-oom')
 register('claim', claim, 'allow-oom')
-register('fold_counted', fold_dense, 'allow-oom')
-register('fold_archived', fold_dense_archived, 'allow-oom')
-register('fold_sparse', fold_sparse, 'allow-oom')
-register('fold_sparse_archived', fold_sparse_archived, 'allow-oom')
-register('quarantine_counted', quarantine, 'allow-oom')
+register('fold', function(keys, args) return fold(keys, args) end, 'allow-oom')
+register('fold_archived', fold_archived, 'allow-oom')
+register('quarantine', quarantine, 'allow-oom')
 register('requeue', requeue, 'allow-oom')
 register('drop', drop, 'allow-oom')
 register('restore', restore)
@@ -718,7 +679,7 @@ register('mark', mark, 'allow-oom')
 register('prune', prune, 'allow-oom')
 register('prune_key', prune_key, 'allow-oom')
 register('lose', lose, 'allow-oom')
-register('replace_checked', replace_checked, 'allow-oom')
+register('replace', replace, 'allow-oom')
 register('retire', retire, 'allow-oom')
 register('sweep', sweep, 'allow-oom')
 register('counted', counted, 'no-writes')

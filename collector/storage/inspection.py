@@ -176,8 +176,6 @@ class RedisInspection(StoreView):
 
     def _lost_ids(self, shard: int, day: int) -> Iterator[LostIds]:
         seen = self._keys.seen(shard, day)
-        if self._call("TYPE", seen) != b"hash":  # a set, which the release before has begun
-            return
         numbers = [name for name in self._call("HGETALL", seen)[::2] if name.isdigit()]
         names = [f"{seen}:{number.decode()}" for number in numbers]
         asks = [

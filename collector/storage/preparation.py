@@ -64,8 +64,7 @@ _REPLAYED: Final = (  # what our functions write, "{stream}" being one of their 
 GROUP: Final = "workers"  # as in hearsay.lua
 # What a bucket of ids needs, and the servers' default: else an id takes some 60 bytes, not 10.
 _PACKING, PACKED = "set-max-intset-entries", 512
-LIBRARY_VERSION: Final = 6  # as in hearsay.lua
-_ID_DAYS: Final = 20  # days; ids were kept for 16
+LIBRARY_VERSION: Final = 1  # as in hearsay.lua
 _SYNCED: Final = (STRICT, HA)  # profiles that need every write on disk
 
 
@@ -248,9 +247,8 @@ def prepare(connection: Connection, keys: Keys, profile: str, renew: bool = Fals
     _record_shards(connection, keys)
     for shard in range(keys.shards):
         _create_group(connection, keys.stream(shard))
-    _keep_ids(connection, keys)
-    establish(connection, keys, renew)
     _give_secrets(connection, keys)
+    establish(connection, keys, renew)
     _number_folds(connection, keys, renew)
 
 
@@ -309,20 +307,8 @@ def _load_library(connection: Connection) -> None:
         raise NotPreparedError(f"library.version={loaded}: {rule}") from error
 
 
-def _keep_ids(connection: Connection, keys: Keys) -> None:
-    """Take the time to live from sets of ids that an older library has written."""
-    with suppress(RefusedByStoreError):  # application users may not; hearsay init has done it
-        today = int(connection.call("TIME")[0]) // DAY
-        days = range(today - 2 * _ID_DAYS, today + _ID_DAYS)
-        places = [keys.seen(shard, day) for shard in range(keys.shards) for day in days]
-        connection.call_many([("PERSIST", place) for place in places])
-
-
 def _give_secrets(connection: Connection, keys: Keys) -> None:
-    """Give each shard the secret by which it finds its ids, unless it has one.
-
-    Days that begin without one are kept in the form that the release before has.
-    """
+    """Give each shard the secret by which it finds its ids, unless it has one."""
     with suppress(RefusedByStoreError, StorageFullError):  # a worker must start; init gives it
         for state in map(keys.state, range(keys.shards)):
             if not connection.call("HEXISTS", state, _OF_IDS):

@@ -161,7 +161,7 @@ class RedisCredentials(_Records):
 
     def replace(self, digest: bytes, read: bytes, record: str) -> bool:
         """Write one field of the hash by a function that compares it, and needs no room."""
-        function = "FCALL", "hearsay_replace_checked", 1, self._credentials
+        function = "FCALL", "hearsay_replace", 1, self._credentials
         return bool(self._connection.call(*function, digest.hex(), read, record))
 
     def share(
@@ -364,7 +364,7 @@ class RedisWatches(_Records):
         if not read:
             done = self._connection.call("HSETNX", self._key, self._LEDGER, text)
         else:
-            function = "FCALL", "hearsay_replace_checked", 1, self._key
+            function = "FCALL", "hearsay_replace", 1, self._key
             done = self._connection.call(*function, self._LEDGER, read, text)
         return text if done or self._is_stored(text) else None
 

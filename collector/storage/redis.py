@@ -149,9 +149,9 @@ class RedisStorage(TallyReader):
         for cell, pairs in increments.items():
             keys += self._keys.tally(shard, cell), self._keys.cells(shard, cell.metric, cell.epoch)
             arguments += member_of(cell), " ".join(map(str, chain.from_iterable(pairs)))
-        function = "hearsay_fold_sparse"
+        function = "hearsay_fold"
         if self._archived:
-            function = "hearsay_fold_sparse_archived"
+            function = "hearsay_fold_archived"
             keys.append(self._keys.archive(shard))
             arguments.append(classes_of(increments))
         missing = self._call("FCALL", function, len(keys), *keys, *arguments)
@@ -161,7 +161,7 @@ class RedisStorage(TallyReader):
         """Move an entry to the shard's quarantine stream."""
         name = self._keys
         keys = name.stream(shard), name.quarantine(shard), name.counters(shard)
-        return bool(self._call("FCALL", "hearsay_quarantine_counted", 3, *keys, entry_id, reason))
+        return bool(self._call("FCALL", "hearsay_quarantine", 3, *keys, entry_id, reason))
 
     def retire(self, consumer: str) -> None:
         """Forget a consumer where it holds nothing."""
@@ -202,7 +202,7 @@ class RedisStorage(TallyReader):
         """Ask every shard through a function that is refused whenever an append would be."""
         generation = self._first_generation()
         commands: list[Command] = [
-            ("FCALL", "hearsay_ready_checked", 2, stream, self._keys.state(shard), generation)
+            ("FCALL", "hearsay_ready", 2, stream, self._keys.state(shard), generation)
             for shard, stream in enumerate(map(self._keys.stream, range(self.shards)))
         ]
         self._call_many(commands, self._replicas)
@@ -222,7 +222,7 @@ class RedisStorage(TallyReader):
         arguments = upload_id, entry, reports, forgotten, self._replicas
         checked = self._first_generation(), sealed_day
         state = name.state(shard)
-        return ("FCALL", "hearsay_append_checked", 4, *keys, state, *arguments, *checked)
+        return ("FCALL", "hearsay_append", 4, *keys, state, *arguments, *checked)
 
     def _first_generation(self) -> str:
         """Return the generation of the first use, reading it then; "" while there is none."""

@@ -50,7 +50,7 @@ class Sources(NamedTuple):
         """Return those of *config*'s store.  Nothing is sent before their first use."""
         diagnosis = diagnose(config)
         suspicions = RedisSuspicions.of(config)
-        watched = partial(allowed, suspicions.records, {})  # nothing to users of the release before
+        watched = partial(allowed, suspicions.records, {})
         watches = partial(allowed, RedisWatches.of(config).state, WatchState())
         activity = RedisActivity.of(config)
         return cls(activity, diagnosis.servers, diagnosis.unarchived, watched, watches)

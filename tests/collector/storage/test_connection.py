@@ -284,8 +284,8 @@ def test_keys_of_one_step_share_a_tag_and_carry_the_prefix(
     assert set(declared) == {
         f"hearsay_{step}"
         for step in (
-            *("append_checked", "claim", "fold_sparse", "quarantine_counted"),
-            *("retire", "sweep", "now", "confirm_day", "forget_ids", "ready_checked", "establish"),
+            *("append", "claim", "fold", "quarantine"),
+            *("retire", "sweep", "now", "confirm_day", "forget_ids", "ready", "establish"),
         )
     }
     for command in steps:

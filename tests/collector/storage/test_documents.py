@@ -232,7 +232,7 @@ def test_who_serves_pages_keeps_documents_and_no_other_process_reads_them(
         ingest = users.connection(INGEST)
         credentials = f"{users.keys.prefix}:credentials"
         with pytest.raises(RefusedByStoreError, match="NOPERM"):
-            ingest.call("FCALL", "hearsay_replace_checked", 1, credentials, "a", "b", "c")
+            ingest.call("FCALL", "hearsay_replace", 1, credentials, "a", "b", "c")
         assert set(USERS) >= {INGEST, WORKER, QUERY}
     finally:
         users.close()

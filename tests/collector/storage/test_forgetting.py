@@ -84,9 +84,9 @@ def old(now: int) -> int:
 
 
 def put(server: Connection, keys: Keys, *days: int) -> None:
-    """Remember an id of each of *days*, as appends did at their time."""
+    """Begin each of *days*, as an append did at its time."""
     for day in days:
-        server.call("SADD", keys.seen(0, day), ID)
+        server.call("HSET", keys.seen(0, day), "first", 16, "levels", 1)
 
 
 def days_kept(server: Connection, keys: Keys, *days: int) -> list[int]:
@@ -223,16 +223,3 @@ def test_a_floor_that_a_clock_ahead_has_moved_does_not_move_on_when_it_is_set_ri
 
     assert floor_of(server, keys) == today - 1
     assert abs(moved - now) < 60
-
-
-def test_what_an_older_library_let_expire_is_kept(
-    store: RedisStorage, server: Connection, keys: Keys, now: int
-) -> None:
-    """Prepared by this release, its sets of ids have no end by the store's clock any more."""
-    day = day_of(now) - 3
-    assert store.append(ID, day, b"entry", 1)
-    server.call("EXPIREAT", keys.seen(0, day), now + DAY)
-
-    store.prepare()
-
-    assert server.call("TTL", keys.seen(0, day)) == -1

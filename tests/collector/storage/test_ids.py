@@ -11,7 +11,7 @@ import pytest
 
 from client_sdk.core.epoch import day_of
 from collector.core.config import STANDARD
-from collector.core.errors import ForgottenUploadError, StorageUnavailableError
+from collector.core.errors import ForgottenUploadError, ReplacedStoreError, StorageUnavailableError
 from collector.storage.connection import Connection
 from collector.storage.diagnosis import Diagnosis
 from collector.storage.keys import Keys
@@ -216,45 +216,7 @@ def test_a_day_begins_with_buckets_for_the_ids_of_days_before(
     assert day_of_ids(server, keys, 0, DAY)["first"] == planned
 
 
-def test_a_day_that_the_release_before_has_begun_stays_a_set_of_ids(
-    store: RedisStorage, server: Connection, keys: Keys
-) -> None:
-    """What is in it is known; what comes is put into it, whoever brings it."""
-    old, new = new_id(), new_id()
-    server.call("SADD", keys.seen(0, DAY), old)
-
-    assert put(store, [old, new, old, new]) == [False, True, False, False]
-    assert server.call("SCARD", keys.seen(0, DAY)) == 2
-    assert put(store, [old], DAY + 1) == [True]
-    assert remembered(server, keys, 0, DAY + 1) == 1
-
-
-def test_an_old_day_that_is_not_consulted_is_caught() -> None:
-    """The control of the law above."""
-    bug = "if days and not days.err then", "if days.err then days = {} end if days then"
-    store, server, keys = changed_store(bug)
-
-    with pytest.raises((AssertionError, StorageUnavailableError)):
-        test_a_day_that_the_release_before_has_begun_stays_a_set_of_ids(store, server, keys)
-
-
-def test_a_shard_without_a_secret_goes_on_as_the_release_before(
-    store: RedisStorage, server: Connection, keys: Keys
-) -> None:
-    """As between the exchange of the library and the end of hearsay init."""
-    upload = new_id()
-    server.call("HDEL", keys.state(0), "secret")
-    firsts = put(store, [upload, upload])
-    store.prepare()
-
-    assert firsts == [True, False]
-    assert server.call("SMEMBERS", keys.seen(0, DAY)) == [upload]
-    assert put(store, [upload]) == [False]
-    assert put(store, [upload], DAY + 1) == [True]
-    assert remembered(server, keys, 0, DAY + 1) == 1
-
-
-def test_a_day_of_buckets_takes_nothing_from_a_shard_that_has_lost_its_secret(
+def test_a_shard_that_has_lost_its_secret_takes_nothing(
     store: RedisStorage, server: Connection, keys: Keys
 ) -> None:
     """Its ids cannot be found: refused, rather than counted twice."""
@@ -262,7 +224,7 @@ def test_a_day_of_buckets_takes_nothing_from_a_shard_that_has_lost_its_secret(
     server.call("HDEL", keys.state(0), "secret")
 
     for upload in (ID, new_id()):
-        with pytest.raises(StorageUnavailableError):
+        with pytest.raises(ReplacedStoreError):
             put(store, [upload])
 
 

@@ -102,20 +102,6 @@ def test_a_sparse_counter_near_the_end_of_its_range_refuses_the_whole_fold(
     assert (form(server, keys, other), store.backlog()) == ("none", 1)
 
 
-def test_a_worker_of_the_release_before_adds_to_what_a_newer_one_keeps_sparse(
-    store: RedisStorage, server: Connection, keys: Keys
-) -> None:
-    """It reads no hash, and so makes it a string; nothing of either is lost."""
-    fold(store, {0: 3, 9: 2, 90_000: -1})
-    store.append(bytes(8) + secrets.token_bytes(8), DAY, b"entry", 2)
-    [claimed] = store.claim(0, "any", 1, NOBODY_LEFT_IT)
-    names = keys.stream(0), keys.counters(0), keys.tally(0, CELL), keys.cells(0, METRIC, 0)
-    server.call("FCALL", "hearsay_fold_counted", 4, *names, 1, 0, 2, 0, claimed.id, "0:", "0 2 9 2")
-
-    assert form(server, keys) == "string"
-    assert held(store) == {0: 5, 9: 4, 90_000: -1}
-
-
 def test_sparse_tallies_are_pruned_and_counted(
     store: RedisStorage, server: Connection, keys: Keys
 ) -> None:

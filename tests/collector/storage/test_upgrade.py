@@ -25,7 +25,7 @@ NEXT = LIBRARY.replace(VERSION, f"local VERSION = {LIBRARY_VERSION + 1}\n") + (
     "\nregister('next_step', function() return 1 end, 'no-writes')\n"
 )
 # The release before the first: it only knew its version.
-OLD = "#!lua name=hearsay\nredis.register_function('hearsay_version', function() return 1 end)\n"
+OLD = "#!lua name=hearsay\nredis.register_function('hearsay_version', function() return 0 end)\n"
 UPLOADS = 300
 
 
@@ -124,22 +124,6 @@ def test_a_new_release_on_an_old_library_refuses_uploads_until_it_is_prepared(
 
     assert version(server) == {LIBRARY_VERSION}
     assert store.append(secrets.token_bytes(16), DAY, b"entry", 1)
-
-
-def test_web_processes_of_the_release_before_go_on_with_the_new_library(
-    store: RedisStorage, server: Connection, keys: Keys
-) -> None:
-    """They know no generation; what they take is known to the new ones, and has no end either."""
-    names = keys.seen(0, DAY), keys.stream(0), keys.counters(0)
-    upload = bytes(16), b"entry", 1, (DAY + 16) * 86_400, 1
-
-    firsts = [server.call("FCALL", "hearsay_append_counted", 3, *names, *upload) for _ in range(2)]
-    ready = server.call("FCALL", "hearsay_ready", 1, keys.stream(0))
-
-    assert (firsts, ready) == ([1, 0], 1)
-    assert not store.append(bytes(16), DAY, b"entry", 1)
-    assert server.call("TTL", keys.seen(0, DAY)) == -1
-    assert sum(one.accepted.uploads for one in store.counters()) == 1
 
 
 def test_every_step_that_the_code_calls_is_in_the_library() -> None:

@@ -128,7 +128,7 @@ def test_run_deletes_the_ids_of_days_from_which_no_upload_is_taken(
 ) -> None:
     today = day_of(store.now(0))
     for day in (today - SEEN_DAYS, today - SEEN_DAYS + 1):
-        server.call("SADD", keys.seen(0, day), b"id")
+        server.call("HSET", keys.seen(0, day), "first", 16, "levels", 1)
     stop = threading.Event()
 
     Worker(store, MECHANISMS, EVERY, pace=NO_WAIT, clock=real_clock(), beat=stop.set).run(stop)
