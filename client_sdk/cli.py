@@ -35,7 +35,7 @@ from .privacy.opt_outs import (
     policy_path,
     who_says_no,
 )
-from .recording.handover import withdraw_permit
+from .recording.handover_protocol import withdraw_permit
 
 TYPE_CHECKING = False  # type checkers take it for true; loading typing costs more than all else
 

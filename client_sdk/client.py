@@ -23,10 +23,11 @@ from .privacy.caps import Caps
 from .privacy.consent import Consent, ConsentLike, Level, OptOuts
 from .recording.background import Mode, ModeLike
 from .recording.engine import Engine
-from .recording.recorder import OnReport
+from .recording.inbox import OnReport
 from .registry.contract import Registry, RegistryFile
 from .storage.trusted_clock import Uptimes
-from .upload.transport import ACCEPTED, Answer, Transport, transport_to
+from .upload.transport import ACCEPTED, Answer, Transport
+from .upload.way import transport_to
 
 if TYPE_CHECKING:
     from .learning.model import ModelSource
@@ -355,7 +356,7 @@ def _command_engine(
 ) -> Callable[..., Engine]:
     """Return what makes the engine of a program that ends at once."""
     from .recording.command import CommandEngine  # few applications need it
-    from .recording.handover import plain
+    from .recording.handover_protocol import plain
 
     if data_dir is None:
         raise InvalidParameterError("data_dir", None, "must be a folder in mode=command")

@@ -25,7 +25,8 @@ import time
 
 from .privacy.automation import may_be_told_apart, sign_of_automation
 from .privacy.opt_outs import policy_path, who_says_no
-from .recording.handover import Handover, erased_state, plain, values_of, withdraw_permit
+from .recording.handover import Handover
+from .recording.handover_protocol import erased_state, plain, values_of, withdraw_permit
 
 TYPE_CHECKING = False  # type checkers take it for true; loading typing costs more than all else
 

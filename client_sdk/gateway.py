@@ -23,7 +23,7 @@ from .core.wire import GATEWAY
 from .privacy.caps import Caps
 from .privacy.consent import Consent, ConsentLike, OptOuts
 from .recording.engine import Engine
-from .recording.recorder import Pending
+from .recording.inbox import Pending
 from .registry.contract import Registry, RegistryFile
 from .storage.schema import set_property
 from .storage.secret import NAMES_FILE, Secret, device_key

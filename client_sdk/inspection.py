@@ -19,10 +19,9 @@ import time
 from collections.abc import Iterator
 from itertools import islice
 
-from .cli import remembered
 from .core.epoch import ONCE, epoch_label
 from .core.errors import InvalidParameterError
-from .core.limits import MAX_ACKNOWLEDGED
+from .core.limits import MAX_ACKNOWLEDGED, PERMIT_FILE
 from .core.paths import PathOrStr, absolute
 from .core.randomness import system_randomness
 from .core.typing import TYPE_CHECKING, Final
@@ -30,11 +29,11 @@ from .core.wire import Report, from_base64url
 from .privacy.automation import CONTAINER
 from .privacy.budget import epsilon
 from .privacy.consent import Level, OptOuts, set_user_opt_out
-from .privacy.opt_outs import ANSWER_FILE, HEARSAY_TELEMETRY, USER_FILE
+from .privacy.opt_outs import ANSWER_FILE, HEARSAY_TELEMETRY, USER_FILE, answer_in
 from .privacy.wording import counted, what_was_sent, why_deniable
 from .recording.aggregation import Key, Windows
 from .recording.erasure import erase
-from .recording.handover import PERMIT, refusal_in
+from .recording.handover_protocol import refusal_in
 from .registry.contract import SEGMENT, Registry, RegistryFile
 from .storage import outbox, trusted_clock
 from .storage.ledger import DOUBT, WEEK, published_caps, totals_of
@@ -95,7 +94,7 @@ def figures(
     Args: registry: gives metrics their names; None: they are named by digest.
     """
     folder, registry = _folder(data_dir), _registry(registry)
-    opt_outs, answer = OptOuts(folder), remembered(folder)
+    opt_outs, answer = OptOuts(folder), answer_in(folder)
     consent: dict[str, object] = {"opted_out_by": opt_outs.said_by(), "answer": answer}
     consent["automation"] = opt_outs.automation()
     if not Store(folder).exists:
@@ -137,7 +136,7 @@ def purge(data_dir: PathOrStr) -> list[str]:
 
 def _erase(folder: str) -> Iterator[str]:
     store = Store(folder)
-    store.remove(PERMIT)  # what was handed to a child until now stays unreported
+    store.remove(PERMIT_FILE)  # what was handed to a child until now stays unreported
     if not store.has_traces:
         yield _NOTHING
         return
@@ -167,13 +166,13 @@ def _consent_line(folder: str) -> str:
     """Return whether telemetry is off, and who says so."""
     level = OptOuts(folder).said_by()
     if level is None:
-        return f"telemetry: {_ANSWERED[remembered(folder)]}"
+        return f"telemetry: {_ANSWERED[answer_in(folder)]}"
     return f"telemetry: off, says {SAYS_NO[level]}"
 
 
 def _file_lines(folder: str) -> Iterator[str]:
     """Yield what is wrong with what programs that end at once have left in *folder*."""
-    if remembered(folder) is None and os.path.lexists(os.path.join(folder, ANSWER_FILE)):
+    if answer_in(folder) is None and os.path.lexists(os.path.join(folder, ANSWER_FILE)):
         yield f"{ANSWER_FILE}: holds no answer, so it is as if nobody was asked; remove it"
     if why := refusal_in(folder):
         yield f"of the last run nothing could be reported: {why}"

@@ -36,7 +36,7 @@ from benchmarks.lib.page import table as markdown
 from benchmarks.speed.sdk_costs import NOWHERE, SDKS, compiled_registry, named_registry
 from client_sdk import Client
 from client_sdk.core.epoch import DAY
-from client_sdk.recording.handover import issue_permit
+from client_sdk.recording.handover_protocol import issue_permit
 
 PAGE: Final = PAGES / "guide" / "costs.md"
 MARK: Final = mark("command")

@@ -8,6 +8,12 @@ if TYPE_CHECKING:
     from typing import Final
 
 DATABASE_FILE: Final = "hearsay.sqlite3"  # in the data folder of a device
+NOTES_FILE: Final = (
+    "command-notes"  # what the last child told of reports and times; never of values
+)
+PERMIT_FILE: Final = (
+    "command-permit"  # that a child must find as its parent did: a denial removes it
+)
 SECRET_SIZE: Final = 32  # bytes of operating system entropy, one secret a device
 
 WIRE_VERSION: Final = 1

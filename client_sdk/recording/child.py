@@ -15,6 +15,7 @@ from functools import partial
 
 from ..core.epoch import DAY, day_of
 from ..core.errors import HearsayError, InvalidParameterError, RegistryError
+from ..core.limits import NOTES_FILE
 from ..core.paths import create_or_open
 from ..core.randomness import Randomness
 from ..core.stats import Reason
@@ -26,9 +27,10 @@ from ..privacy.opt_outs import answer_in
 from ..storage import trusted_clock
 from ..storage.ledger import Charge
 from ..storage.trusted_clock import Uptimes
-from ..upload.transport import Transport, transport_to
+from ..upload.transport import Transport
+from ..upload.way import transport_to
 from .engine import Engine
-from .handover import NOTES, RATIO, Notes, erased_state, mark_of, permit_in, place_of, portable
+from .handover_protocol import RATIO, Notes, erased_state, mark_of, permit_in, place_of, portable
 from .inbox import Inbox, Pending, Settled
 
 if TYPE_CHECKING:
@@ -217,7 +219,7 @@ def serve_noting(
 
 def _write(folder: str, text: str) -> None:
     """Replace the notes in *folder*.  Raises OSError."""
-    path = os.path.join(folder, NOTES)
+    path = os.path.join(folder, NOTES_FILE)
     descriptor = create_or_open(f"{path}.new")
     with open(descriptor, "w", encoding="ascii", newline="\n") as file:
         file.truncate()

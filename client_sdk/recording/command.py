@@ -9,7 +9,8 @@ from ..core.typing import Any
 from ..upload.uploader import Delivery
 from .background import run_within, seconds_of
 from .engine import Engine
-from .handover import Handover, values_of
+from .handover import Handover
+from .handover_protocol import values_of
 from .inbox import Pending
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any, BinaryIO, Final, NoReturn
 
-    from .handover import HandedValue
+    from .handover_protocol import HandedValue
 
 LIFE: Final = 30  # seconds; after them the child ends, whatever it waits for
 SURE_BYTES: Final = 1 << 12  # that a pipe holds on every system; on Windows no more
@@ -194,7 +194,7 @@ def be_child(document: Mapping[str, Any], handed: BinaryIO) -> NoReturn:
         while (entry := _next(handed)) is not None:
             values.append(entry)
         from .child import serve_noting
-        from .handover import unpacked_here
+        from .handover_protocol import unpacked_here
 
         settings = unpacked_here(document["settings"])
         permit, sends = document["permit"], document["sends"]

@@ -39,8 +39,8 @@ from .background import (
     why_no_thread,
 )
 from .erasure import Erasure
-from .inbox import Inbox, Settled
-from .recorder import OnReport, Pending, Recorder
+from .inbox import Inbox, OnReport, Pending, Settled
+from .recorder import Recorder
 
 if TYPE_CHECKING:
     from ..upload.tokens import Issuer

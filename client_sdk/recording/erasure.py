@@ -9,13 +9,13 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from ..core.errors import StoreError
+from ..core.limits import NOTES_FILE, PERMIT_FILE
 from ..core.stats import Reason, Stats
 from ..core.typing import TYPE_CHECKING, Final
 from ..privacy.consent import Consent
 from ..storage import outbox
 from ..storage.ledger import forget_changes
 from ..upload.schedule import forget_claim
-from .handover import NOTES, PERMIT
 
 if TYPE_CHECKING:
     from ..privacy.consent import ConsentSwitch
@@ -88,7 +88,7 @@ class Erasure:
                 return
             self._forget(self._switch.refusal)
             with suppress(StoreError):  # the erasure tries again
-                self._store.remove(PERMIT)
+                self._store.remove(PERMIT_FILE)
             if self._store.has_traces:
                 self._switch.erasures_requested += 1
                 if not self._wake():
@@ -121,7 +121,7 @@ class Erasure:
         self._scrub_due, self._failures = False, 0
 
     def _erase(self) -> None:
-        self._store.remove(PERMIT)
+        self._store.remove(PERMIT_FILE)
         with self._store.transaction() as tx:
             requested = self._switch.erasures_requested
             if requested == self._switch.erasures_done:
@@ -145,7 +145,7 @@ def erase(tx: Transaction, store: Store) -> int:
     for table in _ERASED_TABLES:
         tx.execute(f"DELETE FROM {table}")  # noqa: S608 - names from above
     store.remove_damaged()
-    store.remove(NOTES)  # they tell what the secret drew
+    store.remove(NOTES_FILE)  # they tell what the secret drew
     # the secret goes last: should the commit fail, the memo's tags match nothing more
     store.secret.delete(tx)
     return waiting

@@ -10,7 +10,7 @@ from threading import get_ident
 from ..core.dataclass import dataclass
 from ..core.locks import PerProcess
 from ..core.typing import Final
-from .recorder import OnReport, Pending, ReportView
+from .inbox import OnReport, Pending, ReportView
 
 MAX_HISTORY: Final = 100  # reports; a page of a privacy screen
 

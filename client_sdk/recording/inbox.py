@@ -27,6 +27,18 @@ PLAIN: Final = 1 << 53  # units; whole numbers and floats below are taken by the
 FOLDED_AT: Final = 256  # values; adding up then costs each of them a part of a microsecond
 
 
+@dataclass(frozen=True)
+class ReportView:
+    """What an application may look at before a report is queued: all that will leave."""
+
+    metric: str
+    epoch: int
+    payload: bytes
+
+
+OnReport: TypeAlias = Callable[[ReportView], bool]
+
+
 @dataclass(frozen=True, repr=False)
 class Pending:
     """Checked values on their way to becoming a report.  Its repr says nothing of them."""

@@ -22,7 +22,7 @@ from ..core.errors import (
 from ..core.limits import EXPIRES_SOON
 from ..core.randomness import Randomness
 from ..core.stats import Reason, reason_of
-from ..core.typing import TYPE_CHECKING, Final, TypeAlias, cast
+from ..core.typing import TYPE_CHECKING, Final, cast
 from ..core.wire import Report
 from ..privacy.consent import ConsentSwitch
 from ..registry.contract import Registry
@@ -32,8 +32,7 @@ from ..storage.ledger import Charge, Ledger, reports_of, set_reports, tag_of
 from ..storage.outbox import Outbox
 from ..storage.store import Store
 from ..storage.trusted_clock import MAX_WALL, SystemUptime, Uptimes
-from .inbox import Pending as Pending
-from .inbox import Settled, Slot
+from .inbox import OnReport, Pending, ReportView, Settled, Slot
 
 if TYPE_CHECKING:
     from ..privacy.panel import Panel
@@ -45,18 +44,6 @@ if TYPE_CHECKING:
 _REFUSALS: Final = (*(ConsentError, AlreadyReportedError, BudgetExhaustedError, NotInPanelError),)
 _SETTLING: Final = (Reason.ALREADY_REPORTED, Reason.NOT_IN_PANEL, Reason.BUDGET)
 CLOSED_AT_ONCE: Final = 1_000  # windows of one transaction; a gateway may have many
-
-
-@dataclass(frozen=True)
-class ReportView:
-    """What an application may look at before a report is queued: all that will leave."""
-
-    metric: str
-    epoch: int
-    payload: bytes
-
-
-OnReport: TypeAlias = Callable[[ReportView], bool]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from enum import Enum, auto
 
 from ..core.dataclass import dataclass, field, replace
-from ..core.errors import InvalidParameterError, TransportError
+from ..core.errors import TransportError
 from ..core.limits import MAX_ANSWER
 from ..core.locks import QuietLock, fork_waits_first
 from ..core.typing import TYPE_CHECKING, Any, Final, Protocol
@@ -294,23 +294,6 @@ class RequestsTransport:
                 session.mount(scheme, self._connections.adapter())
         _refuse_cookies(session)
         return session
-
-
-def transport_to(
-    endpoint: str, write_key: str, relay: str | None = None, relay_key: str | None = None
-) -> RequestsTransport:
-    """Return the way to the collector *endpoint*: by *relay*, if there is one, and then only so.
-
-    Raises: InvalidParameterError: as of the transports; or one of relay and its key is missing.
-    """
-    if relay is None and relay_key is None:
-        return RequestsTransport(endpoint, write_key)
-    if relay is None or relay_key is None:
-        name = "relay" if relay is None else "relay_key"
-        raise InvalidParameterError(name, None, "must be given: a relay needs its key")
-    from .ohttp import RelayTransport  # few applications have a relay
-
-    return RelayTransport(relay, relay_key, endpoint, write_key)
 
 
 def no_key(request: requests.PreparedRequest) -> requests.PreparedRequest:

@@ -23,7 +23,7 @@ from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.panel import with_samples
 from client_sdk.privacy.time_off import DAYS_ON
 from client_sdk.registry.contract import Registry, is_compiled, lock_of, read_text
-from client_sdk.registry.fields import lock_beside
+from client_sdk.registry.fields import lock_beside, lock_text
 from client_sdk.registry.metric import Metric
 
 from ..estimation.precision import ALPHA
@@ -159,7 +159,6 @@ def _fit(
     """Show, and write, the panel that fits the registry at *path* into *week* nano-epsilon."""
     from ..planning.machines import hours_lines, with_hours
     from ..planning.panels import fit_lines, fitted, remedies, rewritten
-    from .writing import write_lock
 
     unfitted = Registry.from_file(path)
     try:
@@ -177,6 +176,18 @@ def _fit(
         Path(output).write_text(text, encoding="utf-8")
         if lock is not None:
             write_lock(output, panel)
+
+
+def write_lock(path: str, registry: Registry) -> str:
+    """Write what *registry* has as the lock of the file at *path*, and return the lock's name."""
+    beside, name, own = lock_beside(path)
+    if beside is None:
+        raise click.BadParameter(f"must not have the name of a lock: {own}")
+    try:
+        Path(beside).write_text(lock_text(registry.metrics), encoding="utf-8")
+    except OSError as error:
+        raise click.ClickException(f"{beside}: cannot be written: {error.strerror}") from error
+    return name
 
 
 def load_registry(path: str) -> Registry:

@@ -14,9 +14,8 @@ import click
 from client_sdk.core.dataclass import replace
 from client_sdk.privacy.wording import counted
 from client_sdk.registry.contract import Registry, is_compiled, lock_of, read_text
-from client_sdk.registry.fields import lock_beside, lock_text
 
-from .registry import load_registry, readable
+from .registry import load_registry, readable, write_lock
 from .registry import registry as group
 from .root import explained
 
@@ -81,18 +80,6 @@ def lock_registry(path: str) -> None:
         click.echo(f"{name}: removed")
     locked = write_lock(path, registry)
     click.echo(f"{locked}: {counted(len(registry.metrics), 'metric')}, {len(changed)} chosen anew")
-
-
-def write_lock(path: str, registry: Registry) -> str:
-    """Write what *registry* has as the lock of the file at *path*, and return the lock's name."""
-    beside, name, own = lock_beside(path)
-    if beside is None:
-        raise click.BadParameter(f"must not have the name of a lock: {own}")
-    try:
-        Path(beside).write_text(lock_text(registry.metrics), encoding="utf-8")
-    except OSError as error:
-        raise click.ClickException(f"{beside}: cannot be written: {error.strerror}") from error
-    return name
 
 
 @group.command("compile")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from flask import Flask, current_app
 
@@ -27,10 +27,7 @@ from ..storage.records import WatchState
 from ..workspace.links import Links
 from ..workspace.shelf import Workspace
 from .cors import Cors
-from .ingest.upload import HotRoute
-
-if TYPE_CHECKING:
-    from .ingest.recent import RecentReports
+from .ingest.upload import HotRoute, Observer
 
 _NAME: Final = "hearsay"
 EVERY_ANSWER: Final = (
@@ -78,7 +75,7 @@ class Services:
     writes: TokenBuckets  # how fast each token may write it
     incidents: Incidents  # failures that the log knows
     questions: Questions | None  # counts who asked for what, if that is wished
-    recent: RecentReports | None  # of a development collector only
+    recent: Observer | None  # of a development collector only
 
     def attach(self, app: Flask) -> None:
         """Let the routes of *app* find these services."""

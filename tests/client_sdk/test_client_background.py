@@ -16,8 +16,7 @@ from client_sdk.client import Client
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.core.randomness import ByteRandomness, system_randomness
 from client_sdk.privacy.consent import Consent
-from client_sdk.recording.inbox import MAX_SLOTS
-from client_sdk.recording.recorder import ReportView
+from client_sdk.recording.inbox import MAX_SLOTS, ReportView
 from client_sdk.storage.schema import FILE_NAME
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import (

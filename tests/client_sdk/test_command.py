@@ -14,9 +14,10 @@ import pytest
 
 from client_sdk.client import Client
 from client_sdk.core.errors import InvalidParameterError, InvalidValueError
+from client_sdk.core.limits import NOTES_FILE
 from client_sdk.privacy.opt_outs import USER_FILE
 from client_sdk.recording import child, handover
-from client_sdk.recording.handover import NOTES, issue_permit, plain
+from client_sdk.recording.handover_protocol import issue_permit, plain
 from client_sdk.storage.schema import FILE_NAME
 from tests.support.device.device import CANARY, KEY, metric_text, rows
 from tests.support.device.device_transport import ScriptedTransport, reports_in
@@ -83,6 +84,7 @@ print(dict(command.counts()))
         "recording",
         "recording.detached",
         "recording.handover",
+        "recording.handover_protocol",
     ]
     assert ours == str([f"client_sdk.{name}" for name in light])
     assert counts == "{'handed_over': 1}"
@@ -160,9 +162,9 @@ def test_a_metric_that_has_its_report_needs_no_further_child(folder: Path) -> No
     body = "command.record('plain', False); command._end(); print(dict(command.counts()))"
     assert run(folder, body) == "{'already_reported': 1}\n"
 
-    for damage in (b"", b"\xff", b"1 2\nnever\n", (folder / "data" / NOTES).read_bytes()[1:]):
-        (folder / "data" / NOTES).write_bytes(damage)
-        noted = (folder / "data" / NOTES).stat().st_mtime_ns
+    for damage in (b"", b"\xff", b"1 2\nnever\n", (folder / "data" / NOTES_FILE).read_bytes()[1:]):
+        (folder / "data" / NOTES_FILE).write_bytes(damage)
+        noted = (folder / "data" / NOTES_FILE).stat().st_mtime_ns
         assert run(folder, body) == "{'handed_over': 1}\n"
         noted = wait_for_notes(folder, after=noted)
     assert rows(folder / "data", CHARGES) == [(1,)]
@@ -390,7 +392,7 @@ def test_a_denial_is_paid_for_once(folder: Path) -> None:
     assert run(folder, body, consent="denied") == "False\n"
 
     write_registry(folder, metric_text("plain", epsilon="0.5"))
-    noted = (folder / "data" / NOTES).stat().st_mtime_ns
+    noted = (folder / "data" / NOTES_FILE).stat().st_mtime_ns
     run(folder, "command.record('plain', True)")
     wait_for_notes(folder, after=noted)
     assert run(folder, body, consent="denied") == "True\n"

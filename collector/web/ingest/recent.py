@@ -118,5 +118,5 @@ def recent_reports() -> ResponseReturnValue:
     if set(request.args) - {"after"} or not (text.isdecimal() and len(text) <= _DIGITS):
         raise QueryError("after: must be the number of a report, and the only parameter")
     recent = services().recent
-    reports = [] if recent is None else recent.after(int(text), visible())
+    reports = recent.after(int(text), visible()) if isinstance(recent, RecentReports) else []
     return msgspec.to_builtins(RecentAnswer(reports))  # type: ignore[no-any-return]  # a dict

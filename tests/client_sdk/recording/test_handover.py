@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 
 from client_sdk.core.errors import InvalidValueError
-from client_sdk.core.limits import MAX_LABEL
+from client_sdk.core.limits import MAX_LABEL, NOTES_FILE
 from client_sdk.inspection import purge
 from client_sdk.mechanisms import MAX_LENGTH
 from client_sdk.recording import child
 from client_sdk.recording.detached import LIFE
-from client_sdk.recording.handover import MOST_TEXT, NOTES, Notes, plain
+from client_sdk.recording.handover_protocol import MOST_TEXT, Notes, plain
 from client_sdk.registry import Registry
 from tests.support.device.device import metric_text, rows
 from tests.support.device.programs import run, wait_for_no_children, wait_for_notes, write_registry
@@ -160,17 +160,17 @@ def test_what_was_drawn_by_a_secret_is_forgotten_with_it(folder: Path) -> None:
 
     purge(folder / "data")
 
-    assert not (folder / "data" / NOTES).exists()
+    assert not (folder / "data" / NOTES_FILE).exists()
 
 
 def test_notes_that_are_no_file_stop_nobody(tmp_path: Path) -> None:
     """A pipe of that name would be waited for, until somebody writes to it."""
     registry = write_registry(tmp_path, metric_text("plain"))
-    os.mkfifo(tmp_path / NOTES)
+    os.mkfifo(tmp_path / NOTES_FILE)
 
     assert Notes.read(str(tmp_path), str(registry), 0.0).due is None
-    os.mkfifo(tmp_path / f"{NOTES}.new")
-    with pytest.raises(OSError, match=NOTES):
+    os.mkfifo(tmp_path / f"{NOTES_FILE}.new")
+    with pytest.raises(OSError, match=NOTES_FILE):
         child._write(str(tmp_path), "")
 
 

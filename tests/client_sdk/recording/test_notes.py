@@ -10,8 +10,9 @@ from typing import Final
 
 import pytest
 
+from client_sdk.core.limits import NOTES_FILE
 from client_sdk.inspection import status
-from client_sdk.recording.handover import NOTES, Notes, refusal_in
+from client_sdk.recording.handover_protocol import Notes, refusal_in
 from tests.support.device.device import metric_text, rows
 from tests.support.device.device_transport import ScriptedTransport
 from tests.support.device.programs import (
@@ -62,7 +63,7 @@ def charges_by_run(
     for _ in range(9 * 16):
         week.clock.advance(days=1 / 16)
         if not noted:
-            (folder / "data" / NOTES).unlink()
+            (folder / "data" / NOTES_FILE).unlink()
         week.run(third=True)
         charges.append(rows(folder / "data", CHARGES)[0][0])
     return charges, week.children
@@ -163,10 +164,10 @@ def test_what_a_child_could_not_be_made_of_is_logged_by_the_next_run(
     assert line.startswith(place)
     assert line.endswith("so nothing that this program records is reported")
     if place != "registry":  # whose path is a developer's own
-        assert "canary" not in line + (tmp_path / "data" / NOTES).read_text()
+        assert "canary" not in line + (tmp_path / "data" / NOTES_FILE).read_text()
     assert any(place in text for text in status(tmp_path / "data"))
 
-    noted = (tmp_path / "data" / NOTES).stat().st_mtime_ns
+    noted = (tmp_path / "data" / NOTES_FILE).stat().st_mtime_ns
     assert said(tmp_path, configured('endpoint="http://127.0.0.1:9"')) == []
     wait_for_notes(tmp_path, after=noted)
     wait_for_no_children(tmp_path)
@@ -208,10 +209,12 @@ def test_notes_of_a_clock_that_was_ahead_are_not_believed(tmp_path: Path) -> Non
     registry = str(write_registry(tmp_path, metric_text("plain")))
     noted = {"plain": (9_000.0, "budget")}
     text = Notes(2_000.0, noted).text(registry, 1_000.0)
-    (tmp_path / NOTES).write_text(text)
+    (tmp_path / NOTES_FILE).write_text(text)
 
     assert Notes.read(str(tmp_path), registry, 1_000.0).settled == noted
     assert Notes.read(str(tmp_path), registry, 999.0).settled == {}
     for place in range(len(text)):  # whatever letter is damaged
-        (tmp_path / NOTES).write_text(text[:place] + chr(ord(text[place]) ^ 1) + text[place + 1 :])
+        (tmp_path / NOTES_FILE).write_text(
+            text[:place] + chr(ord(text[place]) ^ 1) + text[place + 1 :]
+        )
         assert Notes.read(str(tmp_path), registry, 1_000.0).settled == {}

@@ -16,10 +16,11 @@ import pytest
 
 from client_sdk import cli
 from client_sdk.client import Client
+from client_sdk.core.limits import NOTES_FILE, PERMIT_FILE
 from client_sdk.inspection import opt_in, opt_out, purge
 from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.recording.child import serve
-from client_sdk.recording.handover import NOTES, PERMIT, PERMIT_SIZE, issue_permit, permit_in
+from client_sdk.recording.handover_protocol import PERMIT_SIZE, issue_permit, permit_in
 from client_sdk.storage.schema import FILE_NAME
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import ENDPOINT, KEY, metric_text, rows
@@ -124,7 +125,7 @@ def test_a_denial_counts_though_its_process_ends_before_it_can_erase(
 def test_nor_after_a_new_consent_whose_own_values_are_reported(folder: Path) -> None:
     go_on = hand_over_to_a_stopped_child(folder)
     run(folder, "", consent="denied")
-    noted = (folder / "data" / NOTES).stat().st_mtime_ns
+    noted = (folder / "data" / NOTES_FILE).stat().st_mtime_ns
     run(folder, "command.record('other', True)")
     wait_for_notes(folder, after=noted)
     assert recorded(folder) == ["reports", "charges"]
@@ -140,7 +141,7 @@ def test_a_denial_that_found_nothing_to_erase_before_is_heeded_again(folder: Pat
     noted = wait_for_notes(folder)
     wait_for_no_children(folder)
     run(folder, "", consent="denied")
-    assert (folder / "data" / NOTES).stat().st_mtime_ns > noted
+    assert (folder / "data" / NOTES_FILE).stat().st_mtime_ns > noted
     write_registry(folder, metric_text("plain", epsilon="0.5"))
     go_on = hand_over_to_a_stopped_child(folder)
     run(folder, "", consent="denied")
@@ -169,7 +170,7 @@ def test_a_denial_while_a_program_runs_covers_what_it_recorded_before(
     run(folder, "command.record('other', True)")
     wait_for_notes(folder)
     wait_for_no_children(folder)
-    denial = f"import os; os.remove({str(folder / 'data' / PERMIT)!r})" if withdrawn else ""
+    denial = f"import os; os.remove({str(folder / 'data' / PERMIT_FILE)!r})" if withdrawn else ""
 
     run(folder, f"command.record('plain', True); {denial}")
     wait_for_no_children(folder)
@@ -191,7 +192,7 @@ def test_a_child_that_waits_for_the_database_looks_again(folder: Path, withdrawn
     wait_for(lambda: str(database) in open_files_of(child))
 
     if withdrawn:
-        os.remove(folder / "data" / PERMIT)
+        os.remove(folder / "data" / PERMIT_FILE)
     other.execute("ROLLBACK")
     other.close()
     wait_for_no_children(folder)
@@ -230,7 +231,7 @@ def test_nothing_is_sent_after_a_denial_of_another_process(folder: Path, withdra
     assert work([("plain", True, clock())], sends=False)["recorded"] == 1
     clock.advance(days=1)
 
-    withdraw = partial(os.remove, data / PERMIT) if withdrawn else lambda: None
+    withdraw = partial(os.remove, data / PERMIT_FILE) if withdrawn else lambda: None
     work([], sends=True, recorded=withdraw)
 
     assert len(transport.sent) == (not withdrawn)
@@ -244,11 +245,11 @@ def test_a_permit_is_one_for_all_until_it_is_withdrawn(tmp_path: Path) -> None:
     assert issue_permit(folder) == permit_in(folder) == first
     assert len(first) == PERMIT_SIZE
     assert (tmp_path / "data").stat().st_mode & 0o77 == 0
-    assert (tmp_path / "data" / PERMIT).stat().st_mode & 0o77 == 0
+    assert (tmp_path / "data" / PERMIT_FILE).stat().st_mode & 0o77 == 0
     for damage in (b"", first[:-1]):  # its writer was killed
-        (tmp_path / "data" / PERMIT).write_bytes(damage)
+        (tmp_path / "data" / PERMIT_FILE).write_bytes(damage)
         assert len(issue_permit(folder)) == PERMIT_SIZE
-    os.remove(tmp_path / "data" / PERMIT)
+    os.remove(tmp_path / "data" / PERMIT_FILE)
     assert issue_permit(folder) != first
 
 

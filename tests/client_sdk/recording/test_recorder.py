@@ -13,7 +13,8 @@ from client_sdk.core.randomness import Randomness
 from client_sdk.core.stats import Reason
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import Consent, ConsentSwitch
-from client_sdk.recording.recorder import OnReport, Recorder, ReportView
+from client_sdk.recording.inbox import OnReport, ReportView
+from client_sdk.recording.recorder import Recorder
 from client_sdk.storage.ledger import Ledger
 from client_sdk.storage.outbox import Outbox
 from client_sdk.storage.store import Store

@@ -13,7 +13,7 @@ from client_sdk import Client
 from client_sdk.core.errors import RegistryError
 from client_sdk.core.stats import Reason
 from client_sdk.recording.child import serve
-from client_sdk.recording.recorder import ReportView
+from client_sdk.recording.inbox import ReportView
 from client_sdk.registry import Registry
 from client_sdk.registry.compiled import checksum_of
 from client_sdk.upload.transport import ACCEPTED, Answer

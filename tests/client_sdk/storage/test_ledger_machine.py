@@ -22,7 +22,7 @@ from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.core.errors import EntropyError, TransportError
 from client_sdk.core.limits import MAX_REPORT_AGE
 from client_sdk.privacy.caps import Caps
-from client_sdk.recording.recorder import ReportView
+from client_sdk.recording.inbox import ReportView
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from client_sdk.storage.trusted_clock import SAVE_EVERY, Uptime

@@ -26,7 +26,7 @@ from client_sdk.core.wire import RELAYED
 from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.privacy.retirement import Retirement
 from client_sdk.recording.child import serve
-from client_sdk.recording.handover import place_of
+from client_sdk.recording.handover_protocol import place_of
 from client_sdk.registry import Registry
 from client_sdk.testing import answer_of
 from client_sdk.upload.ohttp import RelayTransport

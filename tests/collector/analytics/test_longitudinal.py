@@ -11,7 +11,8 @@ from client_sdk.core.dataclass import replace
 from client_sdk.core.wire import GATEWAY
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import Consent, ConsentSwitch
-from client_sdk.recording.recorder import Recorder, ReportView
+from client_sdk.recording.inbox import ReportView
+from client_sdk.recording.recorder import Recorder
 from client_sdk.registry import Registry
 from client_sdk.storage.ledger import Ledger
 from client_sdk.storage.outbox import Outbox

@@ -13,7 +13,7 @@ from client_sdk.core.randomness import Randomness
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import Consent, ConsentLike, NoOptOuts, OptOuts
 from client_sdk.recording.background import ModeLike
-from client_sdk.recording.recorder import OnReport, ReportView
+from client_sdk.recording.inbox import OnReport, ReportView
 from client_sdk.registry import Registry
 from client_sdk.storage.schema import FILE_NAME
 from client_sdk.upload.transport import Transport

@@ -15,8 +15,8 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Final
 
+from client_sdk.core.limits import NOTES_FILE
 from client_sdk.core.wire import from_base64url
-from client_sdk.recording.handover import NOTES
 from tests.support.device.device import rows
 from tests.support.device.loopback import LoopbackServer, running
 from tests.support.patience import PATIENCE, wait_for
@@ -102,7 +102,7 @@ def children_of(folder: Path) -> list[int]:
 
 def wait_for_notes(folder: Path, *, after: int = 0, data: str = DATA) -> int:
     """Wait until a child has ended its work; return when it did, in nanoseconds of the file."""
-    path = folder / data / NOTES
+    path = folder / data / NOTES_FILE
     wait_for(lambda: path.exists() and path.stat().st_mtime_ns > after)
     return path.stat().st_mtime_ns
 

@@ -10,7 +10,8 @@ import pytest
 
 from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.recording import child, detached
-from client_sdk.recording.handover import Handover, Notes, values_of
+from client_sdk.recording.handover import Handover
+from client_sdk.recording.handover_protocol import Notes, values_of
 from client_sdk.upload.transport import Transport
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import ENDPOINT, KEY
