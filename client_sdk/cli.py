@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any, Final, TypeAlias
 
-    from .core.paths import PathOrStr
+    from .core.paths import PathOrStr, RegistryFile
     from .privacy.caps import Caps
     from .privacy.opt_outs import Answer
-    from .registry.contract import Registry, RegistryFile
+    from .registry.contract import Registry
 
     Source: TypeAlias = Registry | RegistryFile
 

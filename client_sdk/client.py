@@ -14,7 +14,7 @@ from os import PathLike
 from types import TracebackType
 
 from .core.errors import InvalidParameterError
-from .core.paths import PathOrStr, absolute
+from .core.paths import PathOrStr, RegistryFile, absolute
 from .core.randomness import Randomness
 from .core.stats import Reason
 from .core.typing import TYPE_CHECKING, Final
@@ -24,7 +24,7 @@ from .privacy.consent import Consent, ConsentLike, Level, OptOuts
 from .recording.background import Mode, ModeLike
 from .recording.engine import Engine
 from .recording.inbox import OnReport
-from .registry.contract import Registry, RegistryFile
+from .registry.contract import Registry
 from .storage.trusted_clock import Uptimes
 from .upload.transport import ACCEPTED, Answer, Transport
 from .upload.way import transport_to

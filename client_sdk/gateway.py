@@ -15,7 +15,7 @@ from types import TracebackType
 
 from .core.dataclass import replace
 from .core.errors import InvalidValueError, StoreError
-from .core.paths import PathOrStr, absolute
+from .core.paths import PathOrStr, RegistryFile, absolute
 from .core.randomness import Randomness
 from .core.stats import Reason
 from .core.typing import TYPE_CHECKING, Final, TypeVar
@@ -24,7 +24,7 @@ from .privacy.caps import Caps
 from .privacy.consent import Consent, ConsentLike, OptOuts
 from .recording.engine import Engine
 from .recording.inbox import Pending
-from .registry.contract import Registry, RegistryFile
+from .registry.contract import Registry
 from .storage.schema import set_property
 from .storage.secret import NAMES_FILE, Secret, device_key
 from .storage.trusted_clock import Uptimes

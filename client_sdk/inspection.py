@@ -22,7 +22,7 @@ from itertools import islice
 from .core.epoch import ONCE, epoch_label
 from .core.errors import InvalidParameterError
 from .core.limits import MAX_ACKNOWLEDGED, PERMIT_FILE
-from .core.paths import PathOrStr, absolute
+from .core.paths import PathOrStr, RegistryFile, absolute
 from .core.randomness import system_randomness
 from .core.typing import TYPE_CHECKING, Final
 from .core.wire import Report, from_base64url
@@ -34,7 +34,8 @@ from .privacy.wording import counted, what_was_sent, why_deniable
 from .recording.aggregation import Key, Windows
 from .recording.erasure import erase
 from .recording.handover_protocol import refusal_in
-from .registry.contract import SEGMENT, Registry, RegistryFile
+from .registry.contract import Registry
+from .registry.metric import SEGMENT
 from .storage import outbox, trusted_clock
 from .storage.ledger import DOUBT, WEEK, published_caps, totals_of
 from .storage.outbox import acknowledged_reports

@@ -72,13 +72,17 @@ def test_both_packages_are_looked_at() -> None:
         ("collector.core.catalog", "import client_sdk.storage.store", "the collector takes only"),
         (
             "collector.planning.registry_report",
-            "from client_sdk.registry.domains import SetDomain",
+            "from client_sdk.registry.types.items import SetDomain",
             "ask the domain",
         ),
-        ("collector.web.api.query", "from client_sdk.registry import domains", "ask the domain"),
+        (
+            "collector.web.api.query",
+            "from client_sdk.registry.types import items",
+            "ask the domain",
+        ),
         (
             "collector.rendering.charts.kinds",
-            "def f():\n    from client_sdk.registry.joint_domains import PairDomain",
+            "def f():\n    from client_sdk.registry.types.joint import PairDomain",
             "ask the domain",
         ),
         (
@@ -122,11 +126,11 @@ def test_a_planted_import_against_an_arrow_is_found(module: str, source: str, ru
         ("collector.estimation.tally", "import numpy as np"),
         (
             "collector.planning.registry_report",
-            "from client_sdk.registry.kinds import SHARE, Domain",
+            "from client_sdk.registry.domain import SHARE, Domain",
         ),
         (
             "collector.analytics.verbs.funnel",
-            "from client_sdk.registry.joint_domains import FunnelDomain",
+            "from client_sdk.registry.types.joint import FunnelDomain",
         ),
         ("collector.storage.redis", "import redis"),
         ("collector.web.app", "from flask import Flask\nfrom . import health"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Final
 
@@ -207,7 +208,7 @@ def test_every_arrow_of_the_table_is_needed() -> None:
     ("module", "source"),
     [
         ("client_sdk.core.wire", "from ..registry.metric import Metric"),
-        ("client_sdk.mechanisms.items.grr", "from ...registry.domains import Domain"),
+        ("client_sdk.mechanisms.items.grr", "from ...registry.types.items import Domain"),
         ("client_sdk.storage.ledger", "def f():\n    from ..upload import uploader"),
         ("collector.core.catalog", "from client_sdk.storage.ledger import Ledger"),
         ("collector.core.entry", "from ..storage.values import ClaimedEntry"),
@@ -219,6 +220,32 @@ def test_every_arrow_of_the_table_is_needed() -> None:
 )
 def test_a_planted_import_up_the_house_is_found(module: str, source: str) -> None:
     assert len(forbidden(module, source)) == 1
+
+
+def circle(modules: Mapping[str, tuple[str, bool]]) -> list[str]:
+    """Return modules that import each other in a circle, wherever in them; empty if none do."""
+    arrows = {name: set(targets(name, *module)) for name, module in modules.items()}
+    try:
+        TopologicalSorter(arrows).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    """Not for types either, and not when a function is called: they cannot be read one by one."""
+    assert circle(SOURCES) == []
+
+
+@pytest.mark.parametrize(
+    "planted", ["from .recorder import Recorder", "def f():\n    from . import recorder"]
+)
+def test_a_planted_circle_is_found(planted: str) -> None:
+    source, is_package = SOURCES["client_sdk.recording.history"]
+
+    found = circle({**SOURCES, "client_sdk.recording.history": (source + planted, is_package)})
+
+    assert {"client_sdk.recording.history", "client_sdk.recording.recorder"} <= set(found)
 
 
 def test_a_module_with_an_underscore_is_imported_from_its_own_folder_only() -> None:

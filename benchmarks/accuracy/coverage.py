@@ -29,7 +29,7 @@ from client_sdk.mechanisms.numbers._sums import SumReports
 from client_sdk.mechanisms.numbers._symbols import SymbolReports
 from client_sdk.mechanisms.numbers.discrete_gaussian import NOISE_UNIT, DiscreteGaussian
 from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
-from client_sdk.registry.number_domains import NumberDomain
+from client_sdk.registry.types.numbers import NumberDomain
 from collector.estimation.estimate import is_pure, linear_limits, mean, score_limits
 from collector.estimation.few import FEW, are_few
 from tests.support.enumeration.enumeration import distribution

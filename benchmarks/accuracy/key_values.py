@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.lib import page
 from client_sdk.mechanisms import KeyValueMechanism, load
-from client_sdk.registry.number_domains import NumberDomain
+from client_sdk.registry.types.numbers import NumberDomain
 from collector.estimation.estimate import key_means, key_shares, normal_quantile
 
 REPLICATIONS: Final = 20_000  # they leave a standard error of 0.15 points in 95 %

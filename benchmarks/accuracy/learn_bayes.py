@@ -28,7 +28,7 @@ from client_sdk.core.randomness import system_randomness
 from client_sdk.learning.naive_bayes import NaiveBayes
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.record_domain import ATTRIBUTE
+from client_sdk.registry.types.record import ATTRIBUTE
 from collector.analytics.records import by_attribute
 from collector.analytics.sums import Shares
 from collector.analytics.verb import Slice

@@ -25,7 +25,7 @@ from client_sdk.gateway import Gateway
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import Consent, NoOptOuts
 from client_sdk.privacy.panel import with_samples
-from client_sdk.registry.registry import Registry
+from client_sdk.registry.contract import Registry
 from client_sdk.testing import FrozenClock, MemoryTransport
 from collector.core.catalog import Catalog
 from collector.core.entry import encode

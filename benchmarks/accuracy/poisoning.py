@@ -38,7 +38,7 @@ from client_sdk.mechanisms.items.olh import OLH
 from client_sdk.mechanisms.items.pgr import PGR
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.number_domains import NumberDomain
+from client_sdk.registry.types.numbers import NumberDomain
 from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM
 from collector.analytics.poisoning.checks import SINGLE, change, epoch_estimates
 from collector.analytics.poisoning.influence import mean_reach, moved

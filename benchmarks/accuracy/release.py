@@ -21,8 +21,8 @@ from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
-from client_sdk.registry.number_domains import NumberDomain
 from client_sdk.registry.selection import AUTO, choose
+from client_sdk.registry.types.numbers import NumberDomain
 from collector.analytics.postprocess import OF_PARTS, apply, simplex_l2
 from collector.estimation.estimate import normal_quantile, shares
 from collector.estimation.histogram import histogram

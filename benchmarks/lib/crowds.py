@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.lib.page import DEMO, ROOT
 from benchmarks.lib.tallies import Bits, Law, Points, law_of, law_of_key_values
 from client_sdk.registry import Registry
-from client_sdk.registry.joint_domains import PairDomain
+from client_sdk.registry.types.joint import PairDomain
 from collector.analytics.verb import Slice
 
 EXAMPLES: Final = ROOT / "examples" / "data"

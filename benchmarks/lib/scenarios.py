@@ -39,8 +39,8 @@ from benchmarks.lib.crowds import (
     waits,
 )
 from benchmarks.lib.questions import ALL, MONTH, ONE_DAY, Name, Scenario
-from client_sdk.registry.domains import MEAN_OF
-from client_sdk.registry.joint_domains import PairDomain
+from client_sdk.registry.types.items import MEAN_OF
+from client_sdk.registry.types.joint import PairDomain
 from collector.analytics.rows import Findings
 from collector.analytics.verb import Slice
 from collector.demo.fleet import label_truth

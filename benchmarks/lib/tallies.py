@@ -21,7 +21,7 @@ from client_sdk.mechanisms.items.pgr import PGR
 from client_sdk.mechanisms.items.subset_selection import SubsetSelection
 from client_sdk.mechanisms.items.sue import SUE
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.number_domains import KeyValueDomain
+from client_sdk.registry.types.numbers import KeyValueDomain
 from tests.support.enumeration.enumeration import distribution
 
 _CELLS: Final = 1 << 22  # of one draw: 32 MiB

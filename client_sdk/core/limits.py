@@ -14,6 +14,7 @@ NOTES_FILE: Final = (
 PERMIT_FILE: Final = (
     "command-permit"  # that a child must find as its parent did: a denial removes it
 )
+KEY_SIZE: Final = 32  # bytes of a public key
 SECRET_SIZE: Final = 32  # bytes of operating system entropy, one secret a device
 
 WIRE_VERSION: Final = 1

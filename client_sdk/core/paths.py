@@ -19,10 +19,12 @@ TYPE_CHECKING = False  # type checkers take it for true; a program that ends at 
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from importlib.resources.abc import Traversable
 
     from .typing import Final, TypeAlias
 
 PathOrStr: TypeAlias = str | PathLike[str]
+RegistryFile: TypeAlias = "PathOrStr | Traversable"  # a file, or a resource of a package
 
 # no link is followed, and no pipe waited for; Windows has neither
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)

@@ -19,9 +19,9 @@ from math import exp, log
 from ..core.dataclass import dataclass
 from ..core.errors import InvalidValueError
 from ..core.typing import TYPE_CHECKING, Any, Final
-from ..registry.domains import listed, plain
-from ..registry.number_domains import exact
-from ..registry.record_domain import LABEL, RecordDomain
+from ..registry.types.items import listed, plain
+from ..registry.types.numbers import exact
+from ..registry.types.record import LABEL, RecordDomain
 from .model import Model, ModelSource, numbers_of, read, wrong
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from ..core.errors import InvalidParameterError
 from ..core.stats import warn
 from ..core.typing import TYPE_CHECKING, Final, Protocol
 from ..core.wire import is_hex
-from ..registry.gradient_domain import GradientDomain, learning_of
+from ..registry.types.gradient import GradientDomain, learning_of
 from .model import Model, ModelSource, read, wrong
 
 if TYPE_CHECKING:

@@ -15,10 +15,9 @@ from fractions import Fraction
 
 from ..core.typing import Final
 from ..mechanisms import KeyValueMechanism, MeanMechanism, SupportReports
-from ..registry.contract import DIMENSION, Registry
-from ..registry.kinds import Domain
-from ..registry.metric import Metric
-from ..registry.number_domains import NumberDomain
+from ..registry.contract import Registry
+from ..registry.domain import Domain, NumberGrid
+from ..registry.metric import DIMENSION, Metric
 from .budget import (
     FORGED_WEEKS,
     YEAR,
@@ -257,7 +256,7 @@ def _items(items: Sequence[int], domain: Domain) -> str:
     return named if len(items) == 1 else f"{len(items)} of {domain.size} answers: {named}"
 
 
-def _pairs(supports: Iterable[int], keys: Sequence[str], numbers: NumberDomain) -> str:
+def _pairs(supports: Iterable[int], keys: Sequence[str], numbers: NumberGrid) -> str:
     """Return the keys with the end of the range that each was rounded to."""
     ends = numbers.maximum, numbers.minimum  # the cells of plus come first
     pairs = [

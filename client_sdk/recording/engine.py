@@ -14,13 +14,15 @@ from ..core.dataclass import replace
 from ..core.epoch import HOUR
 from ..core.errors import EntropyError, StoreError
 from ..core.locks import PerProcess, this_process
+from ..core.paths import RegistryFile
 from ..core.randomness import Randomness, system_randomness
 from ..core.stats import MISTAKES, Reason, Stats, reason_of
 from ..core.typing import TYPE_CHECKING, Final, NamedTuple
 from ..core.wire import DEVICE, GATEWAY, Bounds
 from ..privacy.caps import Caps
 from ..privacy.consent import Consent, ConsentLike, ConsentSwitch, OptOuts
-from ..registry.contract import SEGMENT, Registry, RegistryFile
+from ..registry.contract import Registry
+from ..registry.metric import SEGMENT
 from ..storage.ledger import Ledger
 from ..storage.outbox import Outbox
 from ..storage.store import Store

@@ -22,10 +22,9 @@ from ..core.dataclass import dataclass
 from ..core.epoch import ONCE
 from ..core.errors import InvalidValueError
 from ..core.typing import Any, ClassVar, Final
-from .kinds import Domain, Encoded
+from .domain import Domain, Encoded, NumberGrid
 from .longitudinal import ITEM_SIZE, encode_item
 from .metric import AGGREGATES, Metric
-from .number_domains import NumberDomain
 
 MAX_STATE: Final = 4_096  # bytes; a set of 32,768 items, or 455 keys with numbers
 
@@ -136,7 +135,7 @@ class Sum(Last):
         return min(max(Fraction(state), Fraction(0)), Fraction(self.domain.size - 1))
 
     @property
-    def _grid(self) -> NumberDomain:
+    def _grid(self) -> NumberGrid:
         grid = self.domain.grid
         assert grid is not None  # noqa: S101 - the registry sees to it
         return grid
@@ -252,7 +251,7 @@ def _texts(value: object) -> set[object]:
     return set(value) if isinstance(value, list) else {value}
 
 
-def _within(number: object, domain: NumberDomain) -> bool:
+def _within(number: object, domain: NumberGrid) -> bool:
     assert isinstance(number, int | Decimal)  # noqa: S101 - what TOML has, and encode took
     return domain.minimum <= Fraction(number) <= domain.maximum
 

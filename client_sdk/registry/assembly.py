@@ -14,9 +14,10 @@ from ..core.dataclass import field_names
 from ..core.errors import HearsayError, InvalidParameterError, RegistryError
 from ..core.typing import Any, Final
 from ..mechanisms import UNIT, Constant, Mixture, Record
-from .compiled import Entry, load_parameters
+from .compiled_form import Entry, load_parameters
+from .domain import Domain, Encoded
 from .fields import Problems, fraction_of
-from .kinds import Domain, Encoded, kind_of
+from .kinds import kind_of
 from .longitudinal import Longitudinal
 from .metric import Metric
 from .selection import FAMILIES, choose, choose_policy

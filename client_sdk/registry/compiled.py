@@ -18,11 +18,11 @@ from functools import cached_property
 from ..core import compact_json
 from ..core.epoch import EVERY, ONCE, is_date
 from ..core.errors import RegistryError
-from ..core.limits import MAX_COMPILED, MIN_REPORTS_FLOOR
-from ..core.typing import TYPE_CHECKING, Any, Final, TypeAlias
+from ..core.limits import KEY_SIZE, MAX_COMPILED, MIN_REPORTS_FLOOR
+from ..core.typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from ..core.wire import is_hex
 from ..mechanisms import names
-from .contract import KEY_SIZE
+from .compiled_form import Entry, load_parameters
 from .metric import AGGREGATES, SHAPES, Metric, digest_of, meaning_of, sha256
 from .seats import DATES, LIFE, Price, Seat, dearest_week_of_lines
 
@@ -31,16 +31,14 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from ..mechanisms import Mechanism
-    from .contract import Registry
-    from .kinds import Domain, Encoded
+    from .domain import Domain, Encoded
     from .longitudinal import Longitudinal
 
-Entry: TypeAlias = Mapping[str, Any]
+Loaded = TypeVar("Loaded")
 Rule: TypeAlias = tuple[Callable[[Any], bool], str]
 
 VERSION: Final = 1
 FORMAT: Final = "hearsay_registry"  # the key of the version
-_PLAIN: Final = 1 << 53  # every language's integers are exact below it
 _HEX: Final = frozenset("0123456789abcdef")
 _LONGITUDINAL: Final = ("fresh", "permanent", "two_layer")
 
@@ -54,21 +52,6 @@ def checksum_of(document: Mapping[str, Any]) -> str:
     """Return the SHA-256 of *document* without its checksum, in hexadecimal."""
     rest = {key: value for key, value in document.items() if key != "checksum"}
     return sha256(canonical(rest).encode("ascii")).hex()
-
-
-def dump_parameters(parameters: Mapping[str, int]) -> dict[str, int | str]:
-    """Return *parameters* with those that some language could round as hexadecimal text."""
-    return {
-        name: number if number < _PLAIN else f"0x{number:x}" for name, number in parameters.items()
-    }
-
-
-def load_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was dumped; a name stays a text."""
-    return {
-        name: int(value, 16) if isinstance(value, str) and value[:2] == "0x" else value
-        for name, value in parameters.items()
-    }
 
 
 class CompiledMetric(Metric):
@@ -117,7 +100,7 @@ class CompiledMetric(Metric):
         return self.whole.need
 
 
-def load(text: str, kind: type[Registry]) -> Registry:
+def load(text: str, kind: Callable[..., Loaded]) -> Loaded:
     """Return the registry that was compiled to *text*.
 
     Raises: RegistryError: with every problem found.

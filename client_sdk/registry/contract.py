@@ -13,23 +13,13 @@ from os.path import exists
 from ..core.dataclass import dataclass
 from ..core.errors import RegistryError, UnknownMetricError
 from ..core.limits import MAX_COMPILED
-from ..core.paths import PathOrStr
-from ..core.typing import IO, TYPE_CHECKING, Final, TypeAlias
-from .metric import Metric
+from ..core.paths import RegistryFile
+from ..core.typing import IO, TYPE_CHECKING, Final
+from .metric import AUTOMATED, DIMENSION, IGNORE, PEOPLE, SEGMENT, Metric
 
 if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
+    from .lock import Lock
 
-    from .fields import Lock
-
-RegistryFile: TypeAlias = "PathOrStr | Traversable"  # a file, or a resource of a package
-
-IGNORE, SEGMENT = "ignore", "segment"  # what becomes of machines that run the application
-DIMENSION: Final = "automation"  # that SEGMENT adds to every metric; the device fills it
-PEOPLE, AUTOMATED = "people", "automated"  # its values
-ROUND: Final = "round"  # that a metric with ``learning`` has; each report says its own
-
-KEY_SIZE: Final = 32  # bytes of a public key
 _BEGIN: Final = 1 << 10  # letters within which a compiled registry begins
 
 
@@ -74,7 +64,7 @@ class Registry:
         """
         if lock is None or is_compiled(text):
             return cls.resolved(text, None)
-        from .fields import parse_lock
+        from .lock import parse_lock
 
         return cls.resolved(text, parse_lock(lock, "metrics.lock", "metrics.toml"))
 
@@ -163,7 +153,7 @@ def lock_of(path: RegistryFile) -> Lock | None:
 
     Raises: RegistryError: it cannot be read, or is no lock.
     """
-    from .fields import lock_beside, parse_lock
+    from .lock import lock_beside, parse_lock
 
     beside, name, registry = lock_beside(path)
     if beside is None or not (exists(beside) if isinstance(beside, str) else beside.is_file()):

@@ -1,224 +1,29 @@
-"""A type of values: which a metric takes, how its registry declares them, and how they are told.
-
-A type is one class, known by its names once it is declared: nothing lists them.  Whoever tells,
-plans, draws or counts asks the domain, and gets what is right of items where a class is silent.
-Mathematics differs only by what mechanisms randomize (``encodes``): a new type is a new way to say
-one of these few things.
-"""
+"""The types by their names.  A type is known once its module is loaded; few registries have all."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from fractions import Fraction
 
-from ..core.typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
-from ..mechanisms import Pairs
-from .fields import Problems
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from .number_domains import NumberDomain
-
-# what a mechanism randomizes
-Encoded: TypeAlias = int | frozenset[int] | Fraction | Pairs | bytes | tuple[int, ...]
-
-SHARE: Final = "share"  # the unit of answers that are parts of all devices
-
-_KINDS: Final[dict[str, type[Domain]]] = {}  # by the names of the type
-
-
-class Domain(ABC):
-    """Which values a metric takes.  What is not overridden holds of one item among several."""
-
-    types: ClassVar[tuple[str, ...]] = ()  # names in registries; also of types that differ in name
-    table_keys: ClassVar[frozenset[str]] = frozenset()  # of a metric that only this type has
-
-    labelled: ClassVar[bool] = False  # a value says in which part of a dimension its report belongs
-    encodes: ClassVar[type] = int  # or frozenset, Fraction, Mapping, bytes, tuple, Record: Encoded
-    boolean: ClassVar[bool] = False  # a value is True or False
-    several: ClassVar[bool] = False  # a value is a set of items
-    ordered: ClassVar[bool] = True  # a range of items means something
-    largest: ClassVar[str | None] = None  # what the last of several items is; None: nothing
-    aggregates: ClassVar[tuple[str, ...]] = ("last", "most_common")  # of the values of an epoch
-
-    verb: ClassVar[str] = "top_k"  # that answers the metric's own question
-    answer_of: ClassVar[str] = "item"  # what each number of an answer is of; "": of all devices
-    hundredth: ClassVar[str] = "points"  # what a hundredth of ``extent`` is
-    error_of: ClassVar[str] = "of a share, root mean square over all of them"  # if predicted
-    told_of: ClassVar[str] = "{item}"  # what the number of an item is of; may use {measure}
-
-    python_type: ClassVar[str] = "{label}"  # of a value, of the type of labels or of a pair's class
-
-    if TYPE_CHECKING:  # in some types these are fields
-
-        @property
-        def labels(self) -> tuple[str, ...]:
-            """The items in order; none of plain numbers and of open vocabularies."""
-
-        @property
-        def unit(self) -> str:
-            """The unit of answers."""
-
-        @property
-        def numbers(self) -> NumberDomain | None:
-            """The numbers that a value has, alone or by key; None: it has none."""
-
-        @property
-        def other(self) -> str | None:
-            """The item of every text that is none of ``labels``; None: such a text is refused."""
-    else:
-        labels, unit, numbers, other = (), SHARE, None, None
-
-    def __init_subclass__(cls) -> None:
-        """Make the names of the type known.  Raises TypeError: one is that of another type."""
-        for name in cls.__dict__.get("types", ()):
-            if _KINDS.setdefault(name, cls) is not cls:
-                raise TypeError(f"types={name}: must not be the name of another type")
-
-    @classmethod
-    @abstractmethod
-    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
-        """Return the domain that a metric's table declares, or None after adding a problem."""
-
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """What mechanisms call the size of the domain."""
-
-    @abstractmethod
-    def encode(self, value: object, metric: str) -> Encoded:
-        """Return what the mechanism randomizes for *value*.
-
-        Raises: InvalidValueError: not in the domain; the error does not show the value.
-        """
-
-    def label_of(self, value: object, metric: str) -> Mapping[str, str]:
-        """Return what a report of *value* says in the clear, by dimension: of most types nothing.
-
-        Raises: InvalidValueError, as ``encode``.
-        """
-        return {}
-
-    @property
-    def segment(self) -> Mapping[str, tuple[str, ...]]:
-        """The dimensions of ``label_of`` with their vocabularies."""
-        return {}
-
-    @abstractmethod
-    def as_given(self, encoded: Encoded) -> object:
-        """Return the value that *encoded* stands for, as JSON."""
-
-    @abstractmethod
-    def canonical(self) -> dict[str, object]:
-        """Return what values mean, exactly, as JSON: a part of the metric's digest."""
-
-    @classmethod
-    def declared(
-        cls, canonical: Mapping[str, Any], parameters: Mapping[str, int]
-    ) -> Mapping[str, Any]:
-        """Return the table that ``read`` makes the domain of *canonical* from.
-
-        Args: parameters: of the mechanism, which can follow from the domain.
-        """
-        return canonical
-
-    @property
-    @abstractmethod
-    def form(self) -> str:
-        """What an answer is, in words that follow "The answer is"."""
-
-    @abstractmethod
-    def in_words(self, encoded: Encoded) -> str:
-        """Return the value that *encoded* stands for as it is told to people."""
-
-    def item_in_words(self, item: int) -> str:
-        """Return *item*, one of ``labels``, as it is told to people."""
-        return self.labels[item]
-
-    def as_json(self) -> dict[str, object]:
-        """Return the values by the keys of a registry, as JSON for people's programs."""
-        return self.canonical()
-
-    def size_in_words(self) -> str:
-        """Return how many different values there are."""
-        return f"{self.size:,} items"
-
-    @property
-    def grid(self) -> NumberDomain | None:
-        """The numbers of which a value is one; None: it is not one number."""
-        return None
-
-    @property
-    def extent(self) -> float:
-        """What the whole is, of which errors are parts, in the unit of answers."""
-        return 1.0
-
-    @property
-    def least(self) -> float:
-        """The least that an answer can truly be, in its unit."""
-        return 0.0
-
-    @property
-    def error_unit(self) -> str:
-        """What a hundredth of a predicted error is."""
-        return f"{self.hundredth} per {self.answer_of}" if self.answer_of else self.hundredth
-
-    @property
-    def parameters(self) -> Mapping[str, int]:
-        """The parameters of a mechanism that follow from the domain."""
-        return {}
-
-    @property
-    def parts(self) -> Mapping[str, tuple[str, ...]]:
-        """The labels of each of several answers that one value joins, by its name."""
-        return {}
-
-    @property
-    def numeric_parts(self) -> frozenset[str]:
-        """The names of ``parts`` whose answers are numbers in a value."""
-        return frozenset()
-
-    @property
-    def compared(self) -> tuple[str, ...]:
-        """What several items say together: steps that were reached, or later periods."""
-        return ()
-
-    def answer_items(self) -> tuple[str, ...]:
-        """Return the items that an answer tells of; the others follow from them."""
-        return self.labels
-
-    def headline(self, item: str, measure: str = "") -> str:
-        """Return what the number of *item* is of; *measure* is what it is compared with, if any."""
-        return self.told_of.format(item=item, measure=f"{measure} " if measure else "")
-
-    def value_labels(self) -> tuple[str, ...]:
-        """Return the texts that a value is made of in Python."""
-        return self.labels
-
-    @property
-    def remark(self) -> str:
-        """What the type in Python leaves open: sentences that end in a space, or nothing."""
-        return ""
+from .domain import KINDS, Domain
 
 
 def kind_of(name: str) -> type[Domain] | None:
     """Return the class of the type *name*; None: there is no such type."""
-    from . import domains, number_domains  # noqa: F401 - declared types are known
+    from .types import items, numbers  # noqa: F401 - declared types are known
 
-    return _KINDS.get(name) or kinds().get(name)
+    return KINDS.get(name) or kinds().get(name)
 
 
 def kinds() -> Mapping[str, type[Domain]]:
     """Return all types by name.  Joint values are loaded late: few registries have any."""
-    from . import (  # noqa: F401 - as above
-        domains,
-        grid_domain,
-        joint_domains,
-        number_domains,
-        record_domain,
-        vector_domain,
+    from .types import (  # noqa: F401 - as above
+        gradient,
+        items,
+        joint,
+        numbers,
+        places,
+        record,
+        vector,
     )
 
-    return _KINDS
+    return KINDS

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from ..mechanisms import Mechanism
-    from .kinds import Domain, Encoded
+    from .domain import Domain, Encoded
     from .longitudinal import Longitudinal
     from .selection import Family
 
@@ -28,6 +28,11 @@ AGGREGATES: Final = {  # what a device can make of the values of an epoch, in wo
     "most_common": "the most common",
     "any": "whether any was true",
 }
+
+IGNORE, SEGMENT = "ignore", "segment"  # what becomes of machines that run the application
+DIMENSION: Final = "automation"  # that SEGMENT adds to every metric; the device fills it
+PEOPLE, AUTOMATED = "people", "automated"  # its values
+ROUND: Final = "round"  # that a metric with ``learning`` has; each report says its own
 
 COUNT: Final = "count"  # what a metric shows: how many devices reported
 ANY, GRID, SMOOTH = "any", "grid", "smooth"

@@ -13,18 +13,17 @@ from functools import partial
 
 from ..core.epoch import EVERY, ONCE
 from ..core.errors import HearsayError, RegistryError
-from ..core.limits import DEFAULT_MIN_REPORTS, MIN_REPORTS_FLOOR
+from ..core.limits import DEFAULT_MIN_REPORTS, KEY_SIZE, MIN_REPORTS_FLOOR
 from ..core.typing import Any, Final, NamedTuple
 from ..core.wire import is_hex
 from ..mechanisms import DistributionMechanism, names
 from . import fields
-from .contract import AUTOMATED, DIMENSION, IGNORE, KEY_SIZE, PEOPLE, SEGMENT
-from .contract import Registry as Registry
-from .contract import RegistryFile as RegistryFile
-from .fields import Lock, Problems, load
-from .kinds import Domain, Encoded, kind_of, kinds
+from .domain import Domain, Encoded
+from .fields import Problems, load
+from .kinds import kind_of, kinds
+from .lock import Lock
 from .longitudinal import Longitudinal, TwoLayer
-from .metric import ANY, COUNT, GRID, SHAPES, Metric
+from .metric import ANY, AUTOMATED, COUNT, DIMENSION, GRID, IGNORE, PEOPLE, SEGMENT, SHAPES, Metric
 from .selection import (
     AUTO,
     FAMILIES,

@@ -22,10 +22,9 @@ from client_sdk.mechanisms import (
     KeyValueMechanism,
     VectorMechanism,
 )
-from client_sdk.registry.domains import MEAN_OF
-from client_sdk.registry.kinds import Domain
+from client_sdk.registry.domain import Domain, NumberGrid
 from client_sdk.registry.metric import GRID, SMOOTH, Metric
-from client_sdk.registry.number_domains import NumberDomain
+from client_sdk.registry.types.items import MEAN_OF
 
 from ..estimation.estimate import (
     Estimate,
@@ -216,7 +215,7 @@ def _smooth_truth(mechanism: DistributionMechanism, places: Mapping[float, int])
     return quantile_positions(shares / shares.sum(), tuple(QUANTILES.values())) * step
 
 
-def _in_unit(estimate: Estimate, domain: NumberDomain) -> Estimate:
+def _in_unit(estimate: Estimate, domain: NumberGrid) -> Estimate:
     """Return *estimate*, in grid steps from the lowest, in the unit of *domain*."""
     step, low, high = float(domain.step), float(domain.minimum), float(domain.maximum)
     return Estimate(

@@ -21,8 +21,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from client_sdk.mechanisms import DistributionMechanism
+from client_sdk.registry.domain import NumberGrid
 from client_sdk.registry.metric import GRID, SMOOTH, Metric
-from client_sdk.registry.number_domains import NumberDomain
 
 from ..estimation.estimate import Estimate, normal_quantile
 from .postprocess import simplex_l2
@@ -54,7 +54,7 @@ class Curve:
     """The reports of numbers of *domain*: shares *seen* of the symbols among *n* of them."""
 
     mechanism: DistributionMechanism
-    domain: NumberDomain
+    domain: NumberGrid
     linear: LinearCDF
     seen: Any
     n: int

@@ -20,7 +20,7 @@ from client_sdk.core.dataclass import replace as changed
 from client_sdk.core.epoch import LENGTHS
 from client_sdk.mechanisms import RecordMechanism
 from client_sdk.registry.metric import Metric, Sample
-from client_sdk.registry.record_domain import ATTRIBUTE, AttributeDomain, RecordDomain
+from client_sdk.registry.types.record import ATTRIBUTE, AttributeDomain, RecordDomain
 
 from .verb import Slice
 

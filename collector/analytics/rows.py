@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from client_sdk.registry.kinds import SHARE as SHARE
+from client_sdk.registry.domain import SHARE as SHARE
 
 if TYPE_CHECKING:
     from ..estimation.estimate import Estimate  # which loads numpy, and rows are drawn without it

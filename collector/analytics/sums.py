@@ -22,9 +22,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from client_sdk.mechanisms import ItemMechanism, Mechanism, Reach
-from client_sdk.registry.joint_domains import FunnelDomain, RetentionDomain
-from client_sdk.registry.kinds import Domain
+from client_sdk.registry.domain import Domain
 from client_sdk.registry.metric import Metric
+from client_sdk.registry.types.joint import FunnelDomain, RetentionDomain
 
 from ..estimation.estimate import (
     Estimate,

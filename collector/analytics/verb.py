@@ -25,7 +25,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from msgspec import Struct
 
-from client_sdk.registry.kinds import Domain
+from client_sdk.registry.domain import Domain
 from client_sdk.registry.metric import Metric
 
 from ..core.cells import Source

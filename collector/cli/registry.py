@@ -23,7 +23,7 @@ from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.panel import with_samples
 from client_sdk.privacy.time_off import DAYS_ON
 from client_sdk.registry.contract import Registry, is_compiled, lock_of, read_text
-from client_sdk.registry.fields import lock_beside, lock_text
+from client_sdk.registry.lock import lock_beside, lock_text
 from client_sdk.registry.metric import Metric
 
 from ..estimation.precision import ALPHA

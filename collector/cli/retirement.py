@@ -14,9 +14,10 @@ from typing import Final
 import click
 
 from client_sdk.core.errors import InvalidParameterError
+from client_sdk.core.limits import KEY_SIZE
 from client_sdk.core.wire import is_hex
 from client_sdk.privacy.retirement import MAX_LIST, MAX_RETIRED, Retirement, read
-from client_sdk.registry.contract import KEY_SIZE, Registry
+from client_sdk.registry.contract import Registry
 
 from .registry import registry as group
 from .root import explained

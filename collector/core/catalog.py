@@ -10,8 +10,8 @@ from typing import Final
 from client_sdk.core.dataclass import replace
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.privacy.panel import with_samples
+from client_sdk.registry.contract import Registry
 from client_sdk.registry.metric import Metric, Sample
-from client_sdk.registry.registry import Registry
 
 from .errors import AmbiguousMetricError, ConfigError
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import NamedTuple
 
-from client_sdk.registry.fields import parameters_text
+from client_sdk.registry.lock import parameters_text
 from client_sdk.registry.metric import Metric
 
 from .catalog import Catalog

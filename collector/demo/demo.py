@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any, Final, TextIO
 
 from client_sdk.core.epoch import day_of
-from client_sdk.registry.registry import Registry
+from client_sdk.registry.contract import Registry
 from client_sdk.upload.transport import MESSAGEPACK, RequestsTransport
 
 from ..core.config import SHARDS, VOLATILE

@@ -20,9 +20,9 @@ import numpy as np
 from client_sdk.core.randomness import Randomness, system_randomness
 from client_sdk.mechanisms import load
 from client_sdk.privacy.caps import Caps
+from client_sdk.registry.contract import Registry
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.number_domains import NumberDomain
-from client_sdk.registry.registry import Registry
+from client_sdk.registry.types.numbers import NumberDomain
 from client_sdk.testing import FrozenClock, MemoryClient, MemoryTransport
 
 from ..core.text_tables import table_lines

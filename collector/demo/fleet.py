@@ -22,8 +22,8 @@ from client_sdk.core.epoch import day_of
 from client_sdk.gateway import Gateway
 from client_sdk.mechanisms import VectorMechanism
 from client_sdk.privacy.consent import Consent, NoOptOuts
+from client_sdk.registry.contract import Registry
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.registry import Registry
 from client_sdk.upload.transport import Transport
 
 from ..analytics.answer import MEAN, key_truth, quantile_truth, vector_truth

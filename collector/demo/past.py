@@ -22,7 +22,7 @@ from typing import Final
 
 from client_sdk.core.epoch import DAY, ONCE
 from client_sdk.core.limits import MAX_REPORT_AGE
-from client_sdk.registry.registry import Registry
+from client_sdk.registry.contract import Registry
 from client_sdk.upload.transport import MESSAGEPACK, RequestsTransport
 
 from ..core.errors import ChildError

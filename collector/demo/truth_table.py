@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TextIO
 
 from client_sdk.privacy.wording import counted
-from client_sdk.registry.registry import Registry
+from client_sdk.registry.contract import Registry
 
 from ..core.text_tables import table_lines
 from ..rendering.numbers import number

@@ -33,8 +33,7 @@ from client_sdk.mechanisms import (
     SetMechanism,
     VectorMechanism,
 )
-from client_sdk.registry.kinds import Domain
-from client_sdk.registry.number_domains import NumberDomain
+from client_sdk.registry.domain import Domain, NumberGrid
 
 from .few import are_few, with_exact
 
@@ -187,7 +186,7 @@ def sampled_limits(
 
 
 def mean(
-    mechanism: Mechanism[Any], domain: NumberDomain, tally: Any, n: int, alpha: float
+    mechanism: Mechanism[Any], domain: NumberGrid, tally: Any, n: int, alpha: float
 ) -> Estimate:
     """Return the mean of *n* > 0 numbers in the unit of *domain*.
 
@@ -227,7 +226,7 @@ def key_shares(mechanism: KeyValueMechanism, tally: Any, n: int, alpha: float) -
 
 
 def key_means(
-    mechanism: KeyValueMechanism, domain: NumberDomain, tally: Any, n: int, alpha: float
+    mechanism: KeyValueMechanism, domain: NumberGrid, tally: Any, n: int, alpha: float
 ) -> list[Estimate | None]:
     """Return the mean of the numbers of each key in the unit of *domain*, among its holders.
 

@@ -14,7 +14,7 @@ from math import hypot, sqrt
 from typing import Any, Final, NamedTuple
 
 from client_sdk.mechanisms import MAX_REPORTS, Mechanism
-from client_sdk.registry.kinds import SHARE
+from client_sdk.registry.domain import SHARE
 from client_sdk.registry.metric import Metric
 
 from ..core.text_tables import in_digits

@@ -42,7 +42,7 @@ from client_sdk.learning.factors import KIND
 from client_sdk.learning.model import Model
 from client_sdk.mechanisms import UNIT, VectorMechanism
 from client_sdk.privacy.wording import counted
-from client_sdk.registry.vector_domain import TasteDomain
+from client_sdk.registry.types.vector import TasteDomain
 
 from ..analytics.verb import Slice
 from ..core.errors import QueryError

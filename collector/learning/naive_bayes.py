@@ -47,9 +47,9 @@ import numpy as np
 from client_sdk.learning.model import Model
 from client_sdk.learning.naive_bayes import KIND
 from client_sdk.privacy.wording import counted
-from client_sdk.registry.joint_domains import PairDomain
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.record_domain import ATTRIBUTE
+from client_sdk.registry.types.joint import PairDomain
+from client_sdk.registry.types.record import ATTRIBUTE
 
 from ..analytics.association import Finding, associations, words_of
 from ..analytics.records import attributes_of, by_attribute, is_of_records

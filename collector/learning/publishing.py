@@ -25,7 +25,7 @@ from client_sdk.core.ed25519 import public_of
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.learning.model import Model
 from client_sdk.learning.rounds import learning, signed
-from client_sdk.registry.contract import ROUND as DIMENSION
+from client_sdk.registry.metric import ROUND as DIMENSION
 from client_sdk.registry.metric import Metric
 
 from ..analytics.verb import NOT_SAID

@@ -47,8 +47,8 @@ import numpy as np
 from client_sdk.learning.model import Model, numbers_of
 from client_sdk.learning.rounds import FINAL, ROUND, learning
 from client_sdk.mechanisms import VectorMechanism
-from client_sdk.registry.gradient_domain import LINEAR, LOGISTIC
 from client_sdk.registry.metric import Metric
+from client_sdk.registry.types.gradient import LINEAR, LOGISTIC
 
 from ..core.errors import QueryError
 from ..estimation.estimate import normal_quantile

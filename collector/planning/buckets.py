@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from client_sdk.mechanisms import EpsilonLike
-from client_sdk.registry.number_domains import NumberDomain
+from client_sdk.registry.domain import NumberGrid
 from client_sdk.registry.selection import AUTO, choose
 
 BELL: Final = 1 / 6  # part of the range: the standard deviation of a bell that just fits into it
@@ -46,7 +46,7 @@ class Buckets(NamedTuple):
 
 
 def best_buckets(
-    domain: NumberDomain,
+    domain: NumberGrid,
     epsilon: EpsilonLike,
     n: int,
     reference: Sequence[float] | None = None,

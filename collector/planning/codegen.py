@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from client_sdk.core.errors import RegistryError
+from client_sdk.registry.contract import Registry
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.registry import Registry
 
 from .registry_report import privacy
 

@@ -13,9 +13,10 @@ from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.panel import panel_of
 from client_sdk.privacy.wording import explain, notice
 from client_sdk.registry.assembly import constants_of, dump_encoded, spent_of
-from client_sdk.registry.compiled import FORMAT, VERSION, checksum_of, dump_parameters
+from client_sdk.registry.compiled import FORMAT, VERSION, checksum_of
+from client_sdk.registry.compiled_form import dump_parameters
+from client_sdk.registry.contract import Registry
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.registry import Registry
 
 
 def compiled(registry: Registry, caps: Caps | None = None) -> str:

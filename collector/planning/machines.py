@@ -19,8 +19,8 @@ from client_sdk.privacy.caps import WEEK, Caps, dearest_week
 from client_sdk.privacy.panel import panel_of
 from client_sdk.privacy.time_off import MS, time_passed
 from client_sdk.privacy.wording import counted
+from client_sdk.registry.contract import Registry
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.registry import Registry
 
 _BEGIN: Final = (2_900 * WEEK - 3) * DAY  # Unix time of a Monday, on which four weeks begin too
 _WEEKS: Final = 12  # of which the last eight are counted, when the ledger has seen a month

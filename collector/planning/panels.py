@@ -20,9 +20,10 @@ from client_sdk.privacy.budget import WEEK, cost_of_dates, epochs_in, epsilon
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.panel import with_samples
 from client_sdk.privacy.wording import counted
-from client_sdk.registry.fields import Lock
+from client_sdk.registry.contract import Registry
+from client_sdk.registry.lock import Lock
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.registry import MAX_WEIGHT, Registry
+from client_sdk.registry.registry import MAX_WEIGHT
 
 from ..core.text_tables import table_lines
 from ..estimation.precision import ALPHA, drawn, half_width, in_words, wished

@@ -35,9 +35,9 @@ from client_sdk.privacy.budget import (
     nano_of,
 )
 from client_sdk.privacy.wording import a_period, counted
-from client_sdk.registry.fields import chosen_parameters, parameters_text
+from client_sdk.registry.contract import Registry
+from client_sdk.registry.lock import chosen_parameters, parameters_text
 from client_sdk.registry.metric import SMOOTH, Metric
-from client_sdk.registry.registry import Registry
 from client_sdk.registry.selection import (
     AUTO,
     SAME_ERROR,

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from client_sdk.core.errors import RegistryError
+from client_sdk.registry.contract import Registry
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.registry import Registry
 
 from .codegen import facts
 from .compilation import compiled

@@ -73,7 +73,7 @@ def test_an_import_without_a_name_loads_nothing_else() -> None:
     [
         (CATEGORY, set()),
         (KEY_VALUE, set()),
-        (PAIR, {"client_sdk.registry.joint_domains"}),
+        (PAIR, {"client_sdk.registry.types.joint"}),
     ],
 )
 def test_joint_values_are_paid_for_by_registries_that_have_them(
@@ -91,7 +91,7 @@ FIRST_REPORT: Final = {  # what makes a mechanism, and what a compiled registry 
     *(
         "client_sdk.mechanisms.base",
         "client_sdk.mechanisms.items.grr",
-        "client_sdk.registry.domains",
+        "client_sdk.registry.types.items",
     ),
     *(
         "client_sdk.registry.assembly",

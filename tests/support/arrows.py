@@ -38,13 +38,13 @@ ESTIMATORS: Final = (
     "collector.query.release.release",
 )
 DOMAIN_MODULES: Final = (
-    "client_sdk.registry.domains",
-    "client_sdk.registry.grid_domain",
-    "client_sdk.registry.record_domain",
-    "client_sdk.registry.vector_domain",
-    "client_sdk.registry.gradient_domain",
-    "client_sdk.registry.joint_domains",
-    "client_sdk.registry.number_domains",
+    "client_sdk.registry.types.items",
+    "client_sdk.registry.types.places",
+    "client_sdk.registry.types.record",
+    "client_sdk.registry.types.vector",
+    "client_sdk.registry.types.gradient",
+    "client_sdk.registry.types.joint",
+    "client_sdk.registry.types.numbers",
 )
 
 # A package that may be imported only in these modules, and below them.

@@ -13,8 +13,8 @@ from statistics import NormalDist
 from typing import Any, Final
 
 from client_sdk.core.epoch import ONCE
-from client_sdk.registry.domains import listed
 from client_sdk.registry.metric import Metric
+from client_sdk.registry.types.items import listed
 
 from ...core.errors import QueryError
 from ...estimation.estimate import Estimate, normal_quantile

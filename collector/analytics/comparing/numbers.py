@@ -29,8 +29,8 @@ import numpy as np
 
 from client_sdk.core.epoch import LENGTHS
 from client_sdk.mechanisms import KeyValueMechanism, Reach, VectorMechanism
-from client_sdk.registry.domains import listed
 from client_sdk.registry.metric import Metric
+from client_sdk.registry.types.items import listed
 
 from ...core.errors import QueryError
 from ...estimation.estimate import (

@@ -18,9 +18,9 @@ from client_sdk.mechanisms import (
     KeyValueMechanism,
     VectorMechanism,
 )
-from client_sdk.registry.domains import MEAN_OF
+from client_sdk.registry.domain import NumberGrid
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.number_domains import NumberDomain
+from client_sdk.registry.types.items import MEAN_OF
 
 from ...estimation.estimate import is_pure, mean
 from ...estimation.significance import binomial_tail
@@ -49,7 +49,7 @@ def with_influence(rows: Sequence[Row], metric: Metric, tally: Any = None) -> tu
 
 
 def _of_numbers(
-    rows: Sequence[Row], metric: Metric, domain: NumberDomain, tally: Any
+    rows: Sequence[Row], metric: Metric, domain: NumberGrid, tally: Any
 ) -> Iterator[tuple[int, float]]:
     """Yield the place and the influence of means, and of quantiles if there is a tally."""
     mechanism, quantiles = metric.mechanism, dict[str, float]()
@@ -94,7 +94,7 @@ def _place(row: Row, item: str | None = None) -> frozenset[tuple[str, str]]:
 
 
 def _of_key_mean(
-    value: float, mechanism: KeyValueMechanism, numbers: NumberDomain, share: float
+    value: float, mechanism: KeyValueMechanism, numbers: NumberGrid, share: float
 ) -> float:
     """Return the influence on the mean of a key, which is cut off at the range as the mean is."""
     low, high = float(numbers.minimum), float(numbers.maximum)

@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from client_sdk.mechanisms import DistributionMechanism, KeyValueMechanism, Mechanism, Reach
-from client_sdk.registry.number_domains import NumberDomain
+from client_sdk.registry.domain import NumberGrid
 
 from ..quantiles import LinearCDF, linear_cdf
 
@@ -108,15 +108,13 @@ def quantiles_moved(
 
 
 @lru_cache(maxsize=256)  # metrics; it takes a report of every symbol
-def mean_reach(mechanism: Mechanism[Any], domain: NumberDomain) -> Reach | None:
+def mean_reach(mechanism: Mechanism[Any], domain: NumberGrid) -> Reach | None:
     """Return the reach of the mean of numbers, in their unit; None if none is known."""
     reach = mechanism.position_reach(np)
     return None if reach is None else reach.in_unit(float(domain.step), float(domain.minimum))
 
 
-def key_mean_reach(
-    mechanism: KeyValueMechanism, domain: NumberDomain, share: float
-) -> Reach | None:
+def key_mean_reach(mechanism: KeyValueMechanism, domain: NumberGrid, share: float) -> Reach | None:
     """Return the reach of the mean of a key that a *share* of the devices holds, in its unit.
 
     Made-up reports of the key at one sign: each weighs as much as the holders it stands for, and

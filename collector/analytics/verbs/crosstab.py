@@ -19,10 +19,10 @@ from typing import Annotated, Any, Final
 import numpy as np
 from msgspec import Meta, Struct
 
-from client_sdk.registry.domains import listed
-from client_sdk.registry.joint_domains import PairDomain
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.record_domain import ANSWER, ATTRIBUTE, LABEL
+from client_sdk.registry.types.items import listed
+from client_sdk.registry.types.joint import PairDomain
+from client_sdk.registry.types.record import ANSWER, ATTRIBUTE, LABEL
 
 from ...core.errors import QueryError
 from ...estimation.estimate import Estimate, shares

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from client_sdk.registry.kinds import Domain
+from client_sdk.registry.domain import Domain
 from client_sdk.registry.metric import Metric
 
 from ..answer import answer_rows, quantile_items

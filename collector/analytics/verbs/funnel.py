@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from client_sdk.registry.joint_domains import FunnelDomain
 from client_sdk.registry.metric import Metric
+from client_sdk.registry.types.joint import FunnelDomain
 
 from ..rows import REACHED, Findings
 from ..sums import answer_joined

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from client_sdk.registry.domains import MEAN_OF
 from client_sdk.registry.metric import Metric
+from client_sdk.registry.types.items import MEAN_OF
 
 from ...core.errors import QueryError
 from ..rows import Findings

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final
 import numpy as np
 from msgspec import Meta, Struct
 
-from client_sdk.registry.grid_domain import GridDomain
 from client_sdk.registry.metric import Metric
+from client_sdk.registry.types.places import GridDomain
 
 from ...estimation.estimate import Estimate
 from ..postprocess import OF_PARTS, base_cut, processed

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 import numpy as np
 from msgspec import Meta, Struct
 
-from client_sdk.registry.kinds import Domain
+from client_sdk.registry.domain import Domain
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError

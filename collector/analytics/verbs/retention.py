@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from client_sdk.registry.joint_domains import RetentionDomain
 from client_sdk.registry.metric import Metric
+from client_sdk.registry.types.joint import RetentionDomain
 
 from ..rows import ACTIVE, Findings
 from ..sums import answer_joined

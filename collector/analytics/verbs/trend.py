@@ -10,9 +10,9 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct
 
 from client_sdk.core.epoch import DAY, LENGTHS
-from client_sdk.registry.domains import BOOLEAN_LABELS
-from client_sdk.registry.kinds import Domain
+from client_sdk.registry.domain import Domain
 from client_sdk.registry.metric import Metric
+from client_sdk.registry.types.items import BOOLEAN_LABELS
 
 from ...core.errors import QueryError
 from ...estimation.significance import each_of, holm

@@ -21,8 +21,8 @@ from typing import Any, Final
 import numpy as np
 
 from client_sdk.mechanisms import DistributionMechanism
+from client_sdk.registry.domain import NumberGrid
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.number_domains import NumberDomain
 
 from ...core.errors import QueryError
 from ...core.text_tables import in_digits
@@ -41,7 +41,7 @@ MEAN_ONLY: Final = (
 
 
 def population_variance(
-    mechanism: DistributionMechanism, domain: NumberDomain, tally: Any, n: int, alpha: float
+    mechanism: DistributionMechanism, domain: NumberGrid, tally: Any, n: int, alpha: float
 ) -> Estimate:
     """Return the variance of the numbers of *n* > 0 devices, in the unit of *domain*, squared.
 

@@ -25,10 +25,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from client_sdk.mechanisms import DistributionMechanism
-from client_sdk.registry.grid_domain import GridDomain
-from client_sdk.registry.joint_domains import PairDomain
+from client_sdk.registry.domain import NumberGrid
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.number_domains import NumberDomain
+from client_sdk.registry.types.joint import PairDomain
+from client_sdk.registry.types.places import GridDomain
 
 from ...analytics.postprocess import simplex_l1
 from ...analytics.records import is_of_records
@@ -87,7 +87,7 @@ class Numbers(Axis):
     """Numbers on the grid of *domain*, from the *first* to the *last* position of each cell."""
 
     name: str
-    domain: NumberDomain
+    domain: NumberGrid
     first: Any
     last: Any
 
@@ -163,7 +163,7 @@ def axes_of(metric: Metric) -> tuple[Axis, ...]:
     return (_bins(metric.name, domain.grid, mechanism),)
 
 
-def _bins(name: str, domain: NumberDomain, mechanism: DistributionMechanism) -> Numbers:
+def _bins(name: str, domain: NumberGrid, mechanism: DistributionMechanism) -> Numbers:
     """Return the grid points nearest to each bin; one halfway belongs to the upper bin."""
     width = Fraction(mechanism.top, mechanism.bins - 1)
     starts = [max(ceil((i - Fraction(1, 2)) * width), 0) for i in range(mechanism.bins)]

@@ -10,7 +10,7 @@ import pytest
 
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.learning.model import MAX_MODEL, Model, numbers_of, read
-from client_sdk.registry.registry import Registry
+from client_sdk.registry.contract import Registry
 
 REGISTRY = """
 schema = 1

@@ -233,7 +233,7 @@ SOURCE_BANK: Final = (
         "a row that is not scaled to length 1",
         "tests/client_sdk/registry/test_gradient_metric.py"
         "::test_a_row_is_made_by_the_bounds_of_the_registry_alone",
-        "client_sdk/registry/gradient_domain.py",
+        "client_sdk/registry/types/gradient.py",
         "return [number / length for number in numbers]",
         "return numbers",
     ),
@@ -241,7 +241,7 @@ SOURCE_BANK: Final = (
         "a gradient that is not shortened to its bound",
         "tests/client_sdk/registry/test_vector_metric.py"
         "::test_a_longer_vector_counts_as_that_of_the_bound_in_its_direction",
-        "client_sdk/registry/vector_domain.py",
+        "client_sdk/registry/types/vector.py",
         "if whole <= UNIT * UNIT:",
         "if whole:",
     ),
@@ -284,7 +284,7 @@ SOURCE_BANK: Final = (
         "a taste asked every week",
         "tests/client_sdk/registry/test_taste_metric.py"
         "::test_a_table_that_breaks_a_rule_is_refused_by_it",
-        "client_sdk/registry/vector_domain.py",
+        "client_sdk/registry/types/vector.py",
         'if entry.get("every", ONCE) != ONCE:',
         "if False:",
     ),
@@ -292,7 +292,7 @@ SOURCE_BANK: Final = (
         "likes that are not shortened to length 1",
         "tests/client_sdk/registry/test_taste_metric.py"
         "::test_every_moment_is_that_of_the_definition_and_of_length_1",
-        "client_sdk/registry/vector_domain.py",
+        "client_sdk/registry/types/vector.py",
         "alone, together = UNIT // len(liked), isqrt(2 * UNIT * UNIT) // len(liked)",
         "alone, together = UNIT, isqrt(2 * UNIT * UNIT)",
     ),

@@ -35,7 +35,7 @@ from client_sdk.mechanisms import (
 )
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.numbers._sums import SumReports
-from client_sdk.registry.number_domains import NumberDomain
+from client_sdk.registry.types.numbers import NumberDomain
 from tests.support.enumeration.enumeration import Untouchable
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.enumeration.vectors import (

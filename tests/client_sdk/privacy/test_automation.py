@@ -19,7 +19,7 @@ from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import Consent, Level, OptOuts
 from client_sdk.privacy.wording import explain, notice
 from client_sdk.registry import Registry
-from client_sdk.registry.contract import DIMENSION
+from client_sdk.registry.metric import DIMENSION
 from client_sdk.storage.schema import FILE_NAME
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import (

@@ -14,7 +14,7 @@ from client_sdk.gateway import Gateway
 from client_sdk.privacy import automation
 from client_sdk.privacy.consent import OptOuts
 from client_sdk.registry import Registry
-from client_sdk.registry.contract import DIMENSION
+from client_sdk.registry.metric import DIMENSION
 from client_sdk.testing import MemoryClient
 from collector.planning.compilation import compiled
 from tests.support.device.device import (

@@ -15,7 +15,7 @@ from client_sdk.core.errors import InvalidValueError
 from client_sdk.recording.inbox import Slot
 from client_sdk.registry import Registry
 from client_sdk.registry.aggregates import MAX_COUNTED, Last, aggregate_of, dump, load, size_of
-from client_sdk.registry.kinds import Domain, Encoded
+from client_sdk.registry.domain import Domain, Encoded
 from client_sdk.registry.metric import Metric
 from tests.support.device.registries import (
     BOOLEAN,

@@ -8,7 +8,7 @@ import pytest
 
 from client_sdk.core.errors import InvalidValueError, RegistryError
 from client_sdk.registry import Registry
-from client_sdk.registry.gradient_domain import GradientDomain, learning_of
+from client_sdk.registry.types.gradient import GradientDomain, learning_of
 from collector.planning.compilation import compiled
 from tests.support.device.learning import registry, registry_text
 

@@ -14,10 +14,10 @@ from client_sdk.core.errors import InvalidValueError, RegistryError
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import KeyValueMechanism, TextMechanism
 from client_sdk.registry import Registry, aggregates
-from client_sdk.registry.domains import ItemDomain, TextDomain
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.number_domains import KeyValueDomain
 from client_sdk.registry.selection import AUTO, candidates, choose
+from client_sdk.registry.types.items import ItemDomain, TextDomain
+from client_sdk.registry.types.numbers import KeyValueDomain
 from tests.support.device.device import make_client
 from tests.support.device.registries import KEY_VALUE, STRING, file_with
 from tests.support.enumeration.enumeration import Untouchable

@@ -10,7 +10,7 @@ import pytest
 from client_sdk import Client
 from client_sdk.core.errors import RegistryError
 from client_sdk.registry import Registry
-from client_sdk.registry.fields import lock_text
+from client_sdk.registry.lock import lock_text
 from collector.core.catalog import Catalog
 from collector.planning.compilation import compiled
 from tests.support.device.every_type import registry_text

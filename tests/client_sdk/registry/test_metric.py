@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from client_sdk.core.errors import InvalidValueError
 from client_sdk.registry import Registry
-from client_sdk.registry.domains import BOOLEAN_LABELS, BooleanDomain, ItemDomain, SetDomain
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.number_domains import NumberDomain
+from client_sdk.registry.types.items import BOOLEAN_LABELS, BooleanDomain, ItemDomain, SetDomain
+from client_sdk.registry.types.numbers import NumberDomain
 from client_sdk.testing import MemoryClient
 from tests.support.device.registries import BOOLEAN, CATEGORY, HEAD, NUMBER, SET, file_with, table
 

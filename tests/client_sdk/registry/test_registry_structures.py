@@ -6,10 +6,10 @@ import pytest
 
 from client_sdk.core.errors import RegistryError
 from client_sdk.registry import Registry
-from client_sdk.registry.domains import ItemDomain
-from client_sdk.registry.grid_domain import GridDomain
-from client_sdk.registry.joint_domains import MAX_JOINT, FunnelDomain, PairDomain, RetentionDomain
 from client_sdk.registry.metric import Metric
+from client_sdk.registry.types.items import ItemDomain
+from client_sdk.registry.types.joint import MAX_JOINT, FunnelDomain, PairDomain, RetentionDomain
+from client_sdk.registry.types.places import GridDomain
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import make_client
 from tests.support.device.registries import FUNNEL, LOCATION, PAIR, RETENTION, file_with

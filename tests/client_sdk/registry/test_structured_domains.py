@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client_sdk.core.errors import InvalidValueError
-from client_sdk.registry.domains import ItemDomain
-from client_sdk.registry.grid_domain import GridDomain
-from client_sdk.registry.joint_domains import FunnelDomain, PairDomain, RetentionDomain
-from client_sdk.registry.number_domains import NumberDomain
+from client_sdk.registry.types.items import ItemDomain
+from client_sdk.registry.types.joint import FunnelDomain, PairDomain, RetentionDomain
+from client_sdk.registry.types.numbers import NumberDomain
+from client_sdk.registry.types.places import GridDomain
 
 
 def axis(low: int | str, high: int | str, cells: int) -> NumberDomain:

@@ -20,7 +20,7 @@ from client_sdk.mechanisms.exact import exp_floor
 from client_sdk.mechanisms.numbers.codebook import Codebook
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.vector_domain import MAX_TASTE
+from client_sdk.registry.types.vector import MAX_TASTE
 from client_sdk.testing import MemoryClient, MemoryTransport
 from collector.planning.compilation import compiled
 from tests.support.device.registries import TASTE, file_with

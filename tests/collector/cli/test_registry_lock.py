@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from client_sdk.registry import Registry
-from client_sdk.registry.fields import lock_text
+from client_sdk.registry.lock import lock_text
 from collector.cli import main
 from tests.support.device.registries import NUMBER, file_with, table
 

@@ -12,7 +12,7 @@ from msgspec import structs
 from client_sdk.core.errors import InvalidTallyError
 from client_sdk.mechanisms import FrequencyOracle, load
 from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
-from client_sdk.registry.number_domains import NumberDomain
+from client_sdk.registry.types.numbers import NumberDomain
 from collector.estimation.estimate import (
     Estimate,
     expected_half_width,

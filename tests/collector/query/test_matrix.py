@@ -24,8 +24,9 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from client_sdk.core.epoch import ONCE
-from client_sdk.registry.domains import MEAN_OF
-from client_sdk.registry.kinds import SHARE, kinds
+from client_sdk.registry.domain import SHARE
+from client_sdk.registry.kinds import kinds
+from client_sdk.registry.types.items import MEAN_OF
 from collector.analytics.rows import TIME, Findings, Row
 from collector.analytics.verb import (
     OF_ALL,

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from client_sdk.registry.registry import Registry
+from client_sdk.registry.contract import Registry
 from collector.analytics.rows import Row
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell, segment_text

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from client_sdk.registry.registry import Registry
+from client_sdk.registry.contract import Registry
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell
 from collector.query import Answer, Query, plan, run

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from client_sdk.registry.domains import MEAN_OF
-from client_sdk.registry.record_domain import ANSWER, ATTRIBUTE
+from client_sdk.registry.types.items import MEAN_OF
+from client_sdk.registry.types.record import ANSWER, ATTRIBUTE
 from collector.analytics.answer import MEAN
 from collector.analytics.rows import (
     ACTIVE,

@@ -10,9 +10,9 @@ from fractions import Fraction
 from typing import Any, Final
 
 from client_sdk.core.errors import InvalidValueError
-from client_sdk.registry.domains import ItemDomain
 from client_sdk.registry.fields import Problems
-from client_sdk.registry.number_domains import NumberDomain
+from client_sdk.registry.types.items import ItemDomain
+from client_sdk.registry.types.numbers import NumberDomain
 
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MOST_STARS: Final = 5

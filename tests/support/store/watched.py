@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from client_sdk.core.epoch import DAY, epoch_of
-from client_sdk.registry.registry import Registry
+from client_sdk.registry.contract import Registry
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell
 from collector.storage.records import WatchMessage

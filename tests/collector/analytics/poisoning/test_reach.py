@@ -26,7 +26,7 @@ from client_sdk.mechanisms.items.hadamard import Hadamard
 from client_sdk.mechanisms.items.olh import OLH
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.items.sue import SUE
-from client_sdk.registry.number_domains import NumberDomain
+from client_sdk.registry.types.numbers import NumberDomain
 from collector.analytics.poisoning.influence import key_mean_reach, mean_reach
 from tests.support.enumeration.seeded import SeededRandomness
 

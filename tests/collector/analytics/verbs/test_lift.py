@@ -11,7 +11,7 @@ import pytest
 
 from client_sdk.core.dataclass import replace
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.number_domains import NumberDomain
+from client_sdk.registry.types.numbers import NumberDomain
 from collector.analytics.comparing.arms import NOT_DRAWN
 from collector.analytics.comparing.differences import (
     NO_CHANGE,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
-from client_sdk.registry.number_domains import NumberDomain
+from client_sdk.registry.types.numbers import NumberDomain
 from collector.analytics.verb import Slice
 from collector.analytics.verbs.variance import moment_weights, population_variance
 from collector.core.errors import QueryError

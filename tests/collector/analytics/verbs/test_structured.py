@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from client_sdk.registry.joint_domains import RetentionDomain
 from client_sdk.registry.metric import Metric
+from client_sdk.registry.types.joint import RetentionDomain
 from collector.analytics.sums import BOUND_NOTE, Shares
 from collector.analytics.verb import Slice
 from collector.analytics.verbs.map import NOISE

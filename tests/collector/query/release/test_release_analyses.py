@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from client_sdk.registry import Registry
-from client_sdk.registry.joint_domains import PairDomain
+from client_sdk.registry.types.joint import PairDomain
 from collector.analytics.answer import QUANTILES, quantile_estimates
 from collector.analytics.verb import Slice
 from collector.estimation.estimate import shares

@@ -12,7 +12,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from client_sdk.core.epoch import DAY
-from client_sdk.registry.registry import Registry
+from client_sdk.registry.contract import Registry
 from collector.core.catalog import Catalog
 from collector.core.credentials import OPERATOR
 from collector.core.exclusions import Exclusion, Inclusion, to_json

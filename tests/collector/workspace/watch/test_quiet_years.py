@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from client_sdk.core.epoch import DAY
-from client_sdk.registry.registry import Registry
+from client_sdk.registry.contract import Registry
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell
 from collector.storage.records import FIRING, UNABLE

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from client_sdk.core.epoch import DAY, epoch_of
-from client_sdk.registry.registry import Registry
+from client_sdk.registry.contract import Registry
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell
 from collector.core.errors import StorageUnavailableError

@@ -8,13 +8,13 @@ from fractions import Fraction
 from functools import cached_property
 from numbers import Integral, Real
 
-from ..core.dataclass import dataclass
-from ..core.errors import InvalidValueError
-from ..core.typing import TYPE_CHECKING, Any, ClassVar, Final
-from ..mechanisms import MAX_LENGTH
-from . import fields
-from .fields import Problems
-from .kinds import Domain, Encoded
+from ...core.dataclass import dataclass
+from ...core.errors import InvalidValueError
+from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final
+from ...mechanisms import MAX_LENGTH
+from .. import fields
+from ..domain import Domain, Encoded
+from ..fields import Problems
 
 if TYPE_CHECKING:
     from typing import Self

@@ -21,17 +21,17 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import exp, isfinite, sqrt
 
-from ..core.dataclass import dataclass
-from ..core.errors import InvalidValueError
-from ..core.limits import MIN_REPORTS_FLOOR
-from ..core.typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
-from ..core.wire import is_hex
-from ..mechanisms import MAX_VECTOR
-from . import fields
-from .contract import KEY_SIZE, ROUND
-from .fields import Problems
-from .kinds import Domain
-from .vector_domain import VectorDomain
+from ...core.dataclass import dataclass
+from ...core.errors import InvalidValueError
+from ...core.limits import KEY_SIZE, MIN_REPORTS_FLOOR
+from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from ...core.wire import is_hex
+from ...mechanisms import MAX_VECTOR
+from .. import fields
+from ..domain import Domain
+from ..fields import Problems
+from ..metric import ROUND
+from .vector import VectorDomain
 
 if TYPE_CHECKING:
     from typing import Self
@@ -226,6 +226,9 @@ class GradientDomain(VectorDomain):
         if self.label is not None:
             return min(max(score, -1.0), 1.0)
         return 1 / (1 + exp(-min(max(score, -_STEEPEST), _STEEPEST)))
+
+
+VectorDomain.learned = GradientDomain
 
 
 def _radius(table: Mapping[str, Any], entry: Mapping[str, Any], model: str) -> object:

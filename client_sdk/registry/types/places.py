@@ -7,14 +7,14 @@ from fractions import Fraction
 from functools import cached_property
 from math import cos, prod, radians
 
-from ..core.dataclass import dataclass
-from ..core.errors import InvalidValueError
-from ..core.typing import TYPE_CHECKING, Any, ClassVar, Final
-from . import fields
-from .domains import ItemDomain
-from .fields import Problems
-from .joint_domains import MAX_JOINT
-from .number_domains import NumberDomain
+from ...core.dataclass import dataclass
+from ...core.errors import InvalidValueError
+from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final
+from .. import fields
+from ..fields import Problems
+from .items import ItemDomain
+from .joint import MAX_JOINT
+from .numbers import NumberDomain
 
 if TYPE_CHECKING:
     from typing import Self

@@ -14,16 +14,16 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 
-from ..core.dataclass import dataclass
-from ..core.errors import InvalidValueError
-from ..core.typing import TYPE_CHECKING, Any, ClassVar, Final
-from ..mechanisms import MAX_ATTRIBUTES, MAX_CELLS, Record, starts_of
-from . import fields
-from .domains import ItemDomain, listed
-from .fields import Problems
-from .joint_domains import JOINER, PairDomain
-from .kinds import Domain, Encoded
-from .number_domains import exact
+from ...core.dataclass import dataclass
+from ...core.errors import InvalidValueError
+from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final
+from ...mechanisms import MAX_ATTRIBUTES, MAX_CELLS, Record, starts_of
+from .. import fields
+from ..domain import Domain, Encoded
+from ..fields import Problems
+from .items import ItemDomain, listed
+from .joint import JOINER, PairDomain
+from .numbers import exact
 
 if TYPE_CHECKING:
     from typing import Self

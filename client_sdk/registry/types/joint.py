@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import prod
 
-from ..core.dataclass import dataclass
-from ..core.errors import InvalidValueError
-from ..core.typing import TYPE_CHECKING, Any, ClassVar, Final
-from . import fields
-from .domains import ItemDomain, SetDomain, listed
-from .fields import Problems
+from ...core.dataclass import dataclass
+from ...core.errors import InvalidValueError
+from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final
+from .. import fields
+from ..fields import Problems
+from .items import ItemDomain, SetDomain, listed
 
 if TYPE_CHECKING:
     from typing import Self

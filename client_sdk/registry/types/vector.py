@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import isqrt
 
-from ..core.dataclass import dataclass
-from ..core.epoch import ONCE
-from ..core.errors import InvalidValueError
-from ..core.typing import TYPE_CHECKING, Any, ClassVar, Final
-from ..mechanisms import MAX_VECTOR, UNIT
-from . import fields
-from .domains import ItemDomain, listed
-from .fields import Problems
-from .kinds import Domain, Encoded
-from .number_domains import exact
+from ...core.dataclass import dataclass
+from ...core.epoch import ONCE
+from ...core.errors import InvalidValueError
+from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final
+from ...mechanisms import MAX_VECTOR, UNIT
+from .. import fields
+from ..domain import Domain, Encoded
+from ..fields import Problems
+from .items import ItemDomain, listed
+from .numbers import exact
 
 if TYPE_CHECKING:
     from typing import Self
@@ -54,13 +54,13 @@ class VectorDomain(Domain):
     python_type = "Sequence[float]"
     told_of = "mean of {item}"
 
+    learned: ClassVar[type[Domain]]  # of those with ``learning``, which says itself that it is
+
     @classmethod
     def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
         """Read how many numbers there are or how they are called, their bound and their unit."""
         if "learning" in entry:
-            from .gradient_domain import GradientDomain  # few registries learn
-
-            return GradientDomain.read(place, entry, problems)  # type: ignore[return-value]  # as such
+            return cls.learned.read(place, entry, problems)  # type: ignore[return-value]  # as such
         before, length = len(problems.lines), entry.get("length")
         labels: tuple[str, ...] = ()
         if "values" in entry:

@@ -7,15 +7,15 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 
-from ..core.dataclass import dataclass
-from ..core.errors import InvalidValueError
-from ..core.limits import MAX_EXPONENT
-from ..core.typing import TYPE_CHECKING, Any, ClassVar, Final
-from ..mechanisms import MAX_DOMAIN_SIZE, Pairs
-from . import fields
-from .domains import MEAN_OF, ItemDomain, listed, plain
-from .fields import Problems
-from .kinds import Domain, Encoded
+from ...core.dataclass import dataclass
+from ...core.errors import InvalidValueError
+from ...core.limits import MAX_EXPONENT
+from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final
+from ...mechanisms import MAX_DOMAIN_SIZE, Pairs
+from .. import fields
+from ..domain import Domain, Encoded, NumberGrid
+from ..fields import Problems
+from .items import MEAN_OF, ItemDomain, listed, plain
 
 if TYPE_CHECKING:
     from typing import Self
@@ -35,8 +35,8 @@ NANOSECONDS: Final = {  # of units of time, as people write them
 
 
 @dataclass(frozen=True)
-class NumberDomain(Domain):
-    """Numbers from ``minimum`` to ``maximum`` on a public grid of ``step``, in ``unit``."""
+class NumberDomain(NumberGrid):
+    """NumberGrid from ``minimum`` to ``maximum`` on a public grid of ``step``, in ``unit``."""
 
     minimum: Fraction
     maximum: Fraction
