@@ -9,8 +9,6 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
-from functools import partial
-from os import PathLike
 from types import TracebackType
 
 from .core.errors import InvalidParameterError
@@ -39,11 +37,6 @@ MAX_WITHHELD: Final = 100  # uploads; a developer reads the last few
 
 DEFAULT_CAPS: Final = Caps()
 FLUSH_TIMEOUT: Final = 30.0  # seconds; three slow answers
-
-_OF_A_CHILD: Final = (
-    "needs a data_dir, and neither dry_run, remember, on_report, transport, opt_outs, uptime nor"
-    " randomness: another process does the work"
-)
 
 
 class WithheldUploads:
@@ -80,10 +73,6 @@ class Client:
     written down.
 
     In manual mode there is no thread: ``record`` writes at once, ``flush`` sends.
-
-    In command mode, for programs that end at once, ``record`` checks the value and keeps it.  At
-    the end of the process, or at ``close``, a child that nobody waits for charges, perturbs and
-    queues it, and sends if that is due.  A program that is killed hands nothing over.
     """
 
     def __init__(
@@ -120,8 +109,8 @@ class Client:
                 the process ends.
                 segment: dimension to value, as declared in the registry.
                 caps: the most epsilon to spend on this person.
-                mode: "background"; "manual" for programs that want no thread; "command" for those
-                that end at once.
+                mode: "background"; "manual" for programs that want no thread.  For those that end
+                at once there is ``command``.
                 dry_run: keep all in memory and send nothing; ``withheld`` has what would be sent.
                 strict: for development: ``record`` raises where the registry knows no such metric
                 or value, or the metric has expired; in production these are counted only.
@@ -144,18 +133,7 @@ class Client:
         self._withheld = WithheldUploads() if dry_run else None
         if transport is not None and relay is not None:
             raise InvalidParameterError("relay", relay, "cannot be beside a transport of your own")
-        make: Callable[..., Engine] = Engine
-        if Mode.of(mode) is Mode.COMMAND:
-            own = (transport, on_report, opt_outs, uptime, randomness)
-            if dry_run or remember or any(part is not None for part in own):
-                raise InvalidParameterError("mode", mode, _OF_A_CHILD)
-            way: dict[str, object] = {"endpoint": endpoint, "write_key": write_key}
-            if relay is not None and relay_key is not None:
-                way |= {"relay": relay, "relay_key": relay_key}
-            if tokens is not None:
-                way["tokens"] = tokens.as_settings()
-            make = _command_engine(way, registry, data_dir, consent, segment, caps)
-        self._engine = make(
+        self._engine = Engine(
             registry,
             self._withheld or transport or transport_to(endpoint, write_key, relay, relay_key),
             bounds=DEVICE if relay is None else RELAYED,
@@ -344,34 +322,6 @@ class Client:
         traceback: TracebackType | None,
     ) -> None:
         await self.aclose()
-
-
-def _command_engine(
-    way: Mapping[str, object],
-    registry: Registry | RegistryFile,
-    data_dir: str | None,
-    consent: ConsentLike,
-    segment: Mapping[str, str] | None,
-    caps: Caps,
-) -> Callable[..., Engine]:
-    """Return what makes the engine of a program that ends at once."""
-    from .recording.command import CommandEngine  # few applications need it
-    from .recording.handover_protocol import plain
-
-    if data_dir is None:
-        raise InvalidParameterError("data_dir", None, "must be a folder in mode=command")
-    if not isinstance(registry, (str, PathLike)):
-        rule = "must be the path of a file in mode=command, as another process reads it"
-        raise InvalidParameterError("registry", type(registry).__name__, rule)
-    settings = {
-        **way,
-        "registry": absolute(registry),
-        "data_dir": data_dir,
-        "consent": str(Consent.of(consent)),
-        "segment": plain(segment),
-        "caps": Caps.of(caps).decimals(),
-    }
-    return partial(CommandEngine, handed=settings)
 
 
 def _history(on_report: OnReport | None) -> History:

@@ -11,8 +11,7 @@
 ``record`` takes microseconds.  When the process ends, values pass through a pipe to a child that
 nobody waits for: it checks, charges, perturbs and queues them, and sends if that is due.  This
 module loads neither the registry nor a database nor anything else, so a program that lives for a
-moment stays as fast as it was; ``Client(..., mode="command")`` does the same and checks values at
-once.
+moment stays as fast as it was.
 
 A program that is killed, or leaves by ``os._exit``, hands nothing over.
 """
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 
     from .core.paths import PathOrStr
     from .privacy.consent import ConsentLike
+    from .upload.tokens import Issuer
 
 _GRANTED: Final = "granted"
 _ANSWERS: Final = (_GRANTED, "denied", "unknown")
@@ -68,6 +68,7 @@ def configure(
     caps: Mapping[str, str] | None = None,
     relay: str | None = None,
     relay_key: str | None = None,
+    tokens: Issuer | None = None,
 ) -> None:
     """Say where values go; they are handed over when this process ends.
 
@@ -77,7 +78,7 @@ def configure(
             consent: what the user has said; denied erases what an earlier run left.
             segment: dimension to value, as declared in the registry.
             caps: decimals by the names of ``Caps``; None: its defaults.
-            relay, relay_key: as of ``Client``.
+            relay, relay_key, tokens: as of ``Client``; an attestation must be a text.
     Raises: InvalidParameterError: consent is none of the three, a path is none, or another
             argument is no text.  The child finds out what else is wrong; the next run logs that.
     """
@@ -103,6 +104,7 @@ def configure(
             "consent": str.__str__(consent),
             "segment": plain(segment),
             "caps": plain(caps or {}),
+            **({} if tokens is None else {"tokens": tokens.as_settings()}),
         },
         _end,
     )

@@ -58,20 +58,6 @@ OURS: Final = {
         "handover.toss = lambda: True\n",
         "command.record('dark_mode', True); command.record('files', 3)\n",
     ),
-    **{
-        name: (
-            "from client_sdk import Client\n"
-            f"client = Client('ENDPOINT', 'key', 'FOLDER/{registry}', data_dir='FOLDER/data',"
-            " consent='granted', mode='command')\n"
-            "from client_sdk.recording import handover\n"
-            "handover.toss = lambda: True\n",
-            "client.record('dark_mode', True); client.record('files', 3)\n",
-        )
-        for name, registry in (
-            ('`Client(mode="command")`', "metrics.toml"),
-            ('`Client(mode="command")`, compiled', "metrics.json"),
-        )
-    },
 }
 PEERS: Final = {  # what an application loads, and calls to tell one thing
     "glean-sdk": ("glean", "pass"),

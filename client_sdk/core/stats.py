@@ -63,7 +63,7 @@ class Reason(StrEnum):
     BUDGET = "budget"
     CLOSED = "closed"
     QUEUE_FULL = "queue_full"  # more metrics and epochs wait to be written than memory is kept for
-    HANDED_OVER = "handed_over"  # to the child that a program in command mode leaves behind
+    HANDED_OVER = "handed_over"  # to the child that a program leaves behind that ends at once
     DROPPED = "dropped"  # charged, but the application's on_report did not let it out
 
     # windows, in which values are aggregated until their epoch is over

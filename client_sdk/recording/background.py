@@ -41,7 +41,6 @@ class Mode(StrEnum):
 
     BACKGROUND = "background"  # a thread, on a schedule
     MANUAL = "manual"  # the caller of record and flush; there is no thread
-    COMMAND = "command"  # a process of its own, started when this one ends
 
     @classmethod
     def of(cls, mode: object) -> Mode:
@@ -51,7 +50,7 @@ class Mode(StrEnum):
         return cls(mode)
 
 
-ModeLike: TypeAlias = "Mode | Literal['background', 'manual', 'command']"
+ModeLike: TypeAlias = "Mode | Literal['background', 'manual']"
 
 
 class _Call:

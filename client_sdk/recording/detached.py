@@ -39,15 +39,14 @@ class _Bundle:
     asks = False
 
 
-def start_child(document: Mapping[str, Any], values: list[bytes]) -> tuple[int, int]:
+def start_child(document: Mapping[str, Any], values: list[bytes]) -> int:
     """Start a child and hand it *document* and *values*, as far as a pipe has room.  Never waits.
 
-    Returns: its process, 0 where nobody need wait for it, or -1 if there is none; and how many
-             values it has.
+    Returns: how many values it has; -1 if there is no child.
     """
     command = _command()
     if command is None or os.getpid() == 1:  # a container ends with its first process
-        return -1, 0
+        return -1
     # the working folder is another one by now, perhaps somebody else's
     path = [os.fspath(entry) for entry in sys.path if os.path.isabs(entry)]
     head = marshal.dumps({"path": path if _ROOT in path else [*path, _ROOT], **document})
@@ -60,9 +59,9 @@ def start_child(document: Mapping[str, Any], values: list[bytes]) -> tuple[int, 
         if hasattr(os, "posix_spawn"):
             return _spawn(command, environment, head, values)
         handed, count = _fitting(head, values, SURE_BYTES)
-        return _spawn_on_windows(command, environment, handed), count
+        return count if _spawn_on_windows(command, environment, handed) else -1
     except (OSError, ValueError, RuntimeError):
-        return -1, 0
+        return -1
 
 
 def _command() -> list[str] | None:
@@ -79,14 +78,14 @@ def _command() -> list[str] | None:
 
 def _spawn(
     command: list[str], environment: Mapping[str, str], head: bytes, values: list[bytes]
-) -> tuple[int, int]:
+) -> int:
     reader, writer = os.pipe()  # neither is inherited
     try:
         room = _room(writer, len(head) + sum(map(len, values)) + len(_END))
         handed, count = _fitting(head, values, room)
         os.set_blocking(writer, False)
         if os.write(writer, handed) != len(handed):
-            return -1, 0
+            return -1
         files = [
             (os.POSIX_SPAWN_DUP2, reader, 0),
             (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
@@ -96,13 +95,13 @@ def _spawn(
         # what ends the parent's group or session waits until the child has written its values
         own: dict[str, Any] = {"file_actions": files, "setsigmask": _ENDS}
         try:
-            child = os.posix_spawn(command[0], command, environment, setsid=True, **own)
+            os.posix_spawn(command[0], command, environment, setsid=True, **own)
         except NotImplementedError:  # a group of its own, and be_child makes the session
-            child = os.posix_spawn(command[0], command, environment, setpgroup=0, **own)
+            os.posix_spawn(command[0], command, environment, setpgroup=0, **own)
     finally:
         os.close(reader)
         os.close(writer)
-    return child, count
+    return count
 
 
 def _fitting(head: bytes, values: list[bytes], room: int) -> tuple[bytes, int]:
@@ -145,7 +144,8 @@ def _inherited() -> Iterator[int]:
             continue
 
 
-def _spawn_on_windows(command: list[str], environment: Mapping[str, str], handed: bytes) -> int:
+def _spawn_on_windows(command: list[str], environment: Mapping[str, str], handed: bytes) -> bool:
+    """Return whether a child was started that reads."""
     import subprocess
 
     flags = [
@@ -165,10 +165,10 @@ def _spawn_on_windows(command: list[str], environment: Mapping[str, str], handed
         child = subprocess.Popen(command, creationflags=sum(flags[:2]), **options)
     child.returncode = 0  # nobody waits for it, and Python need not warn of that
     if child.stdin is None:
-        return -1
+        return False
     with child.stdin:
         child.stdin.write(handed)
-    return 0
+    return True
 
 
 def be_child(document: Mapping[str, Any], handed: BinaryIO) -> NoReturn:

@@ -44,7 +44,6 @@ class Handover:
         self._permit = b""
         self._maker = self._pid = os.getpid()
         self._begun = False  # whether this process has put anything down
-        self._child = 0
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -94,12 +93,6 @@ class Handover:
             self._permit = issue_permit(self._settings["data_dir"])
         return self._permit
 
-    def forget(self) -> int:
-        """Remove the values of this process, whose user said no; return how many those were."""
-        self._permit = b""
-        self._begun = False  # a value that comes after a new consent finds another permit
-        return len(self.take())
-
     def take(self) -> list[bytes]:
         """Remove and return the values of this process, as ``values_of`` reads them."""
         values = self._values if self._pid == os.getpid() else []
@@ -124,24 +117,7 @@ class Handover:
             "sends": sends,
             "permit": self.permit(),
         }
-        child, count = start_child(document, values)
-        self._child = max(child, 0)
-        return count if child >= 0 else -1
-
-    def reap(self) -> None:
-        """Let a thread wait for the child, so that a program that goes on keeps no trace of it."""
-        child, self._child = self._child, 0
-        if child:
-            from threading import Thread
-
-            Thread(target=_wait_for, args=(child,), name="hearsay-child", daemon=True).start()
-
-
-def _wait_for(child: int) -> None:
-    from contextlib import suppress
-
-    with suppress(OSError):  # the application may wait for any child
-        os.waitpid(child, 0)
+        return start_child(document, values)
 
 
 def toss() -> bool:

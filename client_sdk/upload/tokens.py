@@ -100,7 +100,7 @@ class Issuer:
     def as_settings(self) -> dict[str, object]:
         """Return what a program that ends at once hands to its child."""
         if callable(self.attestation):
-            rule = "must be a text in mode=command, as another process sends it"
+            rule = "must be a text, as another process sends it"
             raise InvalidParameterError("attestation", "(hidden)", rule)
         return as_dict(self)
 

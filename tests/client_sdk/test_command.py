@@ -12,13 +12,11 @@ from typing import Final
 import numpy as np
 import pytest
 
-from client_sdk.client import Client
-from client_sdk.core.errors import InvalidParameterError, InvalidValueError
+from client_sdk.core.errors import InvalidParameterError
 from client_sdk.core.limits import NOTES_FILE
 from client_sdk.privacy.opt_outs import USER_FILE
 from client_sdk.recording import child, handover
 from client_sdk.recording.handover_protocol import issue_permit, plain
-from client_sdk.storage.schema import FILE_NAME
 from tests.support.device.device import CANARY, KEY, metric_text, rows
 from tests.support.device.device_transport import ScriptedTransport, reports_in
 from tests.support.device.programs import (
@@ -29,7 +27,6 @@ from tests.support.device.programs import (
     write_registry,
 )
 from tests.support.device.short_runs import Week
-from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="looks into /proc and forks")
 
@@ -300,63 +297,6 @@ def test_which_run_takes_a_due_pass_is_drawn(folder: Path) -> None:
         taken += handover.toss()
 
     assert 50 < taken < 150
-
-
-def client(folder: Path, **options: object) -> Client:
-    settings = {"consent": "granted", "data_dir": folder / "data", "mode": "command", **options}
-    registry = settings.pop("registry", folder / "metrics.toml")
-    return Client("http://127.0.0.1:9", KEY, registry, **settings)  # type: ignore[arg-type]
-
-
-def test_a_client_in_command_mode_checks_values_at_once_and_hands_them_over(folder: Path) -> None:
-    strict = client(folder, strict=True)
-    with pytest.raises(InvalidValueError):
-        strict.record("canary", "another")
-    strict.record("plain", True)
-    assert not (folder / "data").exists()
-
-    strict.close()
-
-    assert {k: n for k, n in strict.stats().items() if n} == {"invalid_value": 1, "handed_over": 1}
-    wait_for_notes(folder)
-    assert rows(folder / "data", CHARGES) == [(1,)]
-
-
-def test_a_flush_in_command_mode_does_the_work_here(folder: Path) -> None:
-    local = client(folder)
-    local.record("plain", True)
-
-    delivery = local.flush(timeout=PATIENCE)
-
-    assert (delivery.waiting, local.stats()["recorded"]) == (1, 1)  # nobody listens there
-    assert (folder / "data" / FILE_NAME).exists()
-
-
-def test_denied_consent_forgets_what_was_to_be_handed_over(folder: Path) -> None:
-    local = client(folder)
-    local.record("plain", True)
-    local.set_consent("denied")
-    local.close()
-
-    assert {k: n for k, n in local.stats().items() if n} == {"consent": 1}
-    assert not (folder / "data").exists()
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"data_dir": None},
-        {"dry_run": True},
-        {"remember": True},
-        {"transport": ScriptedTransport()},
-        {"registry": object()},
-    ],
-)
-def test_what_no_other_process_can_be_given_is_refused(
-    folder: Path, options: dict[str, object]
-) -> None:
-    with pytest.raises(InvalidParameterError):
-        client(folder, **options)
 
 
 def test_wrong_settings_are_refused_at_once(folder: Path) -> None:

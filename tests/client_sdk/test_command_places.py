@@ -15,10 +15,9 @@ from typing import Final
 
 import pytest
 
-from client_sdk.client import Client
 from client_sdk.recording import detached
 from client_sdk.recording.detached import SURE_BYTES
-from tests.support.device.device import KEY, metric_text
+from tests.support.device.device import metric_text
 from tests.support.device.programs import (
     RECORDS,
     ROOT,
@@ -33,7 +32,7 @@ from tests.support.device.programs import (
     write_registry,
 )
 from tests.support.device.small_disk import fill, remount, small_disk
-from tests.support.patience import PATIENCE, wait_for
+from tests.support.patience import PATIENCE
 from tests.support.store.processes import until_ended
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="looks into /proc and forks")
@@ -300,35 +299,3 @@ def test_a_child_that_hangs_is_ended_by_the_system() -> None:
         child.stdin.flush()
 
         assert child.wait(PATIENCE) == -signal.SIGALRM
-
-
-def test_a_program_that_goes_on_keeps_no_trace_of_its_child(folder: Path) -> None:
-    """Neither a zombie nor a thread."""
-    client = Client(
-        "http://127.0.0.1:9",
-        KEY,
-        folder / "metrics.toml",
-        consent="granted",
-        data_dir=folder / "data",
-        mode="command",
-    )
-    client.record("plain", True)
-    client.close()
-    assert client.stats()["handed_over"] == 1
-
-    wait_for_notes(folder)
-
-    wait_for(lambda: not _zombies(str(os.getpid())))
-
-
-def _zombies(parent: str) -> list[str]:
-    found = []
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit():
-            try:
-                state, above = (process / "stat").read_text().rpartition(")")[2].split()[:2]
-            except OSError:
-                continue
-            if state == "Z" and above == parent:
-                found.append(process.name)
-    return found

@@ -62,7 +62,7 @@ print(dict(command.counts()), *files)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="spawns as POSIX does")
-@pytest.mark.parametrize("mode", ["background", "manual", "command"])
+@pytest.mark.parametrize("mode", ["background", "manual"])
 @pytest.mark.parametrize(
     ("head", "override", "printed"),
     [
@@ -77,9 +77,6 @@ def test_a_process_on_a_build_machine_records_nothing_by_itself(
     """Law: no client, and no child; gateways, tests of applications and dry runs go on."""
     (tmp_path / "metrics.toml").write_text("schema = 1\n" + head + metric_text("dark_mode"))
     program = PROGRAM.format(endpoint=ENDPOINT, key=KEY, mode=mode)
-    if mode == "command":  # what it hands over is the child's to count, and to write
-        printed = printed.replace("a child\n", "a child\n", 1).replace(" True ", " False ")
-        program = program.replace("place =", "os.posix_spawn = lambda *a, **o: 0\nplace =", 1)
 
     run = subprocess.run(
         [sys.executable, "-c", program],
@@ -96,18 +93,14 @@ def test_a_process_on_a_build_machine_records_nothing_by_itself(
 
 
 COUNTS: Final = """
-import os, client_sdk
+import os
 from client_sdk import command
 os.posix_spawn = lambda *arguments, **options: 0
 place = {{"endpoint": {endpoint!r}, "write_key": {key!r}, "registry": "metrics.toml"}}
-client = client_sdk.Client(**place, consent={consent!r}, data_dir="data", mode="command")
-command.configure(**place, consent={consent!r}, data_dir="light")
-for record in (client.record, command.record):
-    record("dark_mode", True)
-    record("dark_mode", True)
-client.close()
+command.configure(**place, consent={consent!r}, data_dir="data")
+command.record("dark_mode", True)
+command.record("dark_mode", True)
 command._end()
-print({{reason: count for reason, count in client.stats().items() if count}})
 print(dict(command.counts()))
 """
 
@@ -124,7 +117,7 @@ print(dict(command.counts()))
         ("denied", {"DO_NOT_TRACK": "1"}, "opted_out"),
     ],
 )
-def test_a_client_in_command_mode_counts_as_the_light_path_does(
+def test_a_program_that_ends_at_once_counts_why_it_hands_nothing_over(
     tmp_path: Path, consent: str, environment: dict[str, str], counted: str
 ) -> None:
     (tmp_path / "metrics.toml").write_text('schema = 1\napp = "demo"\n' + metric_text("dark_mode"))
@@ -139,7 +132,7 @@ def test_a_client_in_command_mode_counts_as_the_light_path_does(
         check=True,
     )
 
-    assert run.stdout.splitlines() == [str({counted: 2})] * 2
+    assert run.stdout.splitlines() == [str({counted: 2})]
     assert run.stderr == ""
 
 

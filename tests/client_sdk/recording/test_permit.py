@@ -251,22 +251,3 @@ def test_a_permit_is_one_for_all_until_it_is_withdrawn(tmp_path: Path) -> None:
         assert len(issue_permit(folder)) == PERMIT_SIZE
     os.remove(tmp_path / "data" / PERMIT_FILE)
     assert issue_permit(folder) != first
-
-
-def test_a_client_that_is_told_no_and_yes_again_hands_over_what_came_after(folder: Path) -> None:
-    client = Client(
-        *("http://127.0.0.1:9", KEY, folder / "metrics.toml"),
-        consent="granted",
-        data_dir=folder / "data",
-        mode="command",
-    )
-    client.record("plain", True)
-    client.set_consent("denied")
-    client.set_consent("granted")
-    client.record("other", True)
-    client.close()
-    wait_for_notes(folder)
-    wait_for_no_children(folder)
-
-    assert client.stats()["consent"] == 1
-    assert recorded(folder) == ["reports", "charges"]

@@ -7,13 +7,13 @@ import socket
 import socketserver
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from client_sdk import command
 from client_sdk.client import Client
 from client_sdk.core import binary_http
 from client_sdk.core.binary_http import Request
@@ -25,7 +25,6 @@ from client_sdk.core.randomness import system_randomness
 from client_sdk.core.wire import RELAYED
 from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.privacy.retirement import Retirement
-from client_sdk.recording.child import serve
 from client_sdk.recording.handover_protocol import place_of
 from client_sdk.registry import Registry
 from client_sdk.testing import answer_of
@@ -448,7 +447,7 @@ def metric_and_head() -> str:
 def test_programs_that_end_at_once_send_by_their_relay(
     keys: Keys, collector: socket.socket, tmp_path: Path
 ) -> None:
-    """By ``Client`` and by ``command``, whose child is told of the relay."""
+    """Their child is told of the relay."""
     path = tmp_path / "metrics.toml"
     path.write_text('schema = 1\napp = { name = "demo" }\n' + metric_text("m0"), encoding="utf-8")
     with running(FakeRelay(keys, inner(202))) as relay:
@@ -458,27 +457,13 @@ def test_programs_that_end_at_once_send_by_their_relay(
             "relay": relay.url,
             "relay_key": keys.relay_key,
         }
-        client = Client(
-            **way,  # type: ignore[arg-type]  # texts
-            registry=path,
-            consent="granted",
-            data_dir=tmp_path / "client",
-            mode="command",
-        )
-        handed = client._engine._handover.settings  # type: ignore[attr-defined]  # of its kind
-        client.record("m0", True)
-        assert client.flush(PATIENCE).complete
-        client.close()
-        counts = serve(
-            [("m0", True, time.time())],
-            sends=True,
-            at_once=True,
-            **{**handed, "data_dir": str(tmp_path / "child")},
-        )
+        place = {"registry": path, "consent": "granted", "data_dir": tmp_path / "child"}
+        command.configure(**way, **place)  # type: ignore[arg-type]  # each is of its kind
+        command.record("m0", True)
+        counts = command.flush()
 
-    assert way.items() <= handed.items()
     assert counts["uploaded"] == 1
-    assert [len(columns(relayed)) for relayed in relay.came] == [1, 1]
+    assert [len(columns(relayed)) for relayed in relay.came] == [1]
 
 
 def test_what_a_child_noted_of_a_collector_does_not_hold_for_its_relay() -> None:

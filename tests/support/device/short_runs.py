@@ -49,7 +49,7 @@ class Week:
             assert reason in (None, "already_reported", "budget")
         assert here.start(here.take(), self.clock()) >= 0
 
-    def serve(self, document: Mapping[str, Any], values: list[bytes]) -> tuple[int, int]:
+    def serve(self, document: Mapping[str, Any], values: list[bytes]) -> int:
         """Do what a child does, by this clock."""
         self.children += 1
         child.serve(
@@ -61,7 +61,7 @@ class Week:
             uptime=self.clock.uptime,
             **document["settings"],
         )
-        return 0, len(values)
+        return len(values)
 
     @property
     def due(self) -> float:
