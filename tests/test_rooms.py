@@ -7,6 +7,7 @@ stands below those that it names, so that there are no circles.
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
@@ -222,9 +223,24 @@ def test_a_planted_import_up_the_house_is_found(module: str, source: str) -> Non
     assert len(forbidden(module, source)) == 1
 
 
-def circle(modules: Mapping[str, tuple[str, bool]]) -> list[str]:
-    """Return modules that import each other in a circle, wherever in them; empty if none do."""
-    arrows = {name: set(targets(name, *module)) for name, module in modules.items()}
+def arrows_of(modules: Mapping[str, tuple[str, bool]]) -> dict[str, set[str]]:
+    """Return which of *modules* each imports, wherever in it."""
+    return {name: set(targets(name, *module)) for name, module in modules.items()}
+
+
+def typescript_arrows(folder: Path) -> dict[str, set[str]]:
+    """Return which files below *folder* each file in TypeScript imports, types alone too."""
+    return {
+        str(path): {
+            str((path.parent / target).resolve().with_suffix(".ts"))
+            for target in re.findall(r'from "(\.[^"]+)"', path.read_text("utf-8"))
+        }
+        for path in folder.rglob("*.ts")
+    }
+
+
+def circle(arrows: Mapping[str, set[str]]) -> list[str]:
+    """Return files that import each other in a circle; empty if none do."""
     try:
         TopologicalSorter(arrows).prepare()
     except CycleError as error:
@@ -234,7 +250,8 @@ def circle(modules: Mapping[str, tuple[str, bool]]) -> list[str]:
 
 def test_no_files_import_each_other_in_a_circle() -> None:
     """Not for types either, and not when a function is called: they cannot be read one by one."""
-    assert circle(SOURCES) == []
+    assert circle(arrows_of(SOURCES)) == []
+    assert circle(typescript_arrows(ROOT / "client_sdk_ts" / "src")) == []
 
 
 @pytest.mark.parametrize(
@@ -243,9 +260,17 @@ def test_no_files_import_each_other_in_a_circle() -> None:
 def test_a_planted_circle_is_found(planted: str) -> None:
     source, is_package = SOURCES["client_sdk.recording.history"]
 
-    found = circle({**SOURCES, "client_sdk.recording.history": (source + planted, is_package)})
+    planted_in = {**SOURCES, "client_sdk.recording.history": (source + planted, is_package)}
+    found = circle(arrows_of(planted_in))
 
     assert {"client_sdk.recording.history", "client_sdk.recording.recorder"} <= set(found)
+
+
+def test_a_planted_circle_of_types_in_typescript_is_found(tmp_path: Path) -> None:
+    (tmp_path / "a.ts").write_text('import type { B } from "./b.js";\n')
+    (tmp_path / "b.ts").write_text('export type { A } from "./a.js";\n')
+
+    assert len(set(circle(typescript_arrows(tmp_path)))) == 2
 
 
 def test_a_module_with_an_underscore_is_imported_from_its_own_folder_only() -> None:

@@ -14,8 +14,7 @@ import { capBelow, type Caps, capsOf, type CapTexts, withinPanel } from "./priva
 import { type Consent, consentOf, ConsentSwitch } from "./privacy/consent.js";
 import { browserOptOuts, type Environment, environmentSaysNo, type OptOuts } from "./privacy/opt_outs.js";
 import { Engine } from "./recording/engine.js";
-import type { Part, Parts } from "./recording/parts.js";
-import type { ReportView } from "./recording/recorder.js";
+import type { Part, Parts, ReportView } from "./recording/parts.js";
 import type { Registry } from "./registry/compiled.js";
 import type { ValueType } from "./registry/domains.js";
 import { readRegistry } from "./registry/read.js";

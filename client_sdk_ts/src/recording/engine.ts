@@ -20,7 +20,8 @@ import type { Store } from "../storage/store.js";
 import type { Counts } from "./counts.js";
 import { Erasure } from "./erasure.js";
 import { Inbox } from "./inbox.js";
-import { commit, type Device, type Pending } from "./recorder.js";
+import type { Device } from "./parts.js";
+import { commit, type Pending } from "./recorder.js";
 
 /** Of a change; the write is shared, and the turn at the store is short. */
 const GROUP_SIZE = 100;

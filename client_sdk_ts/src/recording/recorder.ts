@@ -3,21 +3,17 @@
 import { fromHex, fromNumber, toBase64url } from "../core/bytes.js";
 import { dayOf } from "../core/epoch.js";
 import { HearsayError, NotInPanelError } from "../core/errors.js";
-import type { Randomness } from "../core/randomness.js";
 import type { Reason } from "../core/reasons.js";
-import type { Encoded, Mechanism } from "../mechanisms/mechanism.js";
-import type { Caps } from "../privacy/caps.js";
-import type { ConsentSwitch } from "../privacy/consent.js";
+import type { Encoded } from "../mechanisms/mechanism.js";
 import type { AggregateState } from "../registry/aggregates.js";
-import type { Metric, Registry } from "../registry/compiled.js";
-import type { Segment } from "../registry/segment.js";
+import type { Metric } from "../registry/compiled.js";
 import { addReport, beginLedger, charge, type Charge, reportsOf } from "../storage/ledger.js";
 import { put } from "../storage/outbox.js";
 import { secretOf } from "../storage/secret.js";
 import type { State } from "../storage/state.js";
-import { advance, type Uptimes } from "../storage/trusted_clock.js";
+import { advance } from "../storage/trusted_clock.js";
 import { count, type Counts } from "./counts.js";
-import type { Parts } from "./parts.js";
+import type { Device, ReportView } from "./parts.js";
 
 /** Checked values on their way to becoming a report. */
 export interface Pending {
@@ -29,27 +25,6 @@ export interface Pending {
   readonly now: number;
   /** Calls of record. */
   readonly count: number;
-}
-
-/** What an application may look at before a report is queued: all that will leave. */
-export interface ReportView {
-  readonly metric: string;
-  readonly epoch: number;
-  readonly payload: Uint8Array;
-}
-
-/** By what reports are made. */
-export interface Device {
-  readonly registry: Registry;
-  readonly mechanisms: ReadonlyMap<string, Mechanism>;
-  readonly parts: Parts;
-  readonly caps: Caps;
-  readonly segment: Segment;
-  readonly randomness: Randomness;
-  readonly uptime: Uptimes;
-  readonly consent: Pick<ConsentSwitch, "granted" | "require">;
-  /** Sees each report before it is queued; false, or a throw, drops it, charged all the same. */
-  readonly onReport: ((report: ReportView) => unknown) | undefined;
 }
 
 /** Those of which there will be no other, and why. */

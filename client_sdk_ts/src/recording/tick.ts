@@ -4,7 +4,8 @@ import { epochStart } from "../core/epoch.js";
 import type { Metric } from "../registry/compiled.js";
 import type { State } from "../storage/state.js";
 import { count, type Counts } from "./counts.js";
-import { attempt, begin, type Device, isIn, isRetired, report } from "./recorder.js";
+import type { Device } from "./parts.js";
+import { attempt, begin, isIn, isRetired, report } from "./recorder.js";
 import { openScheduled, takeEnded } from "./windows.js";
 
 /** Reports the windows that ended by Unix time `now`, and opens those that are scheduled. */

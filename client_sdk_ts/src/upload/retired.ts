@@ -1,11 +1,21 @@
 /** The list of retired metrics, asked for. */
 
 import { TransportError } from "../core/errors.js";
+import type { Stats } from "../core/stats.js";
 import { keepRetired, readRetirement } from "../privacy/retirement.js";
 import type { State } from "../storage/state.js";
 import { inTime } from "./patience.js";
-import { type Answer, RETIRED_PATH } from "./transport.js";
-import type { UploaderParts } from "./uploader.js";
+import { type Answer, RETIRED_PATH, type Transport } from "./transport.js";
+
+/** What is needed to ask. */
+export interface RetirementParts {
+  readonly transport: Transport;
+  /** Whether the user agrees now, and no earlier denial takes what waits away. */
+  readonly maySend: () => boolean;
+  readonly stats: Stats;
+  /** Of who may retire metrics, in hexadecimal; null: nobody is asked. */
+  readonly retireKey: string | null;
+}
 
 /**
  * Asks which metrics are retired, and stops them.
@@ -13,7 +23,7 @@ import type { UploaderParts } from "./uploader.js";
  * Only right after an upload that arrived, so that no other moment tells of this device.
  */
 export async function fetchRetired(
-  { maySend, retireKey, stats, transport }: UploaderParts,
+  { maySend, retireKey, stats, transport }: RetirementParts,
   update: <T>(change: (state: State) => T) => Promise<T>,
   timeout: number,
 ): Promise<void> {

@@ -9,7 +9,6 @@
 import { dayOf } from "../core/epoch.js";
 import { TransportError } from "../core/errors.js";
 import type { Randomness } from "../core/randomness.js";
-import { type Stats } from "../core/stats.js";
 import { expire, keepAcknowledged, waiting } from "../storage/outbox.js";
 import type { State, Times } from "../storage/state.js";
 import type { Store } from "../storage/store.js";
@@ -17,9 +16,9 @@ import * as schedule from "./schedule.js";
 import * as sealing from "./sealing.js";
 import type { Upload } from "./sealing.js";
 import { inTime, LATE, within } from "./patience.js";
-import type { fetchRetired } from "./retired.js";
+import type { fetchRetired, RetirementParts } from "./retired.js";
 import type { Purse } from "./tokens.js";
-import { type Answer, outcomeOf, readAcknowledgement, TOO_LARGE, type Transport } from "./transport.js";
+import { type Answer, outcomeOf, readAcknowledgement, TOO_LARGE } from "./transport.js";
 import { reportsOf } from "./wire.js";
 
 /** Seconds; a pass so late was missed, as the timer looks twice in that time. */
@@ -36,17 +35,11 @@ export interface Delivery {
 }
 
 /** What an uploader works with. */
-export interface UploaderParts {
+export interface UploaderParts extends RetirementParts {
   readonly store: Store;
-  readonly transport: Transport;
-  /** Whether the user agrees now, and no earlier denial takes what waits away. */
-  readonly maySend: () => boolean;
-  readonly stats: Stats;
   /** Unix time in seconds. */
   readonly now: () => number;
   readonly randomness: Randomness;
-  /** Of who may retire metrics, in hexadecimal; null: nobody is asked. */
-  readonly retireKey: string | null;
   readonly fetchRetired: typeof fetchRetired | undefined;
   /** What has a one-time token for each upload. */
   readonly purse?: Purse | undefined;
