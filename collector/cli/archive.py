@@ -20,7 +20,7 @@ from client_sdk.core.epoch import day_of, day_of_date
 from client_sdk.privacy.wording import counted
 
 from ..core.config import HA, STANDARD, Config
-from ..core.errors import ConfigError, foreign
+from ..core.errors import ConfigError
 from .root import explained, main, repeat
 
 if TYPE_CHECKING:
@@ -168,13 +168,12 @@ def refold(
     config = Config.from_env()
     folder = _folder(path or config.archive)
     engine = partial(run, scheduler=scheduler, threads=threads)
-    with foreign(f"archive={folder.path}"):
-        if as_rows:
-            _print(config, folder, engine)
-        elif restore:
-            _restore(config, folder, engine)
-        else:
-            _compare(config, folder, engine, since)
+    if as_rows:
+        _print(config, folder, engine)
+    elif restore:
+        _restore(config, folder, engine)
+    else:
+        _compare(config, folder, engine, since)
 
 
 def _print(config: Config, folder: Folder, engine: Engine) -> None:

@@ -31,7 +31,7 @@ from ..core.errors import CollectorError, ConfigError
 
 MAX_IDENTITY: Final = 512  # characters
 TIMEOUT_S: Final = 5.0  # seconds for a service that is asked
-MOST_SEEN: Final = 65_536  # attestations of a kind that are remembered: 8 MB
+MOST_SEEN: Final = 65_536  # attestations of a kind that are remembered: 9 MB
 NO_S: Final = 60.0  # seconds for which a no is kept
 _KEY_SIZE: Final = 16  # bytes
 _LEAST_SECRET: Final = 32  # bytes
@@ -99,32 +99,37 @@ class SharedSecret:
 
 
 class Seen:
-    """Which attestations were good lately, and to which the answer was no.
+    """Whose attestations were good lately, and to which the answer was no.
 
-    They are kept as hashes under a key that ends with the process, the newest of each kind.
+    Both, and identities, are kept as hashes under a key that ends with the process, the newest of
+    each kind.
     """
 
     def __init__(self, monotonic: Callable[[], float], most: int = MOST_SEEN) -> None:
         """Keep *most* of each kind; a no for NO_S by the clock *monotonic*."""
         self._monotonic, self._most, self._key = monotonic, most, os.urandom(_KEY_SIZE)
-        self._good: dict[bytes, float] = {}
+        self._good: dict[bytes, bytes] = {}  # hash of whose it was
         self._refused: dict[bytes, float] = {}
 
-    def note(self, said: str, *, is_good: bool) -> None:
-        """Note what the answer to *said* was."""
+    def note(self, said: str, identity: str | None) -> None:
+        """Note whose *said* is; None if the answer was no."""
         mark = self._mark(said)
-        kept, other = self._good, self._refused
-        if not is_good:
-            kept, other = other, kept
-        kept.pop(mark, None)
-        other.pop(mark, None)
-        kept[mark] = self._monotonic()
-        if len(kept) > self._most:
-            del kept[next(iter(kept))]
+        self._good.pop(mark, None)
+        self._refused.pop(mark, None)
+        if identity is None:
+            self._refused[mark] = self._monotonic()
+        else:
+            self._good[mark] = self._mark(identity)
+        for kept in (self._good, self._refused):
+            if len(kept) > self._most:
+                del kept[next(iter(kept))]
 
-    def was_good(self, said: str) -> bool:
-        """Return whether the last answer to *said* was good, however long ago."""
-        return self._mark(said) in self._good
+    def account(self, said: str) -> bytes | None:
+        """Return a hash of whose *said* was at the last answer, however long ago.
+
+        None if that was no, or if there was none.
+        """
+        return self._good.get(self._mark(said))
 
     def was_refused(self, said: str) -> bool:
         """Return whether the answer to *said* was no within NO_S."""

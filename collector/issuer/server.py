@@ -13,6 +13,7 @@ import json
 import logging
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple
@@ -42,6 +43,7 @@ LIVE: Final = "/livez"
 BODY_S: Final = 5.0  # seconds in which a request of 259 bytes must have come
 ASKING: Final = 16  # attestations that are asked for at once: of those seen good, and of others
 WAITING: Final = 64  # of each, requests that wait for that; beyond them the device comes again
+OF_ACCOUNT: Final = 4  # of both, those of one account; a device asks for its tokens one by one
 _CONNECTIONS: Final = 1_024
 _HEADERS_MS: Final = 5_000  # milliseconds in which the headers must have arrived
 _HEADERS_SIZE: Final = 16 * 1024  # bytes
@@ -91,7 +93,7 @@ class IssuerApp:
             is_known: ThreadPoolExecutor(ASKING, "attestation") for is_known in (True, False)
         }
         self._counting = ThreadPoolExecutor(1, "allowance")
-        self._waiting = {True: 0, False: 0}  # by the same
+        self._waiting = Counter[bool | bytes]()  # by the same, and by account
         self._seen = Seen(monotonic)
         self._incidents = Incidents(time.monotonic)
         self._renew()
@@ -162,24 +164,29 @@ class IssuerApp:
         """Count a token for who *said* this; see ``Allowance.take``.
 
         Law: however many show attestations that were never good, as many threads and places as they
-        have stay for those that were.
+        have stay for those that were; and of these no account has more than OF_ACCOUNT.
         """
         if self._seen.was_refused(said):
             raise RefusalError(403, _NOT_GOOD)
-        is_known = self._seen.was_good(said)
-        if self._waiting[is_known] >= ASKING + WAITING:
+        account = self._seen.account(said)
+        is_known = account is not None
+        most: dict[bool | bytes, int] = {is_known: ASKING + WAITING}
+        if account is not None:
+            most[account] = OF_ACCOUNT
+        if any(self._waiting[place] >= limit for place, limit in most.items()):
             raise RefusalError(503, "too many ask at once; ask again later")
         loop = asyncio.get_running_loop()
-        self._waiting[is_known] += 1
+        self._waiting.update(most.keys())
         try:
             identify = self._attestation.identity
             identity = await loop.run_in_executor(self._asking[is_known], identify, said)
-            self._seen.note(said, is_good=identity is not None)
+            self._seen.note(said, identity)
             if identity is None:
                 raise RefusalError(403, _NOT_GOOD)
             return await loop.run_in_executor(self._counting, self._allowance.take, week, identity)
         finally:
-            self._waiting[is_known] -= 1
+            self._waiting.subtract(most.keys())
+            self._waiting = +self._waiting  # an account without requests takes no memory
 
     def _renew(self) -> None:
         """Go on to the keys of this week, and forget what was counted long before."""

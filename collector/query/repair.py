@@ -159,26 +159,30 @@ def record_deleted(
 ) -> None:
     """Write that the tallies of *key* are deleted in *epochs*, before they are.
 
-    So no answer rests on a part of them, and each says that they are gone.
+    So no answer rests on a part of them, and each says that they are gone.  Nothing is written of
+    what is recorded already.
 
     Raises: ExclusionError: there are as many exclusions as there may be.
     """
-    times = {False: set[float](), True: set[float]()}  # of metrics that are asked once, and others
-    for metric, epoch in epochs:
-        ends = epoch_start(metric.every, epoch), epoch_start(metric.every, epoch + 1) - 1
-        times[metric.every == ONCE] |= set(ends)
     known = read_all(store.exclusions())
-    for is_once, moments in times.items():
-        if not moments:
+    deleted = [each for each in known if each.deleted and (each.by, each.name) == (KEY, key)]
+    new = [
+        (metric, epoch)
+        for metric, epoch in epochs
+        if not any(each.covers(metric) and epoch in each.epochs(metric) for each in deleted)
+    ]
+    for is_once in (False, True):
+        mine = [(metric, epoch) for metric, epoch in new if (metric.every == ONCE) == is_once]
+        if not mine:
             continue
-        days = [
-            datetime.fromtimestamp(end, UTC).date().isoformat()
-            for end in (min(moments), max(moments))
-        ]
+        first = min(epoch_start(metric.every, epoch) for metric, epoch in mine)
+        last = max(epoch_start(metric.every, epoch + 1) - 1 for metric, epoch in mine)
+        days = [datetime.fromtimestamp(end, UTC).date().isoformat() for end in (first, last)]
         exclusion = Exclusion(
             id="",
             by=KEY,
             name=key,
+            metrics=tuple(sorted({Exclusion.address_of(metric) for metric, _ in mine})),
             first="" if is_once else days[0],
             last="" if is_once else days[1],
             author=checked_words("author", author, MAX_AUTHOR),
@@ -186,9 +190,8 @@ def record_deleted(
             at=clock_of(store),
             deleted=True,
         )
-        alike = [each for each in known if _what(each) == _what(exclusion)]
-        if not any(each.deleted for each in alike):
-            exclude(structs.replace(exclusion, id=_id(exclusion, len(alike))), store, records)
+        alike = sum(_what(each) == _what(exclusion) for each in known)
+        exclude(structs.replace(exclusion, id=_id(exclusion, alike)), store, records)
 
 
 def include(

@@ -14,7 +14,7 @@ import msgspec
 
 from ..core.config import Config
 from .connect import open_connection
-from .connection import Connection
+from .connection import Command, Connection
 from .keys import Keys
 
 _SECRETS: Final = "secrets"
@@ -36,6 +36,11 @@ class Version(NamedTuple):
     size: int  # bytes
     by: str  # the id of its author
 
+    @property
+    def stored(self) -> int:
+        """Bytes that it takes in the store."""
+        return self.size + _OVERHEAD
+
 
 class Entry(msgspec.Struct, frozen=True):
     """What is known of a document without reading it."""
@@ -50,12 +55,20 @@ class Entry(msgspec.Struct, frozen=True):
     @property
     def older(self) -> int:
         """Bytes of the versions before the one of now."""
-        return self.size - self.versions[0].size - _OVERHEAD
+        return self.size - self.versions[0].stored
 
     @property
     def size(self) -> int:
         """Bytes of all its versions."""
-        return sum(version.size + _OVERHEAD for version in self.versions)
+        return sum(version.stored for version in self.versions)
+
+
+class Reduction(NamedTuple):
+    """What makes room: an entry before and after, None where all of a document goes."""
+
+    was: Entry
+    now: Entry | None
+    gone: Collection[int] = ()  # the versions that are not in the entry any more
 
 
 class DocumentStore(Protocol):
@@ -95,14 +108,14 @@ class DocumentStore(Protocol):
     def history(self, kind: str, name: str) -> Mapping[int, bytes]:
         """Return the versions of a document before the one of now, the oldest first."""
 
-    def forget(self, place: Place, entry: Entry, gone: Collection[int], was: Entry | None) -> None:
-        """Delete the versions *gone*, which are not in *entry*, and put *entry* in the index.
+    def reduce(self, reductions: Mapping[Place, Reduction]) -> None:
+        """Delete versions and documents, and what the index says of them.
 
-        Nothing if the index no longer has what it *was*.
+        Nothing of a document of which the index no longer has what it was.
         """
 
-    def remove(self, kind: str, name: str, entry: Entry | None = None) -> None:
-        """Delete a document with its history, for good; with *entry* only if the index has that."""
+    def remove(self, kind: str, name: str) -> None:
+        """Delete a document with its history, for good."""
 
     def secret(self, purpose: str, fresh: bytes) -> bytes:
         """Return the secret for *purpose*: *fresh* if there was none."""
@@ -113,7 +126,7 @@ class RedisDocuments:
 
     def __init__(self, connection: Connection, prefix: str) -> None:
         """Use *connection* for the documents under *prefix*.  Raises ConfigError."""
-        self._call = connection.call
+        self._call, self._call_many = connection.call, connection.call_many
         self._prefix = f"{Keys(prefix, 1).prefix}:documents"
 
     @classmethod
@@ -174,22 +187,34 @@ class RedisDocuments:
         versions = {int(version): record for version, record in pairs if version.isdigit()}
         return dict(sorted(versions.items()))
 
-    def forget(self, place: Place, entry: Entry, gone: Collection[int], was: Entry | None) -> None:
-        """Delete first: what the index counts may be gone, and never the other way round."""
-        if self.index().get(place) != was:
-            return
-        if gone:
-            self._call("HDEL", self._key(*place), *gone)
-        texts = None if was is None else msgspec.json.encode(was), msgspec.json.encode(entry)
-        _replaced(self._call, self._key(_INDEX), ":".join(place), *texts)
+    def reduce(self, reductions: Mapping[Place, Reduction]) -> None:
+        """Delete first: what the index counts may be gone, and never the other way round.
 
-    def remove(self, kind: str, name: str, entry: Entry | None = None) -> None:
+        In one round trip, after one that reads the index.
+        """
+        index, commands = self.index(), list[Command]()
+        for place, (was, now, gone) in reductions.items():
+            if index.get(place) != was:
+                continue
+            if now is None:
+                commands += self._removal(place)
+                continue
+            if gone:
+                commands.append(("HDEL", self._key(*place), *gone))
+            texts = msgspec.json.encode(was), msgspec.json.encode(now)
+            commands.append(_replacement(self._key(_INDEX), ":".join(place), *texts))
+        self._call_many(commands)
+
+    def remove(self, kind: str, name: str) -> None:
         """Delete the document first: what is left of a history belongs to nothing."""
-        if entry is not None and self.index().get(Place(kind, name)) != entry:
-            return
-        self._call("HDEL", self._key(kind), name)
-        self._call("UNLINK", self._key(kind, name))
-        self._call("HDEL", self._key(_INDEX), f"{kind}:{name}")
+        self._call_many(self._removal(Place(kind, name)))
+
+    def _removal(self, place: Place) -> list[Command]:
+        return [
+            ("HDEL", self._key(place.kind), place.name),
+            ("UNLINK", self._key(*place)),
+            ("HDEL", self._key(_INDEX), ":".join(place)),
+        ]
 
     def secret(self, purpose: str, fresh: bytes) -> bytes:
         """Write a field that is not there, and read it: all processes get the same."""
@@ -233,8 +258,12 @@ def _replaced(
     if read is None:
         is_ours = call("HSETNX", key, name, record)
     else:
-        is_ours = call("FCALL", "hearsay_replace", 1, key, name, read, record)
+        is_ours = call(*_replacement(key, name, read, record))
     return bool(is_ours) or call("HGET", key, name) == record
+
+
+def _replacement(key: str, name: str, read: bytes, record: bytes) -> Command:
+    return "FCALL", "hearsay_replace", 1, key, name, read, record
 
 
 class MemoryDocuments:
@@ -285,19 +314,20 @@ class MemoryDocuments:
         """Return a copy."""
         return dict(self._histories.get((kind, name), {}))
 
-    def forget(self, place: Place, entry: Entry, gone: Collection[int], was: Entry | None) -> None:
+    def reduce(self, reductions: Mapping[Place, Reduction]) -> None:
         """Forget them."""
-        if self._index.get(place) != was:
-            return
-        history = self._histories.get(place, {})
-        for version in gone:
-            history.pop(version, None)
-        self._index[place] = entry
+        for place, (was, now, gone) in reductions.items():
+            if self._index.get(place) != was:
+                continue
+            if now is None:
+                self.remove(*place)
+                continue
+            for version in gone:
+                self._histories.get(place, {}).pop(version, None)
+            self._index[place] = now
 
-    def remove(self, kind: str, name: str, entry: Entry | None = None) -> None:
+    def remove(self, kind: str, name: str) -> None:
         """Forget it."""
-        if entry is not None and self._index.get(Place(kind, name)) != entry:
-            return
         self._index.pop(Place(kind, name), None)
         self._records.get(kind, {}).pop(name, None)
         self._histories.pop((kind, name), None)

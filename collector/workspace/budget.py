@@ -9,14 +9,15 @@ none.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from heapq import heapify, heappop, heapreplace
 from typing import Final
 
 from msgspec import structs
 
 from ..core.errors import QueryError
-from ..storage.documents import DocumentStore, Entry, Place, Version
+from ..storage.documents import DocumentStore, Entry, Place, Reduction, Version
 
 KEPT: Final = 20  # versions of a document and author, before the one of now
 MOST: Final = 1_000  # documents of a kind and app: a list that can be read at once
@@ -54,26 +55,24 @@ class Budget:
         if known is None:
             self._limit_number(place, entry, after)
         part = self.most // (self.apps + 1)
-        while self._excess(after, entry.app, part) > 0:
-            if any(
-                _shorten(after, entry.app, place, by) or _drop(after, entry.app, place, by)
-                for by in (author, "")
-            ):
-                continue
-            if not entry.deleted:  # what is deleted makes room for others
-                app = f"app {entry.app}" if entry.app else "documents of all apps"
-                rule = f"may keep {part:,} bytes, and has no older versions to drop"
-                raise QueryError(f"{place.kind}: {app} {rule}; {_STEP}")
-            break
-        for other, was in before.items():
-            now = after.get(other)
-            if now is None:
-                self.store.remove(*other, was)
-            elif other != place and now != was:
-                self.store.forget(other, now, _gone(was, now), was)
+        excess = self._excess(after, entry.app, part)
+        for by in (author, ""):
+            excess = _shorten(after, entry.app, place, by, excess)
+            excess = _drop(after, entry.app, place, by, excess)
+        if excess > 0 and not entry.deleted:  # what is deleted makes room for others
+            app = f"app {entry.app}" if entry.app else "documents of all apps"
+            rule = f"may keep {part:,} bytes, and has no older versions to drop"
+            raise QueryError(f"{place.kind}: {app} {rule}; {_STEP}")
+        reductions = {
+            at: Reduction(was, now := after.get(at), _gone(was, now))
+            for at, was in index.items()
+            if at != place and after.get(at) != was
+        }
         if known is not None and after[place] != before[place]:
             older = structs.replace(known, versions=after[place].versions[1:])
-            self.store.forget(place, older, _gone(before[place], after[place]), known)
+            reductions[place] = Reduction(known, older, _gone(before[place], after[place]))
+        if reductions:
+            self.store.reduce(reductions)
         return after[place]
 
     def _limit_number(self, place: Place, new: Entry, index: dict[Place, Entry]) -> None:
@@ -82,11 +81,14 @@ class Budget:
         Where they have deleted none, the one that was deleted first.
         """
         alike = [at for at, each in index.items() if (at.kind, each.app) == (place.kind, new.app)]
-        dropped = len(alike) <= MOST or any(
-            _drop(index, new.app, place, by, place.kind) for by in (new.began, "")
-        )
-        if not dropped:
-            raise QueryError(f"{place.kind}: there are {MOST:,}, as many as are kept; delete one")
+        if len(alike) <= MOST:
+            return
+        for by in (new.began, ""):
+            for at in _deleted(index, new.app, place, by):
+                if at.kind == place.kind:
+                    del index[at]
+                    return
+        raise QueryError(f"{place.kind}: there are {MOST:,}, as many as are kept; delete one")
 
     def _excess(self, index: dict[Place, Entry], app: str, part: int) -> int:
         """Return the bytes by which *app* exceeds its *part*, or all the budget."""
@@ -108,42 +110,57 @@ def _last(versions: tuple[Version, ...]) -> tuple[Version, ...]:
     return tuple(kept)
 
 
-def _gone(was: Entry, now: Entry) -> list[int]:
+def _gone(was: Entry, now: Entry | None) -> list[int]:
     """Return the numbers of the versions that *was* has, and *now* has not."""
-    return [version.number for version in was.versions if version not in now.versions]
+    left = set(now.versions if now else ())
+    return [version.number for version in was.versions if version not in left]
 
 
-def _shorten(index: dict[Place, Entry], app: str, new: Place, by: str) -> bool:
-    """Drop an older version *by* an author of *app*, "" for any; False: there is none.
+def _shorten(index: dict[Place, Entry], app: str, new: Place, by: str, excess: int) -> int:
+    """Drop older versions *by* an author of *app*, "" for any, until there is no *excess* of bytes.
 
-    Of the document with most bytes of older versions, the oldest.  Of the *new* one the version
-    that it replaces stays.
+    Always of the document with most bytes of older versions, the oldest.  Of the *new* one the
+    version that it replaces stays.  Returns the excess that is left.
     """
-    shorter = [
-        (entry.older, -version.number, at, version)
+    older = {
+        at: [each for each in entry.versions[1 + (at == new) :] if by in ("", each.by)]
         for at, entry in index.items()
         if entry.app == app
-        for version in entry.versions[1 + (at == new) :]
-        if by in ("", version.by)
-    ]
-    if shorter:
-        _, _, at, dropped = max(shorter)
-        left = tuple(version for version in index[at].versions if version != dropped)
+    }
+    heap = [(-index[at].older, each[-1].number, at) for at, each in older.items() if each]
+    heapify(heap)
+    dropped: dict[Place, set[Version]] = {}
+    while heap and excess > 0:
+        size, _, at = heap[0]
+        version = older[at].pop()
+        dropped.setdefault(at, set()).add(version)
+        excess -= version.stored
+        if older[at]:
+            heapreplace(heap, (size + version.stored, older[at][-1].number, at))
+        else:
+            heappop(heap)
+    for at, gone in dropped.items():
+        left = tuple(version for version in index[at].versions if version not in gone)
         index[at] = structs.replace(index[at], versions=left)
-    return bool(shorter)
+    return excess
 
 
-def _drop(index: dict[Place, Entry], app: str, new: Place, by: str, kind: str = "") -> bool:
-    """Drop what was deleted first of *app* and began *by* an author, "" for any; False: nothing.
+def _drop(index: dict[Place, Entry], app: str, new: Place, by: str, excess: int) -> int:
+    """Drop what was deleted first until there is no *excess* of bytes; return what is left of it.
 
-    Args: kind: only of this one, if it is named.
+    Args: app, new, by: see ``_deleted``.
     """
+    for at in _deleted(index, app, new, by):
+        if excess > 0:
+            excess -= index.pop(at).size
+    return excess
+
+
+def _deleted(index: Mapping[Place, Entry], app: str, new: Place, by: str) -> list[Place]:
+    """Return what was deleted of *app* and began *by* an author, "" for any; the first is first."""
     gone = [
         (entry.at, at)
         for at, entry in index.items()
-        if entry.deleted and entry.app == app and at != new
-        if by in ("", entry.began) and kind in ("", at.kind)
+        if entry.deleted and entry.app == app and at != new and by in ("", entry.began)
     ]
-    if gone:
-        del index[min(gone)[1]]
-    return bool(gone)
+    return [at for _, at in sorted(gone)]

@@ -58,7 +58,7 @@ from .oblivious import (
     seal_refusal,
 )
 from .route import LIVE, READY
-from .upload import PATH, Admission, Head, Judgement, require_size
+from .upload import PATH, Admission, Head, Judgement, acknowledgement, require_size
 
 # Reads a body: its announced length, the most bytes, and the seconds in which it must come.
 Reader: TypeAlias = Callable[[int | None, int, float], Awaitable[bytes]]
@@ -232,10 +232,14 @@ class Front:
                 if len(body) <= INLINE_BODY
                 else await self._loop.run_in_executor(self._large, self._hot.judge, admission, body)
             )
-        first = judgement.sealed is None or await self._groups.append(
-            judgement.sealed, self._hot.beginning(admission, judgement)
-        )
-        return self._hot.answer(admission, judgement, first)
+        count = partial(self._hot.count, admission, judgement)
+        if judgement.sealed is None:
+            first = True
+            count(first)
+        else:
+            beginning = self._hot.beginning(admission, judgement)
+            first = await self._groups.append(judgement.sealed, beginning, count)
+        return acknowledgement(judgement.verdict, first)
 
     async def _judge_large(
         self, admission: Admission, head: Head, read: Reader, size: int

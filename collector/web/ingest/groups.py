@@ -39,6 +39,7 @@ class _Waiting(NamedTuple):
     sealed: SealedUpload
     beginning: Beginning | None  # None if it begins no tally
     since: float  # by the clock of the loop
+    on_stored: Callable[[bool], None]  # called with whether it is the first
     future: asyncio.Future[bool]
 
 
@@ -65,14 +66,20 @@ class Groups:
         self._thread = threading.Thread(target=self._run, name="append", daemon=True)
         self._thread.start()
 
-    async def append(self, sealed: SealedUpload, beginning: Beginning | None = None) -> bool:
+    async def append(
+        self,
+        sealed: SealedUpload,
+        beginning: Beginning | None = None,
+        on_stored: Callable[[bool], None] = lambda first: None,
+    ) -> bool:
         """Append an upload, durably; return whether its id was seen for the first time.
 
         Args:   beginning: the upload once more, if it may begin tallies.
+                on_stored: called with what is returned, also where nobody waits for that any more.
         Raises: StorageUnavailableError, StorageFullError, ManyTalliesError.
         """
         future: asyncio.Future[bool] = self._loop.create_future()
-        self._waiting.append(_Waiting(sealed, beginning, self._loop.time(), future))
+        self._waiting.append(_Waiting(sealed, beginning, self._loop.time(), on_stored, future))
         if not self._is_sending:
             self._is_sending = True
             self._loop.call_soon(self._send)  # after all that is ready now has joined
@@ -82,7 +89,7 @@ class Groups:
         """Refuse the uploads that have waited since *before*, whatever the store does with them.
 
         So an upload has one deadline for all that the store is asked.  One that is stored
-        nevertheless is a duplicate when the device sends it again.
+        nevertheless is counted when it is, and is a duplicate when the device sends it again.
         """
         for waiting in (*self._sent, *self._waiting):
             if waiting.since < before and not waiting.future.done():
@@ -154,13 +161,14 @@ class Groups:
             settled += [(waiting, outcomes[-1]) for waiting in self._waiting]
             self._waiting.clear()
         self._send()  # first, so that the store works while the answers are written
-        for (*_, future), outcome in settled:
-            if future.done():  # who asked has gone, or it is too late
-                continue
-            if isinstance(outcome, Exception):
+        for (*_, on_stored, future), outcome in settled:
+            is_waited_for = not future.done()  # or who asked has gone, or it is too late
+            if not isinstance(outcome, Exception):
+                on_stored(outcome)
+                if is_waited_for:
+                    future.set_result(outcome)
+            elif is_waited_for:
                 future.set_exception(outcome)
-            else:
-                future.set_result(outcome)
 
 
 def store(storage: Intake, group: Sequence[SealedUpload]) -> Sequence[_Outcome]:

@@ -40,7 +40,7 @@ from .oblivious import (
 from .oblivious import (
     RETIRED_PATH as RETIRED_PATH,
 )
-from .upload import PATH, Head, read
+from .upload import PATH, Head, acknowledgement, read
 
 blueprint = Blueprint("ingest", __name__)
 _TOKEN: Final = {
@@ -72,7 +72,8 @@ def accept(shared: Services, head: Head, body: IO[bytes]) -> bytes:
     judged = shared.hot.judge(admitted, read(body, admitted.grant.limit))
     shared.hot.require_place(admitted, judged)
     first = judged.sealed is None or shared.storage.append(*judged.sealed)
-    return shared.hot.answer(admitted, judged, first)
+    shared.hot.count(admitted, judged, first)
+    return acknowledgement(judged.verdict, first)
 
 
 @blueprint.post(OBLIVIOUS)

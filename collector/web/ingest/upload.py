@@ -217,19 +217,25 @@ class HotRoute:
         if beginning is not None and (refusal := self.refusals([beginning])[0]) is not None:
             raise refusal
 
-    def answer(self, admission: Admission, judgement: Judgement, first: bool) -> bytes:
-        """Return the acknowledgement, JSON, of an upload that is stored.
+    def count(self, admission: Admission, judgement: Judgement, first: bool) -> None:
+        """Count an upload that is stored, whether or not anybody waits for that.
 
         Args: first: False if its id had been seen before.
         """
         verdict = judgement.verdict
-        if first:
-            if judgement.sealed is not None:
-                self._shares.count(admission.grant.key)
-                if self._observer is not None:
-                    self._observer.accept(verdict.accepted)
+        if first and judgement.sealed is not None:
+            self._shares.count(admission.grant.key)
             self._keyring.count(admission.grant, verdict.reports)
+            if self._observer is not None:
+                self._observer.accept(verdict.accepted)
         self._activity.judged(verdict.rejected, first)
-        return _encode(
-            {"accepted": verdict.reports, "duplicate": not first, "rejected": verdict.rejected}
-        )
+
+
+def acknowledgement(verdict: Verdict, first: bool) -> bytes:
+    """Return the answer, JSON, to an upload that is stored.
+
+    Args: first: False if its id had been seen before.
+    """
+    return _encode(
+        {"accepted": verdict.reports, "duplicate": not first, "rejected": verdict.rejected}
+    )

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from distributed import Client, LocalCluster
 
+from ...core.errors import ConfigError
 from ...estimation.tally import Mechanisms
 from .refold import Vectors, add, tally_file
 
@@ -25,10 +26,15 @@ def refold(
 
     Args:   scheduler: address of a Dask scheduler; a local cluster of *threads* if None.
     Raises: ArchiveError: a file is not what was written.
-            OSError: the scheduler does not answer.
+            ConfigError: the scheduler does not answer.
     """
     if scheduler is not None:
-        with Client(scheduler, set_as_default=False) as client:
+        try:
+            remote = Client(scheduler, set_as_default=False)
+        except (OSError, ValueError) as error:
+            rule = "must be the address of a Dask scheduler that answers, such as tcp://host:8786"
+            raise ConfigError("--scheduler", scheduler, rule) from error
+        with remote as client:
             return _refold_on(client, files, mechanisms)
     with (
         LocalCluster(

@@ -7,7 +7,6 @@ have taken out of answers, so that a store that is restored answers as the lost 
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 import secrets
@@ -23,7 +22,7 @@ import pyarrow.parquet as pq
 
 from client_sdk.core.limits import DIGEST_SIZE
 
-from ...core.cells import Cell
+from ...core.cells import BEYOND, Cell
 from ...core.entry import AcceptedColumn
 from ...core.errors import ArchiveError, StorageUnavailableError
 from ...core.exclusions import Exclusion, in_order, latest, read_all
@@ -45,6 +44,14 @@ _COLUMNS: Final[tuple[tuple[str, Any], ...]] = (
     ("payloads", pa.large_binary()),
 )
 SCHEMA: Final = pa.schema([pa.field(name, kind, nullable=False) for name, kind in _COLUMNS])
+
+
+class _Manifest(msgspec.Struct, omit_defaults=True):
+    """What the folder says of itself."""
+
+    v: int
+    name: str  # by chance
+    pruned: int | None = None  # last epoch day whose folds were deleted
 
 
 class File(NamedTuple):
@@ -72,7 +79,7 @@ class Folder:
                 with self.locked():
                     if self._is_new():
                         name = secrets.token_hex(_NAME_SIZE)
-                        self._write_manifest({"v": VERSION, "name": name})
+                        self._write_manifest(_Manifest(VERSION, name))
         except OSError as error:
             raise ArchiveError(f"archive={path}: {error.strerror}") from error
         self._manifest()
@@ -80,16 +87,15 @@ class Folder:
     @property
     def name(self) -> str:
         """The random name by which a store knows its archive."""
-        return str(self._manifest()["name"])
+        return self._manifest().name
 
     @property
     def pruned(self) -> int | None:
         """The last epoch day of folds that were pruned; None if none were."""
-        day = self._manifest().get("pruned")
-        return None if day is None else int(str(day))
+        return self._manifest().pruned
 
     def files(self) -> list[File]:
-        """Return the files, by day, shard and fold."""
+        """Return the files, by day, shard and fold.  Raises ArchiveError: a day is none."""
         matches = [
             (match, path)
             for path in self.path.glob("folded=*/*.parquet")
@@ -97,11 +103,7 @@ class Folder:
         ]
         return sorted(
             (
-                File(
-                    path,
-                    (date.fromisoformat(match[1]) - EPOCH_DAY).days,
-                    *map(int, match.groups()[1:]),
-                )
+                File(path, _day(match[1], path), *map(int, match.groups()[1:]))
                 for match, path in matches
             ),
             key=lambda file: file[1:],
@@ -146,7 +148,7 @@ class Folder:
             return read_all({str(place): bytes(record) for place, record in enumerate(records)})
         except FileNotFoundError:
             return []
-        except (OSError, msgspec.DecodeError, StorageUnavailableError) as error:
+        except (OSError, msgspec.DecodeError, RecursionError, StorageUnavailableError) as error:
             rule = "cannot be read; perhaps a newer release wrote it: start that release"
             raise ArchiveError(f"archive.file={path}: {rule}") from error
 
@@ -166,7 +168,9 @@ class Folder:
         old = [file for file in self.files() if file.day < before]
         if old:  # said first: a refold must not expect what is about to go
             pruned = max(file.day for file in old)
-            self._write_manifest({**self._manifest(), "pruned": max(pruned, self.pruned or 0)})
+            manifest = self._manifest()
+            last = max(pruned, manifest.pruned or 0)
+            self._write_manifest(msgspec.structs.replace(manifest, pruned=last))
         for file in old:
             file.path.unlink()
             if not any(file.path.parent.iterdir()):
@@ -177,18 +181,27 @@ class Folder:
         """Return whether nothing is here but what we leave when we die in the very first step."""
         return {path.name for path in self.path.iterdir()} <= {_LOCK, _MANIFEST + _NEW}
 
-    def _manifest(self) -> dict[str, object]:
+    def _manifest(self) -> _Manifest:
         try:
-            manifest = json.loads((self.path / _MANIFEST).read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
+            text = (self.path / _MANIFEST).read_bytes()
+            manifest = msgspec.json.decode(text, type=_Manifest)
+        except (OSError, msgspec.DecodeError, RecursionError) as error:
             rule = f"must be empty, or an archive with {_MANIFEST}"
             raise ArchiveError(f"archive={self.path}: {rule}") from error
-        if not isinstance(manifest, dict) or manifest.get("v") != VERSION:
+        if manifest.v != VERSION:
             raise ArchiveError(f"archive={self.path}: must have version {VERSION}")
         return manifest
 
-    def _write_manifest(self, manifest: dict[str, object]) -> None:
-        _write(self.path / _MANIFEST, json.dumps(manifest).encode())
+    def _write_manifest(self, manifest: _Manifest) -> None:
+        _write(self.path / _MANIFEST, msgspec.json.encode(manifest))
+
+
+def _day(text: str, path: Path) -> int:
+    """Return the epoch day that *text*, in the name of the file at *path*, is."""
+    try:
+        return (date.fromisoformat(text) - EPOCH_DAY).days
+    except ValueError:
+        raise ArchiveError(f"archive.file={path}: must be in the folder of a day") from None
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -247,6 +260,8 @@ def read_rows(path: Path) -> Iterator[tuple[int, AcceptedColumn]]:
         for group in range(file.num_row_groups):
             for row in file.read_row_group(group).to_pylist():
                 cell = Cell(row["metric"], row["epoch"], row["segment"], row["lateness"])
+                if not 0 <= cell.lateness <= BEYOND:
+                    raise ArchiveError(f"archive.file={path}: must have lateness 0 to {BEYOND}")
                 yield row["shard"], AcceptedColumn(cell, row["payloads"])
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
         raise ArchiveError(f"archive.file={path}: cannot be read") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -13,6 +13,7 @@ from typing import Final
 import pytest
 from click.testing import CliRunner, Result
 
+from client_sdk.registry.metric import Metric
 from collector.cli import main
 from collector.core.cells import Cell, key_source, segment_text
 from collector.core.config import VOLATILE
@@ -22,7 +23,7 @@ from collector.demo.embedded import EmbeddedStore
 from collector.storage.connection import Connection
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
-from tests.support.crowds.uploads import WRITE_KEY, registry_text
+from tests.support.crowds.uploads import WRITE_KEY, registry, registry_text
 from tests.support.store.archives import PAGE, SEALED, Desk
 from tests.support.store.servers import SHARDS, needs_real, own_keys
 
@@ -31,6 +32,7 @@ from .test_cli import ENVIRONMENT
 pytestmark = [needs_real, pytest.mark.real]
 
 BAD: Final = "badbadbadbad"
+CRASHED, THEME = (registry().metric(name) for name in ("crashed", "theme"))
 OWN: Final = id_of(digest_of(WRITE_KEY))
 TODAY: Final = int(time.time()) // 86_400
 
@@ -48,15 +50,9 @@ class Console:
         connection = Connection.open(url)
         self.storage = RedisStorage(connection, keys, VOLATILE)
         self.storage.prepare()
-        desk = Desk(connection, keys, VOLATILE, folder)
+        self._desk = Desk(connection, keys, VOLATILE, folder)
         for key in (BAD, OWN):
-            for epoch in (TODAY - 1, TODAY):
-                text = segment_text(PAGE, {}, key_source(key))
-                column = AcceptedColumn(Cell(PAGE.digest, epoch, text), bytes(300))
-                self.storage.append_many(
-                    [SealedUpload(secrets.token_bytes(16), SEALED, encode([column]), 300)]
-                )
-        desk.work(self.storage)
+            self.send(PAGE, key, [TODAY - 1, TODAY])
         self.env = {
             **ENVIRONMENT,
             "HEARSAY_REGISTRY": str(registry),
@@ -66,6 +62,17 @@ class Console:
             "HEARSAY_WRITE_KEY": WRITE_KEY,
             "REDIS_URL": url,
         }
+
+    def send(self, metric: Metric, key: str, epochs: Iterable[int]) -> None:
+        """Have 300 reports of each of *epochs* counted."""
+        text = segment_text(metric, {}, key_source(key))
+        payloads = bytes(300 * metric.mechanism.payload_size)
+        for epoch in epochs:
+            column = AcceptedColumn(Cell(metric.digest, epoch, text), payloads)
+            self.storage.append_many(
+                [SealedUpload(secrets.token_bytes(16), SEALED, encode([column]), 300)]
+            )
+        self._desk.work(self.storage)
 
     def run(self, *arguments: str) -> Result:
         return CliRunner().invoke(main, list(arguments), env=self.env)
@@ -125,6 +132,46 @@ def test_what_a_revoked_key_sent_is_deleted_and_the_rest_stays_and_answers_say_i
     assert checked.exit_code == 0, checked.output
     assert f"--key={BAD}: has no tallies" in again.output
     assert "can be put back" in console.run("include", listed["id"], "--because", "no").output
+
+
+def test_a_record_of_what_is_deleted_names_the_metrics_that_lose_something(
+    console: Console,
+) -> None:
+    """Of hours their whole days; and nothing of a metric to which the key sent nothing."""
+    hours = [24 * (TODAY - 3) + 23, 24 * (TODAY - 2), 24 * (TODAY - 2) + 7]
+    console.send(CRASHED, BAD, hours)
+    console.send(CRASHED, OWN, hours)
+    console.send(THEME, OWN, [(TODAY + 3) // 7])
+    days = "--from", day(TODAY - 3), "--to", day(TODAY - 2)
+
+    done = console.run("prune", "--key", BAD, "--yes")
+    (listed,) = json.loads(console.run("exclusions", "--json").stdout)["exclusions"]
+    crashed = json.loads(console.run("sources", "crashed", *days, "--json").stdout)
+    checked = console.run("fsck")
+
+    assert "\ndeleted: 5 epochs, 1,500 reports" in done.stdout
+    assert listed["metrics"] == ["test/crashed", "test/page"]
+    assert (listed["first"], listed["last"]) == (day(TODAY - 3), day(TODAY))
+    assert crashed["sources"] == {OWN: 900}
+    assert len(console.storage.index(CRASHED.digest, hours).cells) == 3
+    assert checked.exit_code == 0, checked.output
+
+
+def test_what_is_folded_after_a_key_was_pruned_is_recorded_only_where_no_record_says_it(
+    console: Console,
+) -> None:
+    console.run("prune", "--key", BAD, "--yes")
+    console.send(PAGE, BAD, [TODAY])
+    again = console.run("prune", "--key", BAD, "--yes")
+    once = json.loads(console.run("exclusions", "--json").stdout)["exclusions"]
+    console.send(PAGE, BAD, [TODAY])
+    console.send(CRASHED, BAD, [24 * TODAY])
+    console.run("prune", "--key", BAD, "--yes")
+    twice = json.loads(console.run("exclusions", "--json").stdout)["exclusions"]
+
+    assert "\ndeleted: 1 epoch, 300 reports" in again.stdout
+    assert [each["metrics"] for each in once] == [["test/page"]]
+    assert sorted(each["metrics"] for each in twice) == [["test/crashed"], ["test/page"]]
 
 
 def test_tallies_that_no_registry_file_defines_stay_as_nothing_could_say_that_they_are_gone(

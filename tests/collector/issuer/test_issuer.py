@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -31,7 +31,7 @@ from collector.issuer.attestation import (
     attestation_of,
 )
 from collector.issuer.keys import SigningKey, make_keys, read_keys, request_in, write_keys
-from collector.issuer.server import ASKING, WAITING, IssuerApp
+from collector.issuer.server import ASKING, OF_ACCOUNT, WAITING, IssuerApp
 from tests.support.device.clock import NOON, FakeClock
 from tests.support.device.issuing import (
     MACHINES,
@@ -148,16 +148,18 @@ def test_a_key_signs_in_its_week_and_the_one_before_only(
 
 def test_concurrent_requests_get_no_more_than_the_plan_says(site: IssuerSite) -> None:
     statuses: list[int] = []
-    threads = [
-        threading.Thread(target=lambda: statuses.append(ask(site, request_for(site))[0]))
-        for _ in range(12)
-    ]
+
+    def ask_often() -> None:
+        for _ in range(3):
+            statuses.append(ask(site, request_for(site))[0])
+
+    threads = [threading.Thread(target=ask_often) for _ in range(OF_ACCOUNT)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
 
-    assert sorted(statuses) == [200] * TOKENS + [429] * (12 - TOKENS)
+    assert sorted(statuses) == [200] * TOKENS + [429] * (3 * OF_ACCOUNT - TOKENS)
 
 
 def test_a_restart_forgets_no_count_and_what_is_forgotten_gives_nothing_more(
@@ -379,63 +381,115 @@ def test_while_nobody_can_attest_a_device_is_told_to_come_again(
 
 
 class Slow:
-    """A service that does not answer for made-up attestations until it may."""
+    """A service that does not answer for some attestations until it may: at first made-up ones.
+
+    The account is what stands before a slash.
+    """
 
     def __init__(self) -> None:
         self.goes_on, self.asked = threading.Event(), list[str]()
+        self.slow = "made-up"
 
     def identity(self, said: str) -> str | None:
         self.asked.append(said)
-        if said.startswith("made-up"):
+        if said.startswith(self.slow):
             self.goes_on.wait()
-            return None
-        return said
+        return None if said.startswith("made-up") else said.partition("/")[0]
 
 
-def test_made_up_attestations_leave_room_for_those_that_were_good_before(tmp_path: Path) -> None:
-    """However many come, and however slow the service is; and a no is kept for a minute."""
-    way, ran = Slow(), FakeClock(0)
-    keys = keys_from(WEEK, 100)
-    allowance = Allowance(tmp_path / "issuer.sqlite3", 100)
-    app = IssuerApp(keys, way, allowance, FakeClock(), monotonic=ran)
-    key_id = keys.plan.key_id(WEEK)
-    assert key_id is not None
-    body = b"\0\2" + key_id[-1:] + b"\1" * 256
+class SlowSite:
+    """An issuer whose service is slow."""
 
-    async def status_of(said: str) -> int:
+    def __init__(self, folder: Path) -> None:
+        self.way, self.ran = Slow(), FakeClock(0)
+        keys = keys_from(WEEK, 100)
+        self._allowance = Allowance(folder / "issuer.sqlite3", 100)
+        self._app = IssuerApp(keys, self.way, self._allowance, FakeClock(), monotonic=self.ran)
+        key_id = keys.plan.key_id(WEEK)
+        assert key_id is not None
+        self._body = b"\0\2" + key_id[-1:] + b"\1" * 256
+
+    async def status_of(self, said: str) -> int:
         headers = {"content-type": KIND, "authorization": f"Bearer {said}"}
-        request = Request("/token-request", headers=headers, parts=(body,))
+        request = Request("/token-request", headers=headers, parts=(self._body,))
         protocol = Protocol(request.parts)
-        await app.__rsgi__(request.scope, protocol)
+        await self._app.__rsgi__(request.scope, protocol)
         assert protocol.response is not None
         return protocol.response.status
 
-    async def steps() -> list[list[int]]:
-        first = await status_of("licence")
-        made_up = [asyncio.ensure_future(status_of(f"made-up {n}")) for n in range(500)]
+    async def waiting(
+        self, said: Iterable[str], most: int
+    ) -> tuple[list[int], list[asyncio.Task[int]]]:
+        """Return the answers to who *said* this once *most* are left, and all."""
+        asked = [asyncio.ensure_future(self.status_of(each)) for each in said]
         async with asyncio.timeout(PATIENCE):
-            while sum(not one.done() for one in made_up) > ASKING + WAITING:
+            while sum(not each.done() for each in asked) > most:
                 await asyncio.sleep(0.01)
-        refused = [one.result() for one in made_up if one.done()]
-        good = await asyncio.gather(*(status_of("licence") for _ in range(ASKING + WAITING)))
+        return [each.result() for each in asked if each.done()], asked
+
+    def close(self) -> None:
+        self.way.goes_on.set()
+        self._app.close()
+        self._allowance.close()
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Iterator[SlowSite]:
+    with closing(SlowSite(tmp_path)) as site:
+        yield site
+
+
+def test_made_up_attestations_leave_room_for_those_that_were_good_before(slow: SlowSite) -> None:
+    """However many come, and however slow the service is; and a no is kept for a minute."""
+    way, licences = slow.way, [f"licence {n}" for n in range(ASKING + WAITING)]
+
+    async def steps() -> list[list[int]]:
+        first = [await slow.status_of(licence) for licence in licences]
+        refused, made_up = await slow.waiting(
+            (f"made-up {n}" for n in range(500)), ASKING + WAITING
+        )
+        good = await asyncio.gather(*map(slow.status_of, licences))
         way.goes_on.set()
         answers = await asyncio.gather(*made_up)
         before = len(way.asked)
-        again = await status_of("made-up 0")
+        again = await slow.status_of("made-up 0")
         kept = len(way.asked) - before
-        ran.advance(seconds=61)
-        later = await status_of("made-up 0")
-        return [[first], refused, good, answers, [again, kept, later, len(way.asked) - before]]
+        slow.ran.advance(seconds=61)
+        later = await slow.status_of("made-up 0")
+        return [first, refused, good, answers, [again, kept, later, len(way.asked) - before]]
 
-    [first], refused, good, made_up, again = asyncio.run(steps())
-    app.close()
-    allowance.close()
+    first, refused, good, made_up, again = asyncio.run(steps())
 
-    assert first == 200
+    assert first == [200] * len(licences)
     assert refused == [503] * (500 - ASKING - WAITING)
-    assert good == [200] * (ASKING + WAITING)
+    assert good == first
     assert sorted(set(made_up)) == [403, 503]
     assert again == [403, 0, 403, 1]
+
+
+@pytest.mark.parametrize("attestations", [1, ASKING + WAITING])
+def test_one_account_leaves_room_for_the_others_however_many_attestations_it_has(
+    slow: SlowSite, attestations: int
+) -> None:
+    own = [f"greedy/{n % attestations}" for n in range(ASKING + WAITING)]
+
+    async def steps() -> tuple[list[int], list[int], list[int], list[int]]:
+        for known in {*own, "licence"}:
+            assert await slow.status_of(known) == 200
+        slow.way.slow = "greedy"
+        refused, asked = await slow.waiting(own, OF_ACCOUNT)
+        others = await asyncio.gather(*(slow.status_of("licence") for _ in range(OF_ACCOUNT)))
+        slow.way.goes_on.set()
+        answers = await asyncio.gather(*asked)
+        later = await asyncio.gather(*map(slow.status_of, own[:OF_ACCOUNT]))
+        return refused, others, answers, later
+
+    refused, others, answers, later = asyncio.run(steps())
+
+    assert refused == [503] * (ASKING + WAITING - OF_ACCOUNT)
+    assert others == [200] * OF_ACCOUNT
+    assert sorted(answers) == sorted(refused + others)
+    assert later == [200] * OF_ACCOUNT
 
 
 class Everybody:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from collector.core.errors import RefusedByStoreError, StorageFullError
 from collector.demo.embedded import EmbeddedStore
 from collector.storage.access import INGEST, QUERY, USERS, WORKER
-from collector.storage.connection import Connection, Part
+from collector.storage.connection import Command, Connection, Part
 from collector.storage.documents import (
     DocumentStore,
     Entry,
@@ -15,6 +18,7 @@ from collector.storage.documents import (
     Place,
     RedisDocuments,
     RedisExclusions,
+    Reduction,
     Version,
 )
 from collector.storage.keys import Keys
@@ -63,6 +67,7 @@ def test_what_is_put_twice_is_there_once(documents: DocumentStore) -> None:
     assert documents.history(BOARDS, "a") == {1: b"first"}
 
 
+PLACE = Place(BOARDS, "a")
 FIRST, SECOND, THIRD = (Entry("shop", who, 1, (Version(1, 100, who),)) for who in "abc")
 
 
@@ -84,9 +89,9 @@ def test_what_was_written_since_is_not_removed_to_make_room(documents: DocumentS
     documents.put(BOARDS, "a", b"1", entry=FIRST)
     documents.put(BOARDS, "a", b"2", version=2, read=b"1", entry=SECOND)
 
-    documents.remove(BOARDS, "a", FIRST)
+    documents.reduce({PLACE: Reduction(FIRST, None)})
     kept = documents.record(BOARDS, "a")
-    documents.remove(BOARDS, "a", SECOND)
+    documents.reduce({PLACE: Reduction(SECOND, None)})
 
     assert kept == b"2"
     assert documents.record(BOARDS, "a") is None
@@ -99,7 +104,7 @@ def test_what_was_written_since_keeps_its_versions_and_its_entry(documents: Docu
     documents.put(BOARDS, "a", b"1", entry=FIRST)
     documents.put(BOARDS, "a", b"2", version=2, read=b"1", entry=SECOND)
 
-    documents.forget(Place(BOARDS, "a"), THIRD, (1,), FIRST)
+    documents.reduce({PLACE: Reduction(FIRST, THIRD, (1,))})
 
     assert documents.history(BOARDS, "a") == {1: b"1"}
     assert documents.index() == {Place(BOARDS, "a"): SECOND}
@@ -107,18 +112,26 @@ def test_what_was_written_since_keeps_its_versions_and_its_entry(documents: Docu
 
 @EVERY_STORE
 def test_versions_are_kept_until_they_are_forgotten(documents: DocumentStore) -> None:
-    versions = [Version(number, 1, "token:ada") for number in (4, 3, 1)]
-    documents.put(BOARDS, "a", b"1")
-    for number in (2, 3, 4):
-        read = b"%d" % (number - 1)
-        assert documents.put(BOARDS, "a", b"%d" % number, version=number, read=read)
-    assert list(documents.history(BOARDS, "a")) == [1, 2, 3]
-    entry = Entry("", "ada", 0, tuple(versions))
+    """Of many documents at once, of which one was written since."""
+    was, now = (
+        Entry("", "ada", 0, tuple(Version(number, 1, "token:ada") for number in numbers))
+        for numbers in ((4, 3, 2, 1), (4, 3, 1))
+    )
+    names = ["a", "b", "c"]
+    for name in names:
+        documents.put(BOARDS, name, b"1")
+        for number in (2, 3, 4):
+            read, record = b"%d" % (number - 1), b"%d" % number
+            assert documents.put(
+                BOARDS, name, record, version=number, read=read, entry=FIRST if name == "b" else was
+            )
+        assert list(documents.history(BOARDS, name)) == [1, 2, 3]
 
-    documents.forget(Place(BOARDS, "a"), entry, (2,), None)
+    documents.reduce({Place(BOARDS, name): Reduction(was, now, (2,)) for name in names})
 
-    assert documents.history(BOARDS, "a") == {1: b"1", 3: b"3"}
-    assert documents.index() == {Place(BOARDS, "a"): entry}
+    left = [list(documents.history(BOARDS, name)) for name in names]
+    assert left == [[1, 3], [1, 2, 3], [1, 3]]
+    assert [documents.index()[Place(BOARDS, name)] for name in names] == [now, FIRST, now]
 
 
 @EVERY_STORE
@@ -173,6 +186,38 @@ def test_a_death_between_history_and_document_loses_nothing(
     assert whole.history(BOARDS, "a") == {1: b"1"}
 
 
+class CountingConnection(Connection):
+    """Counts round trips."""
+
+    def __init__(self, inner: Connection) -> None:
+        self._inner, self.trips = inner, 0
+
+    def call_many(self, commands: Sequence[Command], replicas: int = 0) -> list[Any]:
+        self.trips += 1
+        return self._inner.call_many(commands, replicas)
+
+
+def test_room_is_made_in_two_round_trips_however_many_documents_make_it(
+    store: object, server: Connection, keys: Keys
+) -> None:
+    counting = CountingConnection(server)
+    documents = RedisDocuments(counting, keys.prefix)
+    for number in range(30):
+        documents.put(BOARDS, f"b{number}", b"1", entry=FIRST)
+    counting.trips = 0
+
+    documents.reduce(
+        {
+            Place(BOARDS, f"b{number}"): Reduction(FIRST, SECOND if number % 2 else None, (1,))
+            for number in range(30)
+        }
+    )
+    trips = counting.trips
+
+    assert trips == 2
+    assert documents.index() == {Place(BOARDS, f"b{n}"): SECOND for n in range(1, 30, 2)}
+
+
 class FullConnection(Connection):
     """Refuses what may not run out of memory, as a store that is full does."""
 
@@ -219,8 +264,8 @@ def test_who_serves_pages_keeps_documents_and_no_other_process_reads_them(
         assert documents.put(BOARDS, "a", b"2", version=2, read=b"1")
         assert documents.secret("links", b"s") == b"s"
         assert len(documents.records(BOARDS)) == len(documents.records(BOARDS)) == 1
-        entry = Entry("", "ada", 0, (Version(2, 1, "token:ada"),))
-        documents.forget(Place(BOARDS, "a"), entry, (1,), None)
+        assert documents.put(BOARDS, "a", b"3", version=3, read=b"2", entry=FIRST)
+        documents.reduce({PLACE: Reduction(FIRST, SECOND, (1, 2))})
         assert documents.history(BOARDS, "a") == {}
         documents.remove(BOARDS, "a")
         for user in (WORKER, QUERY):

@@ -6,8 +6,9 @@ import asyncio
 import gzip
 import json
 import threading
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
+from itertools import count
 from typing import Any, TypeVar
 
 import pytest
@@ -17,9 +18,11 @@ from flask.testing import FlaskClient
 from client_sdk.core.limits import MAX_DEVICE_BODY
 from client_sdk.core.wire import Column
 from collector.core.config import Config
-from collector.core.credentials import READ, VIEWER, Credential
+from collector.core.credentials import GATEWAY, READ, VIEWER, Credential
 from collector.core.errors import StorageUnavailableError
 from collector.intake.keyring import TRUST_S
+from collector.intake.memory_quota import daily
+from collector.storage.values import SealedUpload
 from collector.web import create_app
 from collector.web.ingest.front import MAX_WRONG, THREADS, WAITING, Front
 from collector.web.services import services_of
@@ -154,6 +157,40 @@ def test_an_upload_has_one_deadline_for_all_that_the_store_is_asked(
     assert (found.status, problem) == (503, "urn:hearsay:problem:store-unavailable")
     assert asked == [1]
     assert not storage.entries
+
+
+@pytest.mark.parametrize("limit", ["quota", "share"])
+def test_an_upload_that_is_stored_after_its_deadline_counts_to_its_key(
+    config: Config, storage: MemoryStorage, limit: str
+) -> None:
+    """Once, whatever it was answered: its repeat is a duplicate, which counts nothing."""
+    credentials, go, asked = MemoryCredentials(), threading.Event(), []
+    credentials.add("key", Credential(GATEWAY, quota=1 if limit == "quota" else None))
+    if limit == "share":
+        storage.memory_limit = next(size for size in count(1) if daily(size) == 1)
+    app = create_app(config, storage, lambda: NOON, credentials, lambda: 0.0)
+    services_of(app).pressure.poll()
+    sent, append_many = UPLOAD._replace(headers=bearer("key") | JSON), storage.append_many
+
+    def hang(uploads: Sequence[SealedUpload]) -> list[bool]:
+        asked.append(len(uploads))
+        assert go.wait(PATIENCE)
+        return append_many(uploads)
+
+    storage.append_many = hang  # type: ignore[method-assign]  # a store that is slow
+
+    async def steps(front: Front) -> int:
+        while not asked:
+            assert (await ask(front, sent)).status == 503
+        go.set()
+        for _ in range(2):  # the first may be admitted before the upload is counted
+            async with asyncio.timeout(PATIENCE):
+                while (repeat := await ask(front, sent)).status == 503:
+                    pass
+        return repeat.status
+
+    assert beside(Front(app, store_s=0.0, sweep_s=0.01), steps) == 429
+    assert len(storage.entries) == 1
 
 
 def test_a_body_that_is_cut_off_leaves_nothing(app: Flask, storage: MemoryStorage) -> None:

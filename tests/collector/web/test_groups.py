@@ -176,8 +176,11 @@ def test_a_failure_that_nobody_expected_is_told_and_the_next_upload_is_stored() 
 
 @pytest.mark.parametrize("hangs", ["tallies", "append"])
 def test_all_that_waited_beyond_the_deadline_are_refused_at_once(hangs: str) -> None:
-    """Those of the group on its way, and those that wait for it; what comes later is stored."""
-    storage, go = Slow(), threading.Event()
+    """Those of the group on its way, and those that wait for it; what comes later is stored.
+
+    What is stored after all is counted.
+    """
+    storage, go, counted = Slow(), threading.Event(), list[bool]()
     beginning = Beginning(b"key", bytes(16), []) if hangs == "tallies" else None
     asked: list[int] = []
 
@@ -189,7 +192,10 @@ def test_all_that_waited_beyond_the_deadline_are_refused_at_once(hangs: str) -> 
     async def ask() -> tuple[list[bool | BaseException], bool]:
         loop = asyncio.get_running_loop()
         groups = Groups(storage, loop, largest=2, refusals=refusals)
-        waiting = [asyncio.create_task(groups.append(sealed(i), beginning)) for i in range(5)]
+        waiting = [
+            asyncio.create_task(groups.append(sealed(i), beginning, counted.append))
+            for i in range(5)
+        ]
         while not (asked or storage.groups):
             await asyncio.sleep(0)
         groups.give_up(loop.time() + 1)
@@ -205,6 +211,7 @@ def test_all_that_waited_beyond_the_deadline_are_refused_at_once(hangs: str) -> 
     assert [type(outcome) for outcome in early] == [StorageUnavailableError] * 5
     assert late is True
     assert storage.groups == ([1] if hangs == "tallies" else [2, 1])
+    assert counted == ([] if hangs == "tallies" else [True] * 2)
 
 
 def test_what_many_uploads_begin_is_asked_for_at_once_and_each_is_refused_on_its_own() -> None:

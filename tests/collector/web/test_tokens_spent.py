@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Final
 
@@ -36,6 +37,7 @@ from collector.issuer.keys import IssuerKeys, write_keys
 from collector.storage.connection import Connection
 from collector.storage.redis import RedisStorage
 from collector.web import create_app
+from collector.web.ingest.route import accept
 from collector.web.ingest.upload import Head
 from collector.web.services import Services, services_of
 from tests.support.crowds.uploads import WRITE_KEY, as_json, registry_text, upload
@@ -99,12 +101,7 @@ def spend(shared: Services, token: bytes) -> bool:
     body = as_json(upload([column], upload_id=upload_id_of(token), sealed=TODAY))
     key = f"Bearer {WRITE_KEY}"
     head = Head(key, "application/json", "", len(body), token=header_of(token))
-    admission = shared.hot.admit(head)
-    judgement = shared.hot.judge(admission, body)
-    shared.hot.require_place(admission, judgement)
-    assert judgement.sealed is not None
-    first = shared.storage.append(*judgement.sealed)
-    answer = msgspec.json.decode(shared.hot.answer(admission, judgement, first))
+    answer = msgspec.json.decode(accept(shared, head, BytesIO(body)))
     assert answer["accepted"] == 1
     return not answer["duplicate"]
 

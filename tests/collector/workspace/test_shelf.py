@@ -11,8 +11,8 @@ from client_sdk.registry import Registry
 from collector.core.catalog import Catalog
 from collector.core.errors import ChangedDocumentError, QueryError, UnknownDocumentError
 from collector.query import Query
-from collector.storage.documents import Entry, MemoryDocuments, Version
-from collector.workspace.budget import KEPT, MOST
+from collector.storage.documents import Entry, MemoryDocuments, Place, Version
+from collector.workspace.budget import KEPT, MOST, Budget
 from collector.workspace.documents import Board, File, Note, Panel
 from collector.workspace.notes import is_planned, matching, notes_on, readable
 from collector.workspace.shelf import Shelf, Workspace, app_of, is_visible
@@ -216,6 +216,38 @@ def test_older_versions_of_others_make_room_only_after_all_of_the_author_who_sav
     fill(shared)
     assert [v.content.title for v in shared.boards.history(quiet)] == []
     assert gone not in store.records("boards")
+
+
+class Counted(str):
+    """An author that counts how often it is compared."""
+
+    comparisons = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        Counted.comparisons += 1
+        return str.__eq__(self, other)
+
+
+def test_a_save_looks_at_each_version_a_few_times_however_many_make_room(
+    store: MemoryDocuments,
+) -> None:
+    """Law: of documents with as many bytes, each loses one before any loses a second."""
+    documents, kept, size = 50, 20, 1_000
+    for number in range(documents):
+        versions = tuple(Version(kept - place, size, Counted("eve")) for place in range(kept))
+        entry = Entry(OURS, "eve", 0, versions)
+        store.put("boards", f"b{number}", b"1", entry=entry)
+    most = 2 * (used(store, OURS) + size)
+    saved = Entry(OURS, "eve", 0, (Version(1, 300 * size, Counted("eve")),))
+    Counted.comparisons = 0
+
+    Budget(store, most=most).admit(Place("boards", "new"), saved)
+
+    left = [len(entry.versions) for entry in store.index().values()]
+    assert sum(left) < documents * kept - 250
+    assert max(left) - min(left) <= 1
+    assert Counted.comparisons < 10 * documents * kept
 
 
 def test_what_is_deleted_makes_room_where_an_app_is_full(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from collector.core.cells import Cell
+from collector.core.cells import BEYOND, Cell
 from collector.core.errors import ArchiveError, StorageUnavailableError
 from collector.estimation.tally import reports_of
 from collector.storage.archive_queue import RedisArchiveQueue
@@ -18,7 +20,7 @@ from collector.storage.connection import Connection
 from collector.storage.documents import RedisExclusions
 from collector.storage.keys import Keys
 from collector.worker.archive import drain as draining
-from collector.worker.archive.files import SCHEMA, Folder, encode_rows
+from collector.worker.archive.files import SCHEMA, Folder, encode_rows, read_rows
 from collector.worker.archive.refold import restore, tallies_of
 from tests.support.store.archives import MECHANISMS, METRICS, PAGE, Desk, in_this_process
 from tests.support.store.servers import REAL, profile_of
@@ -318,3 +320,40 @@ def test_a_folder_with_something_else_in_it_is_refused(tmp_path: Path, name: str
 
     with pytest.raises(ArchiveError, match="archive="):
         Folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "manifest", [{"v": 1}, {"v": 1, "name": []}, {"v": 1, "name": "x", "pruned": "x"}, {"v": 2}]
+)
+def test_a_manifest_of_another_form_is_refused(tmp_path: Path, manifest: object) -> None:
+    (tmp_path / "archive.json").write_text(json.dumps(manifest))
+
+    with pytest.raises(ArchiveError, match="archive="):
+        Folder(tmp_path)
+
+
+@pytest.mark.parametrize("day", ["2026-13-01", "2026-02-30", "٢٠٢٦-٠١-٠١"])
+def test_a_file_of_no_day_is_refused(tmp_path: Path, day: str) -> None:
+    folder = Folder(tmp_path)
+    (tmp_path / f"folded={day}").mkdir()
+    (tmp_path / f"folded={day}" / "0-1-1.parquet").touch()
+
+    with pytest.raises(ArchiveError, match="of a day"):
+        folder.files()
+
+
+@pytest.mark.parametrize(
+    ("segment", "lateness"),
+    [(b"", BEYOND + 1), (b"", -1), (b"\xff", 0)],
+)
+def test_a_row_of_no_cell_is_refused(tmp_path: Path, segment: bytes, lateness: int) -> None:
+    """Where the file is read: what is done with its rows later has faults of its own."""
+    path = tmp_path / "0-1-1.parquet"
+    path.write_bytes(encode_rows(0, {Cell(PAGE.digest, 0, "", lateness): b"\0"}))
+    segments = pa.array([segment], pa.binary()).view(pa.string())  # of any bytes
+    table = pq.ParquetFile(path).read()
+    place = table.schema.get_field_index("segment")
+    pq.write_table(table.set_column(place, SCHEMA.field("segment"), segments), path)
+
+    with pytest.raises(ArchiveError, match=r"file=.*(lateness|read)"):
+        list(read_rows(path))

@@ -230,6 +230,7 @@ def test_the_commands_archive_compare_print_and_prune(
     rows = [json.loads(line) for line in hearsay("refold", "--print").output.splitlines()]
     connection.call("BITFIELD", keys.tally(0, Cell(OPTED_IN.digest, 0, "")), *_ADD_ONE)
     differs, refused = hearsay("refold"), hearsay("refold", "--restore")
+    elsewhere = hearsay("refold", "--scheduler", "nowhere://x")
     pruned = hearsay("archive", "prune", "--days", "0")
     foreign = encode_rows(0, {Cell(PAGE.digest, TODAY, "", lateness=77): b"\0"})
     Folder(desk.path).commit(TODAY, 0, 90, 90, foreign)
@@ -245,4 +246,6 @@ def test_the_commands_archive_compare_print_and_prune(
     assert "differences: 1" in differs.output
     assert pruned.output == "0 files deleted\n"
     assert another_form.exit_code == 1
-    assert "has another form than Hearsay's" in another_form.output
+    assert "must have lateness 0 to 4" in another_form.output
+    assert elsewhere.exit_code == 1
+    assert "--scheduler=nowhere://x: must be the address" in elsewhere.output
