@@ -136,12 +136,14 @@ def _back_up(config: Config, folder: Path, most: int | None) -> None:
 
 @main.command()
 @click.option("--archive", "path", default="", help="Folder of the archive; HEARSAY_ARCHIVE.")
-@click.option("--scheduler", help="Address of a Dask scheduler; a local cluster if left out.")
+@click.option(
+    "--scheduler", help="Address of a Dask scheduler; threads of this process if left out."
+)
 @click.option(
     "--threads",
     type=click.IntRange(1, 256),
     default=os.cpu_count() or 1,
-    help="Of the local cluster; as many as there are processors.",
+    help="Of this process; as many as there are processors.",
 )
 @click.option(
     "--since",

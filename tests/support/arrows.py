@@ -87,6 +87,7 @@ HOMES: Final = {
         "collector.web.api.formats",
         "collector.worker.archive.files",
     ),
+    "dask": ("collector.worker.archive.dask",),
     "distributed": ("collector.worker.archive.dask",),
     "requests": (
         "client_sdk.upload.connections",

@@ -1,7 +1,8 @@
 """Refold on Dask: one task a file, and a tree of sums.
 
-The cluster is a local one in this process by default: it opens no port, so nobody else on the
-machine can send it work.  A scheduler elsewhere needs this package and the folder at the same path.
+By default these run on threads of this process, which opens no port, so nobody else on the machine
+can send it work or look at it.  A scheduler elsewhere needs this package and the folder at the same
+path.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from distributed import Client, LocalCluster
+from dask import delayed
 
 from ...core.errors import ConfigError
 from ...estimation.tally import Mechanisms
@@ -24,40 +25,35 @@ def refold(
 ) -> Vectors:
     """Return the tallies that *files* give.
 
-    Args:   scheduler: address of a Dask scheduler; a local cluster of *threads* if None.
+    Args:   scheduler: address of a Dask scheduler; *threads* of this process if None.
     Raises: ArchiveError: a file is not what was written.
             ConfigError: the scheduler does not answer.
     """
-    if scheduler is not None:
-        try:
-            remote = Client(scheduler, set_as_default=False)
-        except (OSError, ValueError) as error:
-            rule = "must be the address of a Dask scheduler that answers, such as tcp://host:8786"
-            raise ConfigError("--scheduler", scheduler, rule) from error
-        with remote as client:
-            return _refold_on(client, files, mechanisms)
-    with (
-        LocalCluster(
-            n_workers=1,
-            threads_per_worker=threads,
-            processes=False,
-            protocol="inproc://",
-            dashboard_address=None,
-            worker_dashboard_address=None,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        return _refold_on(client, files, mechanisms)
-
-
-def _refold_on(client: Any, files: Sequence[Path], mechanisms: Mechanisms) -> Vectors:
     if not files:
         return {}
-    held = dict(mechanisms)
+    total = _sum_of(files, mechanisms)
+    if scheduler is None:
+        tallies: Vectors = total.compute(scheduler="threads", num_workers=threads)
+        return tallies
+    from distributed import Client  # it loads a server
+
+    try:
+        remote = Client(scheduler, set_as_default=False)
+    except (OSError, ValueError) as error:
+        rule = "must be the address of a Dask scheduler that answers, such as tcp://host:8786"
+        raise ConfigError("--scheduler", scheduler, rule) from error
+    with remote as client:
+        tallies = client.compute(total).result()
+    return tallies
+
+
+def _sum_of(files: Sequence[Path], mechanisms: Mechanisms) -> Any:
+    """Return the tasks that give the tallies of *files*."""
+    held = delayed(dict(mechanisms), traverse=False)
     # Not pure: a file of the same name may have changed since a long-lived scheduler saw it.
-    sums = client.map(tally_file, files, mechanisms=held, pure=False)
+    tally, combine = delayed(tally_file, pure=False), delayed(add, pure=False)
+    sums = [tally(path, held) for path in files]
     while len(sums) > 1:
         groups = [sums[first : first + _FAN_IN] for first in range(0, len(sums), _FAN_IN)]
-        sums = [client.submit(add, group, held, pure=False) for group in groups]
-    total: Vectors = sums[0].result()
-    return total
+        sums = [combine(group, held) for group in groups]
+    return sums[0]

@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 from click.testing import CliRunner, Result
@@ -95,6 +96,35 @@ def test_the_engine_gives_what_one_process_gives(desk: Desk) -> None:
 
     assert len(files) > 8
     assert refold(files, mechanisms, None, 2) == in_this_process(files, mechanisms)
+
+
+_BOUND: Final = """
+import sys
+from pathlib import Path
+ports = []
+sys.addaudithook(lambda event, arguments: event == "socket.bind" and ports.append(arguments[1]))
+from collector.worker.archive.dask import refold
+{control}
+tallies = refold([Path(name) for name in sys.argv[1:]], {{}}, None, 2)
+print(tallies, len(ports))
+"""
+_CLUSTER: Final = """
+from distributed import LocalCluster
+LocalCluster(n_workers=1, processes=False, protocol="inproc://", dashboard_address=None).close()
+"""
+
+
+@pytest.mark.parametrize(("control", "is_quiet"), [("", True), (_CLUSTER, False)])
+def test_a_refold_on_threads_opens_no_port(desk: Desk, control: str, is_quiet: bool) -> None:
+    """A local cluster listens on all interfaces, whatever it is told, and shows what it does."""
+    files = [str(file.path) for file in Folder(desk.path).files()]
+    command = [sys.executable, "-W", "ignore", "-c", _BOUND.format(control=control), *files]
+
+    done = subprocess.run(command, check=True, timeout=PATIENCE, capture_output=True, text=True)
+
+    tallies, ports = done.stdout.split()
+    assert tallies == "{}"
+    assert (ports == "0") is is_quiet
 
 
 def test_a_damaged_file_is_named_by_the_engine(desk: Desk) -> None:
