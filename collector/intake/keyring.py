@@ -37,7 +37,7 @@ from ..core.errors import (
     UnauthorizedError,
 )
 from ..storage.records import REPORTS_SENT, CredentialStore
-from .memory_quota import DayCounts
+from .day_counts import DayCounts
 
 RENEW_S: Final = 3.0  # seconds after which one request reads the records again
 TRUST_S: Final = 5.0  # seconds after which what was read counts for nothing

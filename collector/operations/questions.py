@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from ..core.errors import CollectorError
-from ..intake.memory_quota import EXCHANGE_S, DayCounts
+from ..intake.day_counts import EXCHANGE_S, DayCounts
 from ..storage.records import QUESTIONS_ASKED, CredentialStore
 
 MOST_ROWS: Final = 5_000  # of a process and day: some 1 MB; what is beyond is counted in one

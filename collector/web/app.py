@@ -29,8 +29,9 @@ from ..core.proxies import require_apps
 from ..intake.backpressure import Pressure, TokenBuckets
 from ..intake.capsules import Opener
 from ..intake.keyring import Keyring
-from ..intake.memory_quota import Growth, Shares
+from ..intake.memory_quota import Shares
 from ..intake.oblivious_keys import read_keys
+from ..intake.tally_quota import Growth
 from ..intake.tokens import Tokens, days_kept
 from ..operations.parent_death import end_with_parent
 from ..operations.pulses import pulse

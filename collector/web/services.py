@@ -17,7 +17,8 @@ from ..core.logs import Incidents
 from ..intake.backpressure import Pressure, TokenBuckets
 from ..intake.capsules import Opener
 from ..intake.keyring import Keyring
-from ..intake.memory_quota import Growth, Shares
+from ..intake.memory_quota import Shares
+from ..intake.tally_quota import Growth
 from ..operations.questions import Questions
 from ..operations.telemetry.activity import Activity
 from ..operations.telemetry.snapshot import Snapshot

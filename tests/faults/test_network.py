@@ -13,7 +13,7 @@ import pytest
 
 from collector.core.credentials import WRITE, Credential, digest_of
 from collector.intake.backpressure import SHED_MEMORY
-from collector.intake.memory_quota import daily
+from collector.intake.memory_quota import daily_uploads
 from collector.storage.connection import Connection
 from collector.storage.records import RedisCredentials
 from tests.faults.conftest import Tell
@@ -119,7 +119,7 @@ def test_a_flood_under_one_key_leaves_memory_and_answers_to_the_others(
     chance: random.Random, tmp_path: Path, tell: Tell
 ) -> None:
     """It ends at the daily share of its key, far below the memory from which all are refused."""
-    most = daily(MEMORY)
+    most = daily_uploads(MEMORY)
     assert most is not None
     with fault_site(tmp_path, collectors=0, settings={"maxmemory": str(MEMORY)}) as site:
         store = RedisCredentials(Connection.open(f"redis://{site.store.address}/0"), PREFIX)

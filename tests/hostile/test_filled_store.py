@@ -19,7 +19,8 @@ from collector.cli import main
 from collector.core.config import VOLATILE, Config
 from collector.core.credentials import WRITE, Credential, digest_of, id_of
 from collector.intake.backpressure import ALARM_MEMORY, SHED_MEMORY
-from collector.intake.memory_quota import BEGUN_CEILING, BEGUN_SHARE, EXCHANGE_S
+from collector.intake.day_counts import EXCHANGE_S
+from collector.intake.tally_quota import BEGUN_CEILING, BEGUN_SHARE
 from collector.storage.connect import connect
 from collector.storage.connection import Connection
 from collector.storage.records import RedisCredentials

@@ -14,7 +14,7 @@ from client_sdk.privacy.wording import counted
 
 from ...core.config import Config
 from ...core.credentials import ADMIN, OPERATE, REPORT, id_of
-from ...intake.memory_quota import daily_begun
+from ...intake.tally_quota import daily_begun
 from ...storage.values import Counters
 from ..telemetry.activity import WORKER
 from .findings import FAULT, GOOD, INIT, NOTE, WARNING, Finding, State

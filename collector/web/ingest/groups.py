@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from ...core.errors import CollectorError, RefusedByStoreError, StorageUnavailableError
 from ...intake.backpressure import Pressure
-from ...intake.memory_quota import Beginning
+from ...intake.tally_quota import Beginning
 from ...storage.connection import ANSWER_TIMEOUT, RETRIES
 from ...storage.protocols import Gauge, Intake
 from ...storage.values import SealedUpload

@@ -25,7 +25,8 @@ from ...core.errors import (
 )
 from ...intake.backpressure import Pressure
 from ...intake.keyring import Keyring, WriteGrant
-from ...intake.memory_quota import Beginning, Growth, Shares
+from ...intake.memory_quota import Shares
+from ...intake.tally_quota import Beginning, Growth
 from ...intake.tokens import Tokens, token_of
 from ...intake.validation import Verdict, judge
 from ...intake.wire import JSON, MSGPACK, decode

@@ -30,16 +30,16 @@ from collector.intake.backpressure import (
     Pressure,
     Watch,
 )
+from collector.intake.day_counts import EXCHANGE_S
 from collector.intake.memory_quota import (
     BURST_DAYS,
     BYTES_PER_ID,
-    EXCHANGE_S,
     LEVEL_MEMORY,
     PAST_S,
     SHARE,
     Shares,
-    daily,
-    filling,
+    daily_uploads,
+    keys_over_share,
 )
 from collector.storage.records import BYTES_BEGUN
 from collector.storage.redis import SEEN_DAYS
@@ -311,7 +311,7 @@ def process(store: MemoryCredentials, wall: FakeClock) -> Process:
 def test_a_flood_ends_at_the_daily_share_and_other_keys_go_on(
     process: Process, wall: FakeClock
 ) -> None:
-    most = daily(SMALL.memory_limit)
+    most = daily_uploads(SMALL.memory_limit)
     assert most is not None
 
     taken = process.send(FLOODED, 10 * most), process.send(QUIET, 5)
@@ -324,7 +324,7 @@ def test_a_flood_ends_at_the_daily_share_and_other_keys_go_on(
 def test_floods_of_many_days_stay_within_the_share_of_the_key() -> None:
     """Twice the mean of the days on which ids are kept, so a fleet that returns is no flood."""
     limit = 768 << 20
-    most = daily(limit)
+    most = daily_uploads(limit)
     assert most is not None
 
     assert most * BYTES_PER_ID * SEEN_DAYS == pytest.approx(BURST_DAYS * SHARE * limit, rel=0.01)
@@ -333,7 +333,7 @@ def test_floods_of_many_days_stay_within_the_share_of_the_key() -> None:
 
 def test_processes_count_together(store: MemoryCredentials, wall: FakeClock) -> None:
     first, second = Process(store, wall), Process(store, wall)
-    most = daily(SMALL.memory_limit) or 0
+    most = daily_uploads(SMALL.memory_limit) or 0
     first.send(FLOODED, most)
     first.exchange()
     second.exchange()
@@ -345,13 +345,13 @@ def test_processes_count_together(store: MemoryCredentials, wall: FakeClock) -> 
 def test_a_quota_that_an_operator_gave_takes_the_place_of_the_daily_share(
     process: Process,
 ) -> None:
-    most = daily(SMALL.memory_limit) or 0
+    most = daily_uploads(SMALL.memory_limit) or 0
 
     assert process.send(FLOODED, most + 5, quota=True) == most + 5
 
 
 def test_a_store_without_a_limit_has_no_shares(process: Process) -> None:
-    assert daily(0) is None
+    assert daily_uploads(0) is None
     assert process.send(FLOODED, 5_000, Health()) == 5_000
 
 
@@ -387,7 +387,7 @@ def test_what_is_forgotten_counts_for_nothing(
 
 def test_the_only_key_is_never_the_one_that_fills() -> None:
     """Nobody would gain if it were refused before the store is full."""
-    assert filling({FLOODED: 10**9, QUIET: 0}, 0) == frozenset()
+    assert keys_over_share({FLOODED: 10**9, QUIET: 0}, 0) == frozenset()
 
 
 @given(st.lists(st.integers(1, 10**9), min_size=2, max_size=9), st.integers(0, 10**9))
@@ -395,7 +395,7 @@ def test_those_that_are_not_refused_fill_the_room_and_no_more(sizes: list[int], 
     """They share it alike: each may grow to the level of those that are refused, and not beyond."""
     held = {bytes([number]): size for number, size in enumerate(sizes)}
 
-    refused = filling(held, room)
+    refused = keys_over_share(held, room)
     going_on = [size for key, size in held.items() if key not in refused]
 
     level = (sum(going_on) + room) / len(going_on)
@@ -473,7 +473,7 @@ def test_a_store_that_is_away_or_full_changes_no_decision(
 def test_a_key_that_is_refused_is_logged_once(
     process: Process, caplog: pytest.LogCaptureFixture
 ) -> None:
-    most = daily(SMALL.memory_limit) or 0
+    most = daily_uploads(SMALL.memory_limit) or 0
     with caplog.at_level(logging.WARNING, "hearsay.shares"):
         process.send(FLOODED, most)
         for _ in range(20):

@@ -21,7 +21,7 @@ from collector.core.config import Config
 from collector.core.credentials import GATEWAY, READ, VIEWER, Credential
 from collector.core.errors import StorageUnavailableError
 from collector.intake.keyring import TRUST_S
-from collector.intake.memory_quota import daily
+from collector.intake.memory_quota import daily_uploads
 from collector.storage.values import SealedUpload
 from collector.web import create_app
 from collector.web.ingest.front import MAX_WRONG, THREADS, WAITING, Front
@@ -167,7 +167,7 @@ def test_an_upload_that_is_stored_after_its_deadline_counts_to_its_key(
     credentials, go, asked = MemoryCredentials(), threading.Event(), []
     credentials.add("key", Credential(GATEWAY, quota=1 if limit == "quota" else None))
     if limit == "share":
-        storage.memory_limit = next(size for size in count(1) if daily(size) == 1)
+        storage.memory_limit = next(size for size in count(1) if daily_uploads(size) == 1)
     app = create_app(config, storage, lambda: NOON, credentials, lambda: 0.0)
     services_of(app).pressure.poll()
     sent, append_many = UPLOAD._replace(headers=bearer("key") | JSON), storage.append_many

@@ -16,7 +16,7 @@ from collector.core.errors import (
     StorageFullError,
     StorageUnavailableError,
 )
-from collector.intake.memory_quota import Beginning
+from collector.intake.tally_quota import Beginning
 from collector.storage.values import SealedUpload
 from collector.web.ingest.groups import MAX_ASKED, MAX_GROUP_SIZE, Groups, store
 from tests.support.patience import PATIENCE

@@ -28,13 +28,8 @@ from collector.core.errors import (
     StorageUnavailableError,
 )
 from collector.estimation.tally import tally_entries
-from collector.intake.memory_quota import (
-    BEGUN_CEILING,
-    BEGUN_SHARE,
-    EXCHANGE_S,
-    Beginning,
-    size_of,
-)
+from collector.intake.day_counts import EXCHANGE_S
+from collector.intake.tally_quota import BEGUN_CEILING, BEGUN_SHARE, Beginning, size_of
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.records import BYTES_BEGUN

@@ -16,7 +16,7 @@ from client_sdk.core.wire import Column
 from client_sdk.registry import Registry
 from collector.core.config import Config
 from collector.core.credentials import WRITE, Credential
-from collector.intake.memory_quota import LEVEL_MEMORY, daily
+from collector.intake.memory_quota import LEVEL_MEMORY, daily_uploads
 from collector.web import create_app
 from collector.web.services import services_of
 from tests.support.crowds.uploads import (
@@ -71,7 +71,7 @@ def site(config: Config, storage: MemoryStorage) -> Site:
 
 
 def test_a_flood_under_one_key_ends_at_its_daily_share(site: Site) -> None:
-    most = daily(LIMIT)
+    most = daily_uploads(LIMIT)
     assert most is not None
 
     flood = site.send(most + 5)
@@ -83,7 +83,7 @@ def test_a_flood_under_one_key_ends_at_its_daily_share(site: Site) -> None:
 def test_a_repeat_counts_for_nothing(site: Site) -> None:
     body = as_json(upload([COLUMN]))
 
-    answers = {post(site.client, body).status_code for _ in range(2 * (daily(LIMIT) or 0))}
+    answers = {post(site.client, body).status_code for _ in range(2 * (daily_uploads(LIMIT) or 0))}
 
     assert answers == {202}
 

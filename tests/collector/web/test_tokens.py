@@ -16,7 +16,7 @@ from client_sdk.core.wire import Column
 from collector.core.cells import ATTESTED, RELAYED, split_source
 from collector.core.entry import decode
 from collector.core.errors import ConfigError
-from collector.intake.memory_quota import daily
+from collector.intake.memory_quota import daily_uploads
 from collector.intake.tokens import SETTING, Tokens, days_kept
 from collector.intake.wire import decode as decode_upload
 from collector.issuer.keys import IssuerKeys, make_keys, write_keys
@@ -248,7 +248,9 @@ def test_an_id_is_counted_for_as_long_as_the_store_keeps_it() -> None:
     assert (days_kept(False), days_kept(True)) == (SEEN_DAYS, longest)
     assert UPLOADS_SENT.days > longest + 1
     limit = 1 << 30
-    assert (daily(limit, longest) or 0) * longest <= (daily(limit) or 0) * SEEN_DAYS + longest
+    assert (daily_uploads(limit, longest) or 0) * longest <= (
+        daily_uploads(limit) or 0
+    ) * SEEN_DAYS + longest
 
 
 @pytest.mark.parametrize(
