@@ -7,7 +7,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Final
 
 import pytest
@@ -107,7 +107,6 @@ WHOLE: Final = (
     "tests/hosts/",
 )
 MORE: Final = frozenset({"node", "browser_program", "package_index"})
-SMOKED: Final = pytest.StashKey[set[str]]()  # the files whose first test was met
 # What shares an expensive set-up goes to one worker, else each sets it up: a fed site, output laws.
 TOGETHER: Final = ("tests/browser/", "tests/client_sdk/mechanisms/")
 FAULT: Final = "fault"  # the name of a line that a test adds to the summary
@@ -129,7 +128,6 @@ def pytest_configure(config: pytest.Config) -> None:
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None and signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
-    config.stash[SMOKED] = set()
     config.stash[MUST_TEST_ALL] = os.environ.get("CI") == "true"
     for variable in VARIABLES:
         os.environ.pop(variable, None)
@@ -162,23 +160,29 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 def needs_more_than_python(item: pytest.Item) -> bool:
     """Return whether a part that a machine may lack decides if *item* runs."""
     reasons = [str(mark.kwargs.get("reason")) for mark in item.iter_markers("skipif")]
-    parts = [part for part, *_ in LOUD]
     return not MORE.isdisjoint(getattr(item, "fixturenames", ())) or any(
-        part in reason for reason in reasons for part in parts
+        part in reason for reason in reasons for part, *_ in LOUD
     )
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark as whole what ``make test`` leaves out.  Files are collected from top to bottom."""
-    entries = [*filter(item.nodeid.startswith, WHOLE)]
-    file, seen = item.nodeid.partition("::")[0], item.config.stash[SMOKED]
-    if needs_more_than_python(item):
-        item.add_marker("whole")
-    elif entries:
-        if file in seen or any("::" in entry for entry in entries):
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Mark as whole what ``make test`` leaves out: of all tests of a file, whichever are run."""
+    report = yield
+    items = [node for node in report.result or () if isinstance(node, pytest.Item)]
+    file = collector.nodeid
+    in_part = [entry for entry in WHOLE if entry.startswith(f"{file}::")]
+    dear = any(file.startswith(entry) for entry in WHOLE)
+    smoked = False
+    for item in items:
+        named = item.nodeid.startswith((*in_part,))
+        if named or needs_more_than_python(item) or (dear and smoked):
             item.add_marker("whole")
         elif not {"slow", "faults"} & {mark.name for mark in item.iter_markers()}:
-            seen.add(file)
+            smoked = True
+    return report
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
