@@ -180,7 +180,7 @@ def pytest_make_collect_report(
         named = item.nodeid.startswith((*in_part,))
         if named or needs_more_than_python(item) or (dear and smoked):
             item.add_marker("whole")
-        elif not {"slow", "faults"} & {mark.name for mark in item.iter_markers()}:
+        elif not {"whole", "slow", "faults"} & {mark.name for mark in item.iter_markers()}:
             smoked = True
     return report
 
