@@ -126,9 +126,27 @@ def test_a_test_that_is_named_alone_is_no_smoke_test(tmp_path: Path) -> None:
     assert ids == [(DEAR, "first")]
 
 
+CASES: Final = """
+import pytest
+@pytest.mark.parametrize("case", range(3))
+def {}_it(case): pass
+def test_other(): pass
+"""
+
+
+def test_of_a_test_with_a_star_the_first_case_is_left(tmp_path: Path) -> None:
+    file, _, begin = next(entry for entry in WHOLE if entry.endswith("*")).partition("::")
+    (tmp_path / file).parent.mkdir(parents=True)
+    (tmp_path / file).write_text(CASES.format(begin.removesuffix("*")))
+
+    ids = collected(tmp_path, "not whole", file)
+
+    assert [name for _, name in ids] == [f"{begin[5:-1]}_it[0]", "other"]
+
+
 def test_what_make_test_leaves_out_is_there() -> None:
     files = {entry: (ROOT / entry.partition("::")[0]) for entry in WHOLE}
-    names = {entry: entry.partition("::")[2].partition("[")[0] for entry in WHOLE}
+    names = {entry: re.sub(r"\[.*|\*$", "", entry.partition("::")[2]) for entry in WHOLE}
 
     assert [entry for entry, path in files.items() if not path.exists()] == []
     assert [
