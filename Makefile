@@ -86,7 +86,7 @@ mutants: setup
 test-slow: setup
 	$(BIN)/python -m pytest -m slow $(ARGS)
 
-# Every fault at its full scale; the small runs of the same are part of make test.
+# Every fault at its full scale; the small runs of the same are part of make test-all.
 test-faults: setup
 	$(BIN)/python -m pytest tests/faults -k "not small" $(ARGS)
 

@@ -7,7 +7,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Final
 
 import pytest
@@ -63,51 +63,160 @@ LOUD: Final = (
     (NO_CURL, "COMMANDS OF THE PAGES WERE NOT TESTED", "of them", INSTALL.format("curl")),
     (NO_INDEX, "NOTHING WAS INSTALLED", "of it", "Run them where pip reaches an index."),
 )
-# ``make test`` leaves to ``make test-all`` what is dear: tests that are named here; of files that
-# are named, and of those in folders, all but the first test, the smoke test.  And what needs more
-# than Python: a part that LOUD names, or a fixture of MORE.
+# ``make test`` leaves to ``make test-all`` what is dear: tests whose names begin as is written
+# here, with a star all cases of them but the first; of files that are named, and of those in
+# folders, all but the first test, the smoke test.  And what needs more than Python: a part that
+# LOUD names, or a fixture of MORE.  Tables of cases mark the dear ones among them.
 WHOLE: Final = (
     "tests/benchmarks/",
     "tests/benchmarks/accuracy/test_panels.py::test_a_panel_draws_its_shares",
     "tests/benchmarks/test_commands.py::test_every_benchmark_has_a_name",
     "tests/browser/",
+    "tests/client_sdk/core/test_compact_json.py::test_the_text_is*",
+    "tests/client_sdk/core/test_compact_json.py::test_what_is_read_is*",
+    "tests/client_sdk/learning/test_hostile_files.py::test_no_changed_file",
+    "tests/client_sdk/mechanisms/test_block_design.py::test_auto_is_within*",
     "tests/client_sdk/mechanisms/test_chi_square.py",
+    "tests/client_sdk/mechanisms/test_codebook.py::test_reports_average",
     "tests/client_sdk/mechanisms/test_codebook.py::test_reports_scatter_as_predicted",
     "tests/client_sdk/mechanisms/test_codebook.py::test_the_size_is_the_best",
+    "tests/client_sdk/mechanisms/test_discrete_gaussian.py::test_laplace_noise_has*",
+    "tests/client_sdk/mechanisms/test_discrete_gaussian.py::test_the_noise_has*",
+    "tests/client_sdk/mechanisms/test_discrete_gaussian.py::test_the_noise_is*",
     "tests/client_sdk/mechanisms/test_exhaustive_bytes.py::"
     "test_the_strings_of_every_payload_are_counted_by_its_law[minimax",
+    "tests/client_sdk/mechanisms/test_exponential.py::test_intervals_of_half",
+    "tests/client_sdk/mechanisms/test_frequency_law.py::test_intervals_of_the_mean_with",
+    "tests/client_sdk/mechanisms/test_hierarchy.py::test_intervals_of_ranges*",
     "tests/client_sdk/mechanisms/test_mutation_bank.py",
+    "tests/client_sdk/mechanisms/test_pgr.py::test_the_decode_is_exact*",
+    "tests/client_sdk/mechanisms/test_privacy_law.py::test_noise_a_tenth",
+    "tests/client_sdk/mechanisms/test_privset.py::"
+    "test_few_and_many_reports_are_tallied_as_their_supports[70000",
+    "tests/client_sdk/mechanisms/test_privset.py::test_the_measured_error",
+    "tests/client_sdk/mechanisms/test_published_ages.py::test_clipping*",
+    "tests/client_sdk/mechanisms/test_published_ages.py::test_simulated_errors*",
+    "tests/client_sdk/mechanisms/test_rappor.py::test_the_decoder_explains",
+    "tests/client_sdk/mechanisms/test_sampled_attribute.py::test_stated_errors",
+    "tests/client_sdk/mechanisms/test_sketches.py::test_the_largest_item*",
+    "tests/client_sdk/mechanisms/test_symbol_law.py::"
+    "test_95_percent_intervals_cover_94_to_96_percent_of_equal_devices[0.5-",
+    "tests/client_sdk/mechanisms/test_symbol_law.py::"
+    "test_95_percent_intervals_cover_94_to_96_percent_of_equal_devices[1-hybrid",
+    "tests/client_sdk/mechanisms/test_symbol_law.py::"
+    "test_95_percent_intervals_cover_94_to_96_percent_of_equal_devices[1-minimax",
+    "tests/client_sdk/mechanisms/test_symbol_law.py::"
+    "test_95_percent_intervals_cover_94_to_96_percent_of_equal_devices[4-",
+    "tests/client_sdk/mechanisms/test_symbol_law.py::"
+    "test_95_percent_intervals_cover_94_to_96_percent_of_scattered*",
+    "tests/client_sdk/mechanisms/test_symbol_law.py::test_the_measured_variance*",
+    "tests/client_sdk/mechanisms/test_vectors.py::test_making_a_vector_file*",
+    "tests/client_sdk/privacy/test_budget.py::test_no_way_to_use*",
+    "tests/client_sdk/privacy/test_budget.py::"
+    "test_what_is_told_is_what_the_dearest_week_and_year_of_a_ledger_cost[several",
+    "tests/client_sdk/recording/test_counting_in_a_loop.py::test_a_million",
+    "tests/client_sdk/registry/test_hostile_registries.py::test_five_hundred",
+    "tests/client_sdk/storage/test_long_ledger.py::test_a_ledger_of_more",
+    "tests/client_sdk/storage/test_void_locks.py::test_a_flush",
+    "tests/client_sdk/test_client_fork.py::test_no_two_of_200",
+    "tests/client_sdk/upload/test_short_lives.py::test_a_collector_that_is_always",
+    "tests/client_sdk/upload/test_short_lives.py::test_an_upload_that_is_never",
+    "tests/client_sdk/upload/test_short_lives.py::test_processes_that_end",
+    "tests/client_sdk/upload/test_unlinkable.py::test_the_adversary_links",
     "tests/client_sdk_ts/",
+    "tests/collector/analytics/comparing/test_joined.py::test_a_difference_of_who*",
     "tests/collector/analytics/comparing/test_mean_differences.py",
     "tests/collector/analytics/poisoning/test_anomaly.py",
     "tests/collector/analytics/poisoning/test_change.py",
+    "tests/collector/analytics/poisoning/test_influence.py::test_simulated*",
     "tests/collector/analytics/test_any_shape.py::test_a_quantile_at_the_edge_of_a_gap",
     "tests/collector/analytics/test_coverage_of_verbs.py",
+    "tests/collector/analytics/test_longitudinal.py::test_an_answer_to_repeated*",
+    "tests/collector/analytics/test_longitudinal.py::test_decoding_by",
+    "tests/collector/analytics/test_quantiles.py::test_the_interval_of_each*",
+    "tests/collector/analytics/test_share_at_an_end.py::test_shares_within*",
+    "tests/collector/analytics/test_sums.py::test_the_interval_of_a_group*",
+    "tests/collector/analytics/text/test_certainty.py::test_a_normal_law",
+    "tests/collector/analytics/text/test_prefix_search.py::test_a_crowd_without",
+    "tests/collector/analytics/text/test_prefix_search.py::test_real_devices",
+    "tests/collector/analytics/text/test_text_shares.py::test_intervals_hold*",
+    "tests/collector/analytics/verbs/test_crosstab.py::test_every_joint*",
+    "tests/collector/analytics/verbs/test_heavy_hitters.py::test_a_search_of_fourteen",
+    "tests/collector/analytics/verbs/test_heavy_hitters.py::test_a_string_that_groups_share",
+    "tests/collector/analytics/verbs/test_heavy_hitters.py::test_likely_strings",
+    "tests/collector/analytics/verbs/test_lift.py::test_a_treatment_without",
+    "tests/collector/analytics/verbs/test_lift.py::test_experiments_of_new",
     "tests/collector/analytics/verbs/test_lift.py::test_the_interval_of_a_lift_holds",
     "tests/collector/analytics/verbs/test_ratio.py::test_of_drawn_devices",
+    "tests/collector/analytics/verbs/test_top_k.py::test_all_intervals*",
     "tests/collector/audit/test_audit.py",
+    "tests/collector/audit/test_device.py::test_a_device_that_cheats*",
+    "tests/collector/demo/test_demo_live.py::test_a_past_that",
     "tests/collector/demo/test_demo_live.py::test_past_days_are_counted",
+    "tests/collector/demo/test_demo_live.py::test_past_days_end",
+    "tests/collector/demo/test_simulate.py::test_beyond_everybody",
+    "tests/collector/demo/test_simulate.py::test_nobody_is_drawn",
     "tests/collector/demo/test_simulate.py::test_progress_is_told",
+    "tests/collector/estimation/test_binomial.py::"
+    "test_at_its_limits_a_count_has_exactly_the_stated_chance[130-",
     "tests/collector/estimation/test_coverage.py",
+    "tests/collector/estimation/test_distribution.py::test_few_reports",
+    "tests/collector/estimation/test_distribution.py::test_many_reports*",
+    "tests/collector/estimation/test_distribution.py::test_the_bell",
     "tests/collector/estimation/test_estimate.py::test_a_variance_of_half_its_size",
     "tests/collector/estimation/test_estimate.py::test_intervals_of_shares_cover",
     "tests/collector/estimation/test_few.py",
+    "tests/collector/estimation/test_key_value_coverage.py::test_",
     "tests/collector/planning/test_amplification.py",
-    "tests/collector/query/test_matrix.py",
+    "tests/collector/planning/test_panels.py::test_who_starves_is_who_does_at_a_device[hours",
+    "tests/collector/query/test_matrix.py::test_every_cell",
+    "tests/collector/query/test_matrix.py::test_the_matrix_sees",
     "tests/collector/query/test_panel_answers.py",
+    "tests/collector/test_added_mechanism.py::"
+    "test_every_verb_answers_with_intervals_and_no_wider_bound[crosstab",
     "tests/collector/testing/test_time_off.py",
+    "tests/collector/web/test_browsers.py::test_no_origin_is_let_in*",
     "tests/collector/web/test_every_report.py",
     "tests/collector/web/test_growth.py::test_a_flood_of_new_tallies",
+    "tests/collector/web/test_growth.py::"
+    "test_a_late_report_of_a_tally_that_is_there_is_taken_while_its_key_is_refused[fake",
+    "tests/collector/web/test_growth.py::test_a_restart_costs_nothing_of_the_quota[fake",
+    "tests/collector/worker/archive/test_refold.py::test_an_archive_equals",
+    "tests/collector/workspace/watch/test_judgement.py::"
+    "test_a_number_is_beyond_the_truth_no_more_often_than_is_said[False-4.0",
+    "tests/collector/workspace/watch/test_judgement.py::"
+    "test_a_number_is_beyond_the_truth_no_more_often_than_is_said[False-6.0",
+    "tests/collector/workspace/watch/test_judgement.py::test_fifty_watches",
     "tests/deployment/",
+    "tests/docs/test_console.py::"
+    "test_a_command_prints_what_its_page_shows[hearsay plan examples/metrics.toml theme",
     "tests/docs/test_guide.py::test_every_block_runs",
+    "tests/docs/test_learning_notebook.py::test_the_notebook_learns",
+    "tests/docs/test_relay_guide.py::test_what",
     "tests/end_to_end/",
     "tests/faults/",
+    "tests/faults/test_kills.py::test_",
+    "tests/faults/test_network.py::test_a_network",
+    "tests/faults/test_relay.py::test_",
     "tests/hostile/",
     "tests/hostile/test_documents.py::test_boards_of_an_analyst",
     "tests/hosts/",
+    "tests/test_compose.py::test_make_secrets_keeps",
+    "tests/test_installation.py::test_the_device_part_installs_from",
+    "tests/test_installation.py::test_the_wheel_from_the_sdist",
+    "tests/test_mutants.py::test_a_bug_is_killed",
+    "tests/test_mutants.py::test_a_bug_without",
+    "tests/test_mutants.py::test_a_test_that_fails",
+    "tests/test_packaging.py::test_make_secrets",
+    "tests/test_runs.py::test_a_dear_file",
+    "tests/test_runs.py::test_a_program_can",
+    "tests/test_runs.py::test_a_run_without",
+    "tests/test_runs.py::test_a_skip",
+    "tests/test_runs.py::test_a_test_that_is_named",
+    "tests/test_runs.py::test_of_a_test_with",
+    "tests/typing/test_pyright.py::test_pyright",
 )
 MORE: Final = frozenset({"node", "browser_program", "package_index"})
-SMOKED: Final = pytest.StashKey[set[str]]()  # the files whose first test was met
 # What shares an expensive set-up goes to one worker, else each sets it up: a fed site, output laws.
 TOGETHER: Final = ("tests/browser/", "tests/client_sdk/mechanisms/")
 FAULT: Final = "fault"  # the name of a line that a test adds to the summary
@@ -129,7 +238,6 @@ def pytest_configure(config: pytest.Config) -> None:
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None and signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
-    config.stash[SMOKED] = set()
     config.stash[MUST_TEST_ALL] = os.environ.get("CI") == "true"
     for variable in VARIABLES:
         os.environ.pop(variable, None)
@@ -162,23 +270,34 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 def needs_more_than_python(item: pytest.Item) -> bool:
     """Return whether a part that a machine may lack decides if *item* runs."""
     reasons = [str(mark.kwargs.get("reason")) for mark in item.iter_markers("skipif")]
-    parts = [part for part, *_ in LOUD]
     return not MORE.isdisjoint(getattr(item, "fixturenames", ())) or any(
-        part in reason for reason in reasons for part in parts
+        part in reason for reason in reasons for part, *_ in LOUD
     )
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark as whole what ``make test`` leaves out.  Files are collected from top to bottom."""
-    entries = [*filter(item.nodeid.startswith, WHOLE)]
-    file, seen = item.nodeid.partition("::")[0], item.config.stash[SMOKED]
-    if needs_more_than_python(item):
-        item.add_marker("whole")
-    elif entries:
-        if file in seen or any("::" in entry for entry in entries):
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Mark as whole what ``make test`` leaves out: of all tests of a file, whichever are run."""
+    report = yield
+    items = [node for node in report.result or () if isinstance(node, pytest.Item)]
+    file = collector.nodeid
+    named = [entry for entry in WHOLE if entry.startswith(f"{file}::")]
+    begins = tuple(entry for entry in named if not entry.endswith("*"))
+    starred = tuple(entry[:-1] for entry in named if entry.endswith("*"))
+    dear, smoked = any(file.startswith(entry) for entry in WHOLE), False
+    met: set[str] = set()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        again = test in met and test.startswith(starred)
+        met.add(test)
+        left_out = item.nodeid.startswith(begins) or again or (dear and smoked)
+        if left_out or needs_more_than_python(item):
             item.add_marker("whole")
-        elif not {"slow", "faults"} & {mark.name for mark in item.iter_markers()}:
-            seen.add(file)
+        elif not {"whole", "slow", "faults"} & {mark.name for mark in item.iter_markers()}:
+            smoked = True
+    return report
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -156,5 +156,5 @@ def test_relative_imports_are_resolved_from_modules_and_from_packages() -> None:
     from_module = imports_of("from ..core.errors import X", "collector.web.app", is_package=False)
     from_package = imports_of("from .app import X", "collector.web", is_package=True)
 
-    assert from_module == [Import("collector.core.errors.X", False, 1)]
-    assert from_package == [Import("collector.web.app.X", False, 1)]
+    assert from_module == (Import("collector.core.errors.X", False, 1),)
+    assert from_package == (Import("collector.web.app.X", False, 1),)

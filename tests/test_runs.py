@@ -84,6 +84,17 @@ def test_second(): pass
 """
 
 
+DEAR: Final = f"{WHOLE[0]}test_dear.py"
+OTHER: Final = "tests/other/test_other.py"
+
+
+def collected(folder: Path, marks: str, *ids: str) -> list[tuple[str, str]]:
+    """Return file and name of the tests of *folder* that have *marks*, or of these *ids*."""
+    options = ["-p", "no:randomly", "--rootdir", ".", "--collect-only", "-m", marks]
+    done = ran([*RUN, *OURS, *options, *ids], folder)
+    return re.findall(r"^(tests/.*)::test_(.*)$", done.stdout, re.MULTILINE)
+
+
 @pytest.mark.parametrize(
     ("marks", "dear", "others"),
     [
@@ -95,24 +106,47 @@ def test_a_dear_file_leaves_one_test_and_what_needs_more_than_python_none(
     tmp_path: Path, marks: str, dear: list[str], others: list[str]
 ) -> None:
     """Each test runs once in make test and make test-rest together, in whichever order."""
-    for folder in (WHOLE[0], "tests/other/"):
-        file = tmp_path / folder / f"test_{Path(folder).name}.py"
-        file.parent.mkdir(parents=True)
-        file.write_text(SORTED)
+    for folder in (DEAR, OTHER):
+        (tmp_path / folder).parent.mkdir(parents=True)
+        (tmp_path / folder).write_text(SORTED)
 
-    done = ran(
-        [*RUN, *OURS, "-p", "no:randomly", "--rootdir", ".", "--collect-only", "-m", marks],
-        tmp_path,
-    )
+    ids = collected(tmp_path, marks)
 
-    ids = re.findall(r"^(tests/.*)::test_(.*)$", done.stdout, re.MULTILINE)
-    assert [name for file, name in ids if file.startswith(WHOLE[0])] == dear, done.stdout
-    assert [name for file, name in ids if not file.startswith(WHOLE[0])] == others
+    assert [name for file, name in ids if file == DEAR] == dear
+    assert [name for file, name in ids if file == OTHER] == others
+
+
+def test_a_test_that_is_named_alone_is_no_smoke_test(tmp_path: Path) -> None:
+    """It is left out, as it is of a run of all; the first one is not."""
+    (tmp_path / DEAR).parent.mkdir(parents=True)
+    (tmp_path / DEAR).write_text(SORTED)
+
+    ids = collected(tmp_path, "not whole", f"{DEAR}::test_second", f"{DEAR}::test_first")
+
+    assert ids == [(DEAR, "first")]
+
+
+CASES: Final = """
+import pytest
+@pytest.mark.parametrize("case", range(3))
+def {}_it(case): pass
+def test_other(): pass
+"""
+
+
+def test_of_a_test_with_a_star_the_first_case_is_left(tmp_path: Path) -> None:
+    file, _, begin = next(entry for entry in WHOLE if entry.endswith("*")).partition("::")
+    (tmp_path / file).parent.mkdir(parents=True)
+    (tmp_path / file).write_text(CASES.format(begin.removesuffix("*")))
+
+    ids = collected(tmp_path, "not whole", file)
+
+    assert [name for _, name in ids] == [f"{begin[5:-1]}_it[0]", "other"]
 
 
 def test_what_make_test_leaves_out_is_there() -> None:
     files = {entry: (ROOT / entry.partition("::")[0]) for entry in WHOLE}
-    names = {entry: entry.partition("::")[2].partition("[")[0] for entry in WHOLE}
+    names = {entry: re.sub(r"\[.*|\*$", "", entry.partition("::")[2]) for entry in WHOLE}
 
     assert [entry for entry, path in files.items() if not path.exists()] == []
     assert [

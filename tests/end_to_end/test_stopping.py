@@ -180,9 +180,10 @@ def test_a_worker_whose_store_hangs_ends_in_time(place: Place) -> None:
     """A supervisor that waits ten seconds need not kill it."""
     worker = place.work()
     server = int(place.info()["process_id"])
+    place.store.call("CLIENT", "PAUSE", PAUSE_MS, "WRITE")
+    place.wait_for(lambda: place.waiting() > 0)  # the worker has begun a command
     os.kill(server, signal.SIGSTOP)
     try:
-        time.sleep(0.2)  # until the worker waits for an answer
         worker.terminate()
 
         assert worker.wait(WITHIN) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from typing import Final, NamedTuple
 
 from client_sdk.mechanisms import names as mechanism_names
@@ -137,10 +138,11 @@ class Import(NamedTuple):
     line: int
 
 
-def imports_of(source: str, module: str, is_package: bool) -> list[Import]:
+@cache
+def imports_of(source: str, module: str, is_package: bool) -> tuple[Import, ...]:
     """Return every import of *module*, at whatever depth, with relative ones resolved."""
     package = module if is_package else module.rpartition(".")[0]
-    return list(_walk(ast.parse(source), package, lazy=False))
+    return tuple(_walk(ast.parse(source), package, lazy=False))
 
 
 def faults(source: str, module: str, is_package: bool = False) -> list[str]:

@@ -52,20 +52,28 @@ def per_mechanism(
     arguments: str,
     cases_of: Callable[[str], Iterable[Any]],
     which: Callable[[type[Mechanism[Any]]], bool] = lambda _: True,
+    step: int = 1,
 ) -> Callable[[Test], Test]:
-    """Run a test once for *which* mechanisms, on all that *cases_of* gives for its name."""
+    """Run a test once for *which* mechanisms, on all that *cases_of* gives for its name.
+
+    Args: step: make test runs each *step*-th case only, and make test-rest all of them.
+    """
     looped = arguments.split(",")
 
     def decorate(test: Test) -> Test:
         @wraps(test)
-        def loop(of: str, **others: Any) -> None:
+        def loop(of: str, step: int, **others: Any) -> None:
             cases = list(cases_of(of))
             assert cases, "a law without a case holds nothing"
-            for case in cases:
+            for case in cases[::step]:
                 run(test, looped, case, others)
 
         chosen = [name for name in names() if which(load(name))]
-        return pytest.mark.parametrize("of", chosen)(without(looped, loop, "of"))
+        rows = [pytest.param(name, step, id=name) for name in chosen]
+        if step > 1:
+            whole = pytest.mark.whole
+            rows += [pytest.param(name, 1, id=f"{name}-all", marks=whole) for name in chosen]
+        return pytest.mark.parametrize(("of", "step"), rows)(without(looped, loop, "of", "step"))
 
     return decorate
 

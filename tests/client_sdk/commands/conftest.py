@@ -37,6 +37,7 @@ def client_in(folder: Path, consent: Consent = Consent.GRANTED) -> Client:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """What an application left: two reports that were sent, and two that wait."""
+    gc.freeze()  # what was there before need not be looked through below
     client = client_in(tmp_path)
     client.record("ui.theme", TRUTH["ui.theme"])
     client.record("note_count", TRUTH["note_count"])

@@ -24,17 +24,17 @@ from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from tests.support.enumeration.enumeration import Law, distribution
 from tests.support.enumeration.vectors import (
     Small,
+    every_of,
     every_small,
     is_pure,
     laws,
     small_parameters,
     smalls,
 )
-from tests.support.loops import per_mechanism
 
 ROUNDING = 1e-9  # relative; double precision from debias on
 
-every_oracle = per_mechanism("small", smalls, is_pure)
+every_oracle = every_of(smalls, is_pure)
 every_oracle_class = pytest.mark.parametrize(
     "oracle",
     [cast("type[FrequencyOracle]", load(n)) for n in names() if is_pure(load(n))],

@@ -22,6 +22,7 @@ from client_sdk.registry.selection import AUTO, choose
 from tests.support.enumeration.enumeration import Law, distribution, exp_below
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.enumeration.vectors import EPSILONS
+from tests.support.loops import in_turn
 
 ROUNDING = 1e-9  # relative; double precision from debias on
 
@@ -36,12 +37,8 @@ SMALL = [
 SAMPLED = [SampledItem(epsilon, items) for epsilon in EPSILONS for items in (2, 3, 4)]
 Sets: TypeAlias = PaddingSampling | SampledItem
 
-every_small = pytest.mark.parametrize(
-    "small", SMALL, ids=lambda m: f"{float(m.epsilon):g}-{m.domain_size}-{m.pad}-{m.unary}"
-)
-every_sampled = pytest.mark.parametrize(
-    "small", SAMPLED, ids=lambda m: f"{float(m.epsilon):g}-{m.domain_size}"
-)
+every_small = in_turn("small", SMALL)
+every_sampled = in_turn("small", SAMPLED)
 
 
 def sets_of(items: int) -> list[frozenset[int]]:
@@ -70,7 +67,7 @@ def largest_ratio(mechanism: Sets) -> Fraction:
     return max(max(law[r] for law in laws) / min(law[r] for law in laws) for r in laws[0])
 
 
-@pytest.mark.parametrize("small", [*SMALL, *SAMPLED], ids=repr)
+@in_turn("small", [*SMALL, *SAMPLED])
 def test_the_likelihood_ratio_is_reached_exactly_by_two_sets(small: Sets) -> None:
     """Whatever the sets: enumeration of the shipped code over all of them."""
     found = largest_ratio(small)

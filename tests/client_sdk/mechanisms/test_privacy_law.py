@@ -17,16 +17,23 @@ from client_sdk.mechanisms.numbers._symbols import SymbolReports
 from client_sdk.mechanisms.numbers.discrete_gaussian import DiscreteGaussian
 from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace, discrete_laplace
 from tests.support.enumeration.enumeration import Law, exp_below
-from tests.support.enumeration.vectors import Small, every_small, grid, label, laws, smalls
-from tests.support.loops import per_mechanism
+from tests.support.enumeration.vectors import (
+    Small,
+    every_of,
+    every_small,
+    grid,
+    label,
+    laws,
+    smalls,
+)
 
 STATING = (FrequencyOracle, SymbolReports)  # families that state their likelihood ratio
 UNSPENT = Fraction(1, 1 << 40)  # nats; what rounding towards privacy may cost
 
-every_pure = per_mechanism("small", smalls, lambda mechanism: not mechanism("1", 4).delta)
-every_loose = per_mechanism("small", smalls, lambda mechanism: bool(mechanism("1", 4).delta))
-every_stated = per_mechanism("small", smalls, lambda mechanism: issubclass(mechanism, STATING))
-everywhere = per_mechanism("small", grid)
+every_pure = every_of(smalls, lambda mechanism: not mechanism("1", 4).delta)
+every_loose = every_of(smalls, lambda mechanism: bool(mechanism("1", 4).delta))
+every_stated = every_of(smalls, lambda mechanism: issubclass(mechanism, STATING))
+everywhere = every_of(grid)
 
 
 def whole_of(laws: Sequence[Law]) -> int:

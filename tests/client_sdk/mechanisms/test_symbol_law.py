@@ -167,8 +167,8 @@ def test_the_measured_variance_of_a_sum_is_the_exact_one(name: str, case: dict[s
     assert abs(np.var(sums) / exact - 1) < SIX_SIGMA * math.sqrt(2 / REPLICATIONS)
 
 
-@pytest.mark.parametrize("epsilon", ["0.5", "1", "4"])
 @pytest.mark.parametrize("name", ["duchi", "one_bit_mean", "piecewise", "hybrid", "minimax"])
+@pytest.mark.parametrize("epsilon", ["0.5", "1", "4"])
 def test_95_percent_intervals_cover_94_to_96_percent_of_equal_devices(
     name: str, epsilon: str
 ) -> None:

@@ -30,6 +30,7 @@ from tests.support.enumeration.vectors import (
     FOLDER,
     build,
     every_case,
+    every_of,
     grid,
     read,
     textbook,
@@ -61,7 +62,7 @@ def test_a_vector_file_is_named_after_its_mechanism_and_has_good_and_bad_payload
     assert all(case["bad"] and case["values"] for case in vectors["cases"])
 
 
-@per_mechanism("small", grid)
+@every_of(grid)
 def test_the_probabilities_are_those_of_the_textbook(small: Any) -> None:
     numbers = textbook(small.name, small.mechanism)
 
@@ -206,4 +207,4 @@ def test_a_law_of_a_mechanism_without_a_case_fails() -> None:
     loop = per_mechanism("case", lambda _: [])(law)
 
     with pytest.raises(AssertionError, match="holds nothing"):
-        loop("grr")
+        loop("grr", 1)

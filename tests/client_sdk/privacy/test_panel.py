@@ -28,12 +28,12 @@ from tests.support.device.panels import (
     weekly,
 )
 
-DEVICES: Final = 100_000
+DEVICES: Final = 25_000
 SIGMAS: Final = 6.5  # two-sided false alarms below 1e-10 a share, below 1e-9 for all of a test
 
 
 def test_shares_of_devices_are_those_that_were_stated() -> None:
-    """12 metrics of weights 1 to 3, on 100,000 devices."""
+    """12 metrics of weights 1 to 3, on 25,000 devices."""
     of = registry(*(weekly(f"metric_{i}", f"weight = {1 + i % 3}") for i in range(12)))
     drawn = panel(of)
     counts: Counter[str] = Counter()

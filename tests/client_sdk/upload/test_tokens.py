@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -19,10 +19,10 @@ from client_sdk.storage.schema import property_of
 from client_sdk.testing import answer_of
 from client_sdk.upload.tokens import Issuer
 from client_sdk.upload.transport import Answer, RequestsTransport
-from collector.issuer.keys import IssuerKeys, SigningKey, directory
+from collector.issuer.keys import SigningKey, directory
 from tests.support.device.clock import NOON, FakeClock
 from tests.support.device.device import ENDPOINT, KEY, metric_text, registry_of
-from tests.support.device.issuing import IssuerSite, keys_from, running_issuer
+from tests.support.device.issuing import TOKENS, IssuerSite, keys_from, running_issuer
 from tests.support.patience import PATIENCE
 
 WEEK = week_of(day_of(NOON))
@@ -411,46 +411,50 @@ def test_nothing_that_an_issuer_sees_is_in_a_token(site: IssuerSite, clock: Fake
     assert token[66:98] == site.keys.plan.key_id(WEEK)  # which all tokens of the week have
 
 
-def wrong_directories(keys: IssuerKeys) -> Iterator[tuple[str, dict[str, Any]]]:
-    good: dict[str, Any] = json.loads(directory(keys.plan, keys.signing(WEEK)))
-    other = keys_from(WEEK, 7)
-    yield "another plan", json.loads(directory(other.plan, other.signing(WEEK)))
-    yield (
-        "a key of its own for one user",
-        good
-        | {
-            "token-keys": [
-                {
-                    **good["token-keys"][0],
-                    "token-key": base64url(SigningKey(other.secrets[WEEK]).public),
-                }
-            ]
-        },
-    )
-    yield (
-        "no proof",
-        good | {"token-keys": [{**entry, "hearsay-proof": []} for entry in good["token-keys"]]},
-    )
+def directory_of(tokens: int = TOKENS) -> dict[str, Any]:
+    """Return what the issuer of this many *tokens* shows."""
+    keys = keys_from(WEEK, tokens)
+    shown: dict[str, Any] = json.loads(directory(keys.plan, keys.signing(WEEK)))
+    return shown
+
+
+def with_keys(good: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return good | {"token-keys": [entry | changes for entry in good["token-keys"]]}
+
+
+def key_of_its_own(good: dict[str, Any]) -> dict[str, Any]:
+    key = SigningKey(keys_from(WEEK, OTHER).secrets[WEEK])
+    first = {**good["token-keys"][0], "token-key": base64url(key.public)}
+    return good | {"token-keys": [first]}
+
+
+def wrong_proof(good: dict[str, Any]) -> dict[str, Any]:
     roots = good["token-keys"][0]["hearsay-proof"]
     turned = [base64url(from_base64url(root)[::-1]) for root in roots]
-    yield (
-        "a wrong proof",
-        good | {"token-keys": [{**entry, "hearsay-proof": turned} for entry in good["token-keys"]]},
-    )
-    yield "no keys", good | {"token-keys": []}
-    yield "more tokens than planned", good | {"hearsay-plan": good["hearsay-plan"] | {"tokens": 9}}
-    yield "nothing", {}
+    return with_keys(good, **{"hearsay-proof": turned})
 
 
-WRONG = dict(wrong_directories(keys_from(WEEK)))
+OTHER: Final = 7  # tokens of another issuer
+# Keys are made where a test needs them, not when tests are collected: that takes a while.
+WRONG: Final[dict[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
+    "another plan": lambda good: directory_of(OTHER),
+    "a key of its own for one user": key_of_its_own,
+    "no proof": lambda good: with_keys(good, **{"hearsay-proof": []}),
+    "a wrong proof": wrong_proof,
+    "no keys": lambda good: good | {"token-keys": []},
+    "more tokens than planned": lambda good: (
+        good | {"hearsay-plan": good["hearsay-plan"] | {"tokens": 9}}
+    ),
+    "nothing": lambda good: {},
+}
 
 
 @pytest.mark.parametrize("what", WRONG)
 def test_a_device_believes_no_key_that_it_was_not_built_with(
     what: str, tmp_path: Path, clock: FakeClock
 ) -> None:
-    collector = Collector()
-    with running_issuer(tmp_path, clock, shows=json.dumps(WRONG[what]).encode()) as site:
+    collector, shown = Collector(), WRONG[what](directory_of())
+    with running_issuer(tmp_path, clock, shows=json.dumps(shown).encode()) as site:
         client = device(clock, collector, site.issuer())
         client.record("dark", True)
         client.flush()

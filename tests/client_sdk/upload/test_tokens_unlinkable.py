@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from math import factorial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -29,9 +30,14 @@ from tests.support.device.issuing import keys_from, running_issuer
 COUNT: Final = 32  # tokens
 LIMIT: Final = 13  # right pairs that nobody gets by chance
 WEEK: Final = week_of(day_of(NOON))
-MODULUS: Final = modulus_of(SigningKey(keys_from(WEEK, COUNT).secrets[WEEK]).public)
 
 Guess = Iterator[tuple[int, int]]  # of requests and tokens, by their places
+
+
+@cache
+def modulus() -> int:
+    """Return the modulus of the issuer's key."""
+    return modulus_of(SigningKey(keys_from(WEEK, COUNT).secrets[WEEK]).public)
 
 
 class Seen(NamedTuple):
@@ -55,9 +61,9 @@ def by_likeness(requests: Sequence[Seen], spent: Sequence[bytes]) -> Guess:
 
 def by_factor(requests: Sequence[Seen], spent: Sequence[bytes]) -> Guess:
     """Guess the pairs that have one factor, if a factor hides several."""
-    inverses = [pow(int.from_bytes(token[-256:], "big"), -1, MODULUS) for token in spent]
+    inverses = [pow(int.from_bytes(token[-256:], "big"), -1, modulus()) for token in spent]
     factors = {
-        (row, column): int.from_bytes(seen.answer, "big") * inverse % MODULUS
+        (row, column): int.from_bytes(seen.answer, "big") * inverse % modulus()
         for row, seen in enumerate(requests)
         for column, inverse in enumerate(inverses)
     }
@@ -68,7 +74,7 @@ def by_factor(requests: Sequence[Seen], spent: Sequence[bytes]) -> Guess:
 def by_message(requests: Sequence[Seen], spent: Sequence[bytes]) -> Guess:
     """Guess the request that is the token's message, or shares eight bytes with the token."""
     for place, token in enumerate(spent):
-        plain = pow(int.from_bytes(token[-256:], "big"), 65_537, MODULUS).to_bytes(256, "big")
+        plain = pow(int.from_bytes(token[-256:], "big"), 65_537, modulus()).to_bytes(256, "big")
         parts = [token[at : at + 8] for at in range(2, 27)]
         for row, seen in enumerate(requests):
             both = seen.blinded + seen.answer
@@ -165,11 +171,11 @@ def test_a_factor_that_is_none_or_hides_all_tokens_would_be_matched(
     issued, requests = [], []
     for number, token in enumerate(tokens):
         message = token[:-256]
-        encoded = encode(message, number.to_bytes(48, "big"), MODULUS.bit_length() - 1)
-        blinding: Blinding = blind_with(encoded, MODULUS, factor)
+        encoded = encode(message, number.to_bytes(48, "big"), modulus().bit_length() - 1)
+        blinding: Blinding = blind_with(encoded, modulus(), factor)
         answer = key.sign(blinding.blinded)
         assert answer is not None
-        signature = finalize(message, MODULUS, blinding.inverse, answer)
+        signature = finalize(message, modulus(), blinding.inverse, answer)
         assert signature is not None
         issued.append(message + signature)
         requests.append(Seen(blinding.blinded, answer))

@@ -21,6 +21,7 @@ from tests.support.crowds.uploads import (
     WRITE_KEY,
     registry_text,
 )
+from tests.support.sites.templates import compiled_once
 from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
 
@@ -61,7 +62,8 @@ def make_app(storage: MemoryStorage, credentials: MemoryCredentials, config: Con
     def make(text: str | None = None, **settings: Any) -> Flask:
         if text is not None:
             Path(config.registry_paths[0]).write_text(text, encoding="utf-8")
-        return create_app(replace(config, **settings), storage, lambda: NOON, credentials)
+        changed = replace(config, **settings)
+        return compiled_once(create_app(changed, storage, lambda: NOON, credentials))
 
     return make
 

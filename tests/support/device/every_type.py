@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import cycle, islice
 from typing import Any, Final
 
@@ -81,9 +82,9 @@ def registry_text(every: str = "1d", without: frozenset[str] = frozenset()) -> s
 
 def fill(storage: MemoryStorage, every: str = "1d", epochs: int = EPOCHS) -> Registry:
     """Store reports of every metric in its last *epochs*, and return the registry."""
-    registry = Registry.from_text(registry_text(every))
+    registry = _registry(every)
     for metric in registry:
-        increments = _increments(metric)
+        increments = _increments(metric.name, every)
         for back in range(epochs):
             epoch = epoch_of(metric.every, NOON - back * DAY)
             storage.put(
@@ -92,8 +93,15 @@ def fill(storage: MemoryStorage, every: str = "1d", epochs: int = EPOCHS) -> Reg
     return registry
 
 
-def _increments(metric: Metric) -> dict[str, list[tuple[int, int]]]:
+@cache
+def _registry(every: str) -> Registry:
+    return Registry.from_text(registry_text(every))
+
+
+@cache
+def _increments(name: str, every: str) -> dict[str, list[tuple[int, int]]]:
     """Return the increments of N reports in each segment."""
+    metric = _registry(every).metric(name)
     randomness = SeededRandomness(metric.name.encode())
     payloads = b"".join(
         metric.mechanism.randomize(metric.encode(value), randomness)

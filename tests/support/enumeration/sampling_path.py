@@ -215,10 +215,13 @@ def _parsed(text: str) -> ast.Module:
     return ast.parse(text)
 
 
-def _neighbours(file: Path) -> Iterator[Path]:
-    for node in ast.walk(_parsed(file.read_text("utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.level and node.module:
-            yield file.parents[node.level - 1].joinpath(*node.module.split(".")).with_suffix(".py")
+@cache
+def _neighbours(file: Path) -> tuple[Path, ...]:
+    return tuple(
+        file.parents[node.level - 1].joinpath(*node.module.split(".")).with_suffix(".py")
+        for node in ast.walk(_parsed(file.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.level and node.module
+    )
 
 
 @cache
@@ -247,8 +250,10 @@ def _mentioned(node: Node) -> frozenset[str]:
     return frozenset(names | {each.attr for each in inside if isinstance(each, ast.Attribute)})
 
 
-def _classes(text: str) -> Iterator[str]:
-    return (node.name for node in ast.walk(_parsed(text)) if isinstance(node, ast.ClassDef))
+@cache
+def _classes(text: str) -> frozenset[str]:
+    found = ast.walk(_parsed(text))
+    return frozenset(node.name for node in found if isinstance(node, ast.ClassDef))
 
 
 def _code(node: Node) -> list[ast.AST]:

@@ -238,12 +238,10 @@ def test_a_planted_step_is_found_most_of_the_time_and_near_its_place() -> None:
 
 def weeks(*middles: int) -> list[Slice]:
     """Return a slice a week of 20,000 devices whose numbers lie around each of *middles*."""
-    bins = np.arange(48)
+    metric, bins = metric_of(WAVE), np.arange(48)
+    slices = {middle: slice_of(metric, _bell(bins, middle).tolist()) for middle in {*middles}}
     return [
-        replace(
-            slice_of(metric_of(WAVE), _bell(bins, middle).tolist(), {"time": day(7 * i)}),
-            epochs=(i,),
-        )
+        replace(slices[middle], dimensions={"time": day(7 * i)}, epochs=(i,))
         for i, middle in enumerate(middles)
     ]
 

@@ -22,6 +22,7 @@ from collector.web import create_app
 from collector.workspace.shelf import Workspace
 from tests.support.crowds.uploads import ADMIN_TOKEN, NOON, READ_TOKEN, WRITE_KEY
 from tests.support.device.every_type import fill, registry_text
+from tests.support.sites.templates import compiled_once
 from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
 
@@ -81,7 +82,7 @@ def site(
             "HEARSAY_ADMIN_TOKEN": ADMIN_TOKEN,
         }
     )
-    return create_app(config, filled, lambda: NOON, stored)
+    return compiled_once(create_app(config, filled, lambda: NOON, stored))
 
 
 @pytest.fixture
@@ -124,8 +125,8 @@ class Desk:
         ):
             self.credentials.add(token_of(name), credential)
         config = replace(site.extensions["hearsay"].config, **settings)
-        self.app = create_app(
-            config, storage, lambda: NOON, self.credentials, documents=self.documents
+        self.app = compiled_once(
+            create_app(config, storage, lambda: NOON, self.credentials, documents=self.documents)
         )
         self.workspace: Workspace = self.app.extensions["hearsay"].workspace
 
