@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ..client import Client, Result
 
 _HERE: Final = "http://127.0.0.1:8000"
+_EXACT: Final = ("csv", "json")  # forms that programs read: exact bytes, but on a terminal
 _ROUND_S: Final = 0.5  # seconds between two looks; a person reads
 _URL, _TOKEN = "HEARSAY_URL", "HEARSAY_READ_TOKEN"  # names of variables
 
@@ -90,10 +92,13 @@ def query(metrics: tuple[str, ...], form: str, output: str | None, explain: bool
     with foreign(f"url={address}: the answer"):
         parts = list(_printed(result, form))
     text = "".join(part if part.endswith("\n") else f"{part}\n" for part in parts)
-    if output is None:
-        click.echo(plain(text), nl=False)
+    data = text.encode(errors="backslashreplace")
+    if output is not None:
+        Path(output).write_bytes(data)
+    elif form in _EXACT and not sys.stdout.isatty():
+        click.echo(data, nl=False)
     else:
-        Path(output).write_bytes(text.encode(errors="backslashreplace"))
+        click.echo(plain(text), nl=False)
 
 
 @main.command()

@@ -5,8 +5,12 @@ Documents are good ones in which one part is another value, or is missing.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +27,7 @@ from collector.web import create_app
 from tests.support.crowds.asked import JANUARY, JANUARY_5, store
 from tests.support.crowds.examples import trying
 from tests.support.crowds.uploads import NOON, READ_TOKEN, bearer, registry, registry_text
+from tests.support.device.terminals import shown_on_terminal
 from tests.support.sites.served import served
 from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
@@ -43,6 +48,7 @@ VERBS: Final = ("estimate", "top_k", "segments", "trend")
 FORMATS: Final = ("table", "csv", "json", "svg")
 REFUSED: Final = (201, 302, 400, 401, 404, 429, 500)
 EXAMPLES: Final = 150
+_HEARSAY: Final = "from collector.cli import main; main()"
 NOTE: Final = {
     "name": "x", "at": "2026-11-20", "text": "2.4 out", "metric": "", "app": "", "url": "",
     "author": "ada", "planned": False,
@@ -147,11 +153,14 @@ def bad(data: st.DataObject, good: Any) -> bytes:
     return json.dumps(good).encode()
 
 
-def require_message(result: Result, document: bytes) -> None:
-    """Fail unless a command ended by itself, and printed what a terminal may be sent."""
+def require_message(result: Result, document: bytes, *, is_exact: bool = False) -> None:
+    """Fail unless a command ended by itself, and printed what a terminal may be sent.
+
+    Args: is_exact: what it printed is for a program, which reads all.
+    """
     ended = result.exception is None or isinstance(result.exception, SystemExit)
     assert ended, (result.exc_info, document[:2_000])
-    assert not ACTS.search(result.output), (result.output, document[:2_000])
+    assert is_exact or not ACTS.search(result.output), (result.output, document[:2_000])
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -167,7 +176,8 @@ def test_a_command_ends_with_a_message_whatever_a_collector_answers(
 
     result = CliRunner().invoke(main, COMMANDS[name], env=environment)
 
-    require_message(result, collector.body)
+    is_exact = name in ("query csv", "query json") and result.exit_code == 0  # for a program
+    require_message(result, collector.body, is_exact=is_exact)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -201,17 +211,33 @@ def test_refold_ends_with_a_message_whatever_its_manifest_is(tmp_path: Path, tex
     require_message(result, text.encode())
 
 
-def test_a_hostile_text_is_shown_with_escapes(
+def test_a_terminal_is_shown_a_hostile_text_with_escapes_and_a_program_reads_the_text_itself(
     collector: Collector, answers: Mapping[str, Any]
 ) -> None:
-    """The control: what is sent does reach the answer, and a JSON document stays the same."""
-    good = answers["estimate"]
-    good = changed(good, ("meta", "metrics", 0, "title"), f"Page {HOSTILE}")
+    """What a person reads never has it; a JSON document stays the same on a terminal, too."""
+    text = f"Page {HOSTILE}"
+    good = changed(answers["estimate"], ("rows", 0, "dimensions", "item"), text)
+    good = changed(good, ("meta", "metrics", 0, "title"), text)
     collector.status, collector.body = 200, json.dumps(good).encode()
     environment = {"HEARSAY_URL": collector.url, "HEARSAY_READ_TOKEN": READ_TOKEN}
 
-    table = CliRunner().invoke(main, COMMANDS["query table"], env=environment).output
-    document = CliRunner().invoke(main, COMMANDS["query json"], env=environment).output
+    printed = {
+        form: CliRunner().invoke(main, COMMANDS[f"query {form}"], env=environment)
+        for form in FORMATS
+    }
+    shown = {
+        form: shown_on_terminal(
+            [sys.executable, "-c", _HEARSAY, *COMMANDS[f"query {form}"]],
+            os.environ | environment,
+        ).decode()
+        for form in ("csv", "json")
+    }
 
-    assert "\\u001b]0;owned\\u0007" in table
-    assert json.loads(document)["meta"]["metrics"][0]["title"] == f"Page {HOSTILE}"
+    assert "\\u001b]0;owned\\u0007" in printed["table"].output
+    assert not any(ACTS.search(printed[form].output) for form in ("table", "svg"))
+    rows = csv.reader(io.StringIO(printed["csv"].stdout_bytes.decode(), newline=""))
+    assert [row[0] for row in rows][:2] == ["item", text]
+    assert json.dumps(text, ensure_ascii=False) in printed["json"].stdout_bytes.decode()
+    assert not any(ACTS.search(document) for document in shown.values())
+    assert "\\u001b]0;owned\\u0007" in shown["csv"]
+    assert json.loads(shown["json"]) == json.loads(printed["json"].stdout_bytes)

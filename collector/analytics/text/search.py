@@ -62,6 +62,12 @@ class Plan:
         return max(16, min(MOST_KEPT, BUDGET // extensions))
 
     @property
+    def tried(self) -> int:
+        """Prefixes and whole strings tried at one level, at most."""
+        ends: int = sum(len(self.alphabet) ** more for more in range(self.mechanism.step + 1))
+        return self.most_kept * ends
+
+    @property
     def tests(self) -> int:
         """Strings looked up at one level, at most: by a search of a group, and one of them all."""
         ends: list[int] = [len(self.alphabet) ** more for more in range(self.mechanism.step + 1)]
@@ -182,7 +188,7 @@ def candidates(
 ) -> Search:
     """Return the strings that may be common, among them all that are.
 
-    Args: pause: is called after each level, and raises if there is no time for another.
+    Args: pause: is called before each part of a level, and raises if there is no time for it.
     """
     looked_up = [0] * len(levels)
     rows, n = plan.mechanism.rows, sum(level.n for level in levels)
@@ -192,7 +198,8 @@ def candidates(
         length = prefixes.table.shape[1]
         for more in range(end - length):
             looked_up[sketch.level] += len(prefixes.table) * len(plan.alphabet) ** more
-            fresh = _likely(levels[sketch.level :], prefixes, plan.tails(more, whole=True), n)
+            tails = plan.tails(more, whole=True)
+            fresh = _likely(levels[sketch.level :], prefixes, tails, n, pause)
             fingerprints = np.concatenate([ended.fingerprints, fresh.fingerprints], axis=1)
             ended = _Candidates(ended.texts + fresh.texts, fingerprints)
         if end > plan.mechanism.domain_size:
@@ -201,7 +208,8 @@ def candidates(
         tried = len(prefixes.table) * len(tails.table)
         clean = plan.cut(sqrt(law_of([replace(sketch, crowd=0.0)], n).level), tried)
         # without company in its cells a prefix seems rarer, by what all add to the mean cell
-        read = _above([sketch], prefixes, tails, clean - 1 / plan.mechanism.columns, _MOST_READ)
+        least = clean - 1 / plan.mechanism.columns
+        read = _above([sketch], prefixes, tails, least, pause)
         shares, _, rest = cleared(
             sketch, np.concatenate([ended.fingerprints, read.fingerprints], axis=1), n
         )
@@ -211,33 +219,43 @@ def candidates(
         prefixes = _Prefixes(read.table[best], read.fingerprints[:, best])
         if not len(best):
             break
-        pause()
     return Search(ended.texts, tuple(looked_up))
 
 
-def _likely(levels: Sequence[Sketch], prefixes: _Prefixes, tails: Tails, n: int) -> _Candidates:
+def _likely(
+    levels: Sequence[Sketch],
+    prefixes: _Prefixes,
+    tails: Tails,
+    n: int,
+    pause: Callable[[], None],
+) -> _Candidates:
     """Return those of the prefixes with *tails* that may be common as strings of their own."""
     law = law_of([replace(level, crowd=0.0) for level in levels], n)
     least = LIKELY * sqrt(law.level) - 1 / levels[0].mechanism.columns
-    strings = _above(levels, prefixes, tails, least, _MOST_READ)
+    strings = _above(levels, prefixes, tails, least, pause)
     return _Candidates([row.tobytes() for row in strings.table], strings.fingerprints)
 
 
 def _above(
-    levels: Sequence[Sketch], prefixes: _Prefixes, tails: Tails, least: float, most: int
+    levels: Sequence[Sketch],
+    prefixes: _Prefixes,
+    tails: Tails,
+    least: float,
+    pause: Callable[[], None],
 ) -> _Prefixes:
-    """Return the prefixes with tails of the largest shares above *least* at all *levels*."""
+    """Return the _MOST_READ prefixes with tails of the largest shares above *least*."""
     parts = [(np.zeros(0), np.zeros(0, dtype=np.int64))]
     many = len(tails.table)
     size, wide = max(1, _CHUNK // many), min(many, _CHUNK)
     for start, first in product(range(0, len(prefixes.table), size), range(0, many, wide)):
+        pause()
         block = tails._replace(fingerprints=tails.fingerprints[:, first : first + wide])
         shares = _shares(levels, prefixes.fingerprints[:, start : start + size], block)
         good = np.flatnonzero(shares > least)
         parents, places = np.divmod(good, shares.shape[1])
         parts.append((shares.ravel()[good], (start + parents) * many + first + places))
     shares, places = (np.concatenate(column) for column in zip(*parts, strict=True))
-    places = places[np.argsort(-shares, kind="stable")[:most]]
+    places = places[np.argsort(-shares, kind="stable")[:_MOST_READ]]
     parents, own = np.divmod(places, len(tails.table))
     table = np.concatenate([prefixes.table[parents], tails.table[own]], axis=1)
     extended = levels[0].mechanism.extended

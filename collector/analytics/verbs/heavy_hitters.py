@@ -14,9 +14,10 @@ from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
 from ...estimation.estimate import normal_quantile
+from ...estimation.precision import ALPHA
 from ..rows import LIKELY, SURE, Findings, Row, altered
 from ..text.certainty import FALSE, Shares, sorted_out
-from ..text.search import BUDGET, Plan, Search, candidates
+from ..text.search import Plan, Search, candidates
 from ..text.sketches import shares_of, sketches_of
 from ..verb import Slice, Verb, VerbQuery, merged, named, of_answered, refused_rows, rows_of
 
@@ -62,6 +63,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         if part.refusal is not None:
             rows += refused_rows(part, [{}], query.alpha, simultaneous=True)
             continue
+        query.pause()
         part_rows, fact = (
             _of_candidates(part, query, query.alpha / len(able))
             if searching is None
@@ -69,7 +71,6 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         )
         rows += part_rows
         facts.append({"dimensions": dict(part.dimensions), **fact})
-        query.pause()
     return Findings(tuple(rows), facts={"slices": facts})
 
 
@@ -89,9 +90,8 @@ class _Searching:
     @classmethod
     def of(cls, parts: Sequence[Slice], query: VerbQuery) -> _Searching:
         """Return the search that answers *query* about *parts*, which have enough reports."""
-        alphabet = bytes(sorted(set(query.options.alphabet.encode("utf-8", "replace"))))
-        mechanism, groups = _mechanism(parts[0].metric), len(parts)
-        return cls(Plan(mechanism, alphabet, query.alpha / groups, groups), parts, query)
+        plan = _plan(parts[0].metric, query.options, query.alpha, len(parts))
+        return cls(plan, parts, query)
 
     @cached_property
     def of_all(self) -> Search:
@@ -176,6 +176,12 @@ def _shortage(plan: Plan, n: int, threshold: float) -> str:
     )
 
 
+def _plan(metric: Metric, options: Options, alpha: float, groups: int) -> Plan:
+    """Return how to search each of *groups*, so that all intervals hold at once with 1 - alpha."""
+    alphabet = bytes(sorted(set(options.alphabet.encode("utf-8", "replace"))))
+    return Plan(_mechanism(metric), alphabet, alpha / groups, groups)
+
+
 def _mechanism(metric: Metric) -> TextMechanism:
     mechanism = metric.mechanism
     assert isinstance(mechanism, TextMechanism)  # noqa: S101 - see refusal
@@ -191,8 +197,9 @@ def refusal(metric: Metric) -> str | None:
 
 def cost(metric: Metric, options: Options) -> int:
     """Return how many prefixes a search tries, once in each row of their level, at most."""
-    mechanism = _mechanism(metric)
-    return 0 if options.candidates else BUDGET * mechanism.levels * mechanism.rows
+    plan = _plan(metric, options, ALPHA, 1)
+    mechanism = plan.mechanism
+    return 0 if options.candidates else plan.tried * mechanism.levels * mechanism.rows
 
 
 VERB = Verb(answer, refusal, Options, estimates=False, most_slices=16, holds=of_answered, cost=cost)

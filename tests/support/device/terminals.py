@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from tests.support.patience import PATIENCE
 from tests.support.store.processes import until_ended
@@ -42,3 +44,20 @@ def on_terminal(
     os.close(theirs)
     assert program.returncode == 0, shown
     return out.decode().strip(), shown.decode()
+
+
+def shown_on_terminal(command: Sequence[str], environment: Mapping[str, str]) -> bytes:
+    """Return what a program writes to its standard output, which is a terminal."""
+    import pty  # Windows has none
+    import tty
+
+    ours, theirs = pty.openpty()
+    tty.setraw(theirs)  # or a terminal writes two letters for the end of a line
+    parts = []
+    program = subprocess.Popen(command, stdout=theirs, env=environment)
+    os.close(theirs)
+    with until_ended(program, signal.SIGKILL), suppress(OSError):  # it ends with its program
+        while select.select([ours], [], [], PATIENCE)[0] and (part := os.read(ours, 1 << 16)):
+            parts.append(part)
+    os.close(ours)
+    return b"".join(parts)

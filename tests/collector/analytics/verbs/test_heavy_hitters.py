@@ -14,6 +14,7 @@ from benchmarks.accuracy.heavy_hitters import tally_of
 from client_sdk.core.dataclass import replace
 from client_sdk.mechanisms.composite.pem import PEM
 from client_sdk.registry.metric import Metric
+from collector.analytics.rows import Findings
 from collector.analytics.verb import Slice, VerbQuery, load, merged
 from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask, holds
@@ -267,3 +268,34 @@ def test_a_slice_below_the_least_reports_says_why() -> None:
     assert row.value is None
     assert row.reason is not None
     assert "not enough reports" in row.reason
+
+
+def pauses_of(parts: int, **options: Any) -> tuple[Findings, int]:
+    """Return what is answered about so many groups, and how often time was looked at."""
+    verb, pauses = load("heavy_hitters"), list[None]()
+    slices = [crowd(dimensions={"platform": str(part)}) for part in range(parts)]
+    given = convert(options, verb.options)
+    query = VerbQuery(ALPHA, options=given, pause=lambda: pauses.append(None))
+    return verb.answer(slices, query), len(pauses)
+
+
+def test_time_is_looked_at_before_each_part_of_a_level_and_never_after_the_last_group() -> None:
+    """What is answered is never thrown away for want of time."""
+    answered, named = pauses_of(2, candidates=["crash", "hang"])
+    one, searched = pauses_of(1, **LETTERS)
+
+    assert named == 2
+    assert isinstance(METRIC.mechanism, PEM)
+    assert searched > 4 * METRIC.mechanism.levels
+    assert {row.item for row in answered.rows} == {"crash", "hang"}
+    assert [row.item for row in one.rows] == ["crash", "hang", "overheat", ""]
+
+
+def test_the_price_of_a_search_counts_what_its_alphabet_lets_it_try() -> None:
+    verb = load("heavy_hitters")
+    alphabets = "ab", "abcdefghij", "".join(map(chr, range(32, 127)))
+
+    prices = [verb.cost(METRIC, convert({"alphabet": each}, verb.options)) for each in alphabets]
+
+    assert 0 < 10 * prices[0] < prices[1]
+    assert 5 * prices[1] < prices[2]
