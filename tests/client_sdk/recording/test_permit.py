@@ -37,11 +37,10 @@ from tests.support.patience import wait_for
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stops processes by signals")
 
 STOPS: Final = """
-import signal
 spawn = os.posix_spawn
-def stopped(*arguments, **options):
-    child = spawn(*arguments, **options)
-    os.kill(child, signal.SIGSTOP)
+def stopped(path, command, environment, **options):
+    shell = ["sh", "-c", 'kill -STOP $$; exec "$0" "$@"', *command]
+    child = spawn("/bin/sh", shell, environment, **options)
     print(child)
     return child
 os.posix_spawn = stopped
@@ -55,9 +54,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def is_stopped(process: int) -> bool:
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
 def hand_over_to_a_stopped_child(folder: Path) -> Callable[[], None]:
     """Hand a value over; return what lets the child go on to its end."""
     child = int(run(folder, f"{STOPS}command.record('plain', True)"))
+    wait_for(lambda: is_stopped(child))
 
     def go_on() -> None:
         os.kill(child, signal.SIGCONT)
