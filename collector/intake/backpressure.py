@@ -2,15 +2,16 @@
 fast (429).
 
 The store's state is read once a second by a thread that does nothing else, never by a request; so
-while the store is away, an upload is refused at once, and no request waits for a time-out.
+while the store is away, an upload is refused at once, and no request waits for a time-out.  Where
+one server of several is away, only the uploads of its shards are refused.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from client_sdk.core.epoch import day_of
@@ -46,7 +47,9 @@ class Load:
 
     backlog: int = 0  # entries
     health: Health = _UNKNOWN
-    failure: CollectorError | None = None  # why an append would be refused, or nothing is known
+    failure: CollectorError | None = None  # why each append would be refused, or nothing is known
+    # What an append would raise, of each shard that would take none.
+    refusing: Mapping[int, CollectorError] = field(default_factory=dict)
 
 
 class Pressure:
@@ -72,7 +75,7 @@ class Pressure:
         self._buckets = TokenBuckets(key_rate, monotonic)
         self._has_polled = False
         self._tell_lost = tell_lost
-        self._accepted: tuple[int, ...] = ()  # the uploads of each shard when last seen
+        self._accepted: dict[int, int] = {}  # the uploads of each shard when last seen
         self.lost = 0  # acknowledged uploads that the store held before, and then did not
         self.load = Load()
 
@@ -84,18 +87,22 @@ class Pressure:
         self.load = self._looked()
         self._compare(self.load.health.accepted)
         refusal, before = self._refusal(self.load), self._refusal(was)
+        refusing = self.load.refusing
         if refusal and _kind(refusal) != _kind(before):
             _log.error("no uploads are taken: %s", refusal)
-        elif before and not refusal:
+        elif (before or was.refusing) and not (refusal or refusing):
             _log.warning("uploads are taken again")
+        if refusing and not refusal and refusing.keys() != was.refusing.keys():
+            _log.error("uploads are refused of %s", _described(refusing))
         memory = self.load.health.memory or 0.0
         if memory >= ALARM_MEMORY > (was.health.memory or 0.0):
             _log.warning("store: memory is used to %.0f %%", 100 * memory)
 
-    def _compare(self, accepted: tuple[int, ...]) -> None:
+    def _compare(self, accepted: tuple[int | None, ...]) -> None:
         """Tell of a store that went back: the *accepted* uploads of a shard never become fewer."""
-        lost = sum(max(0, then - now) for then, now in zip(self._accepted, accepted, strict=False))
-        self._accepted = accepted or self._accepted
+        counts = {shard: now for shard, now in enumerate(accepted) if now is not None}
+        lost = sum(max(0, self._accepted.get(shard, 0) - now) for shard, now in counts.items())
+        self._accepted |= counts
         if lost:
             self.lost += lost
             _log.critical(
@@ -105,30 +112,51 @@ class Pressure:
 
     def _looked(self) -> Load:
         """Ask the store; what it refuses to an append comes first."""
+        refusing = self._gauge.refusing()
+        if len(refusing) == self._gauge.shards:
+            return Load(failure=refusing[0], refusing=refusing)
         try:
-            self._gauge.ping()
-            backlog, health = self._gauge.backlog(), self._gauge.health()
+            backlog, health = self._gauge.backlog(refusing), self._gauge.health()
         except CollectorError as error:
-            return Load(failure=error)
+            return Load(failure=error, refusing=refusing)
         try:
             self._clock.require_near(*health.times)
         except ClockError as error:
-            return Load(backlog, health, error)
-        return Load(backlog, health)
+            return Load(backlog, health, error, refusing)
+        return Load(backlog, health, None, refusing)
+
+    def ready(self) -> dict[str, object]:
+        """Ask the store whether uploads are taken; return what readiness says.
+
+        Raises: CollectorError: why none are.
+        """
+        self.require_room()
+        refusing = self._gauge.refusing()
+        if len(refusing) == self._gauge.shards:
+            raise refusing[0]
+        backlog = self._gauge.backlog(refusing)
+        return {"status": "ok", "backlog": backlog, "lost": self.lost, "refusing": [*refusing]}
 
     @property
     def is_replaced(self) -> bool:
         """Whether the store was emptied, or is another than when this process began."""
-        return isinstance(self.load.failure, ReplacedStoreError)
+        return bool(self._replaced())
+
+    def refused(self) -> dict[int, bool]:
+        """Return of each shard whether its uploads are refused."""
+        return {shard: shard in self.load.refusing for shard in range(self._gauge.shards)}
 
     def require_contents(self) -> None:
         """Return if the store holds what it held: an emptied one would answer 0 to every question.
 
-        Raises: ReplacedStoreError.
+        Raises: ReplacedStoreError: it does not, or one of its shards.
         """
-        failure = self.load.failure
-        if isinstance(failure, ReplacedStoreError):
+        for failure in self._replaced():
             raise failure.with_traceback(None)
+
+    def _replaced(self) -> list[ReplacedStoreError]:
+        failures = self.load.refusing.values()
+        return [failure for failure in failures if isinstance(failure, ReplacedStoreError)]
 
     @property
     def contents(self) -> str:
@@ -142,14 +170,15 @@ class Pressure:
         return day_of(self._clock.now())
 
     def require_room(self) -> None:
-        """Return if an upload may be taken.
+        """Return if uploads are taken, of one shard at least.
 
         Raises: StorageUnavailableError, UnsafeStoreError, StorageFullError, OverloadedError.
         """
-        refusal = self._refusal(self.load)
-        if refusal is not None:
-            refusal.is_told = True  # by poll
-            raise refusal.with_traceback(None)  # it may be raised a million times
+        _require(self._refusal(self.load))
+
+    def require_shard(self, upload_id: bytes) -> None:
+        """Return if the shard of an upload takes it.  Raises what the shard would raise."""
+        _require(self.load.refusing.get(self._gauge.shard_of(upload_id)))
 
     def _refusal(self, load: Load) -> CollectorError | None:
         """Return why no uploads are taken under *load*, or None."""
@@ -175,6 +204,19 @@ class Pressure:
     def charge_fold(self, key: bytes, steps: int) -> None:
         """Count *steps* of a fold to *key*, which waits for them before its next upload."""
         self._buckets.owe(key, steps // FOLD_UNIT)
+
+
+def _require(refusal: CollectorError | None) -> None:
+    """Return if there is no *refusal*."""
+    if refusal is not None:
+        refusal.is_told = True  # by poll
+        raise refusal.with_traceback(None)  # it may be raised a million times
+
+
+def _described(refusing: Mapping[int, CollectorError]) -> str:
+    """Return which shards are *refusing*, and why."""
+    reasons = dict.fromkeys(map(str, refusing.values()))
+    return f"shards {', '.join(map(str, refusing))}: {'; '.join(reasons)}"
 
 
 def _kind(refusal: CollectorError | None) -> tuple[str, ...]:

@@ -99,8 +99,9 @@ class Growth:
         self._bytes = DayCounts(partial(credentials.share, BYTES_BEGUN), clock)
         self._known = KnownTallies()  # whose tally of today's class is there
         self._known_day = 0  # classes end at midnight, UTC
-        self._asking = threading.Lock()
-        self._exchanged_at = self._failed_at = float("-inf")
+        self._judging = threading.Lock()
+        self._exchanged_at = float("-inf")
+        self._failed_at: dict[int, float] = {}  # of each shard, when it last did not answer
         self._lacks_right = False
 
     def is_known(self, upload_id: bytes, columns: Sequence[AcceptedColumn]) -> bool:
@@ -123,15 +124,14 @@ class Growth:
 
         Args: memory_limit: bytes of the store; 0 if it has no limit.
         """
-        with self._asking:  # so that a tally is counted once
-            day = self._known_day
-            sizes = [self._sizes(beginning) for beginning in beginnings]
-            there = self._ask({place for needed in sizes for place in needed})
-            if there is None:
-                return [None] * len(beginnings)
+        day = self._known_day
+        there = self._ask({place for beginning in beginnings for place in self._sizes(beginning)})
+        if there is None:
+            return [None] * len(beginnings)
+        with self._judging:  # so that a tally is counted once; sizes anew, as more may be known
             return [
-                self._refusal(beginning, needed, there, memory_limit, day)
-                for beginning, needed in zip(beginnings, sizes, strict=True)
+                self._refusal(beginning, self._sizes(beginning), there, memory_limit, day)
+                for beginning in beginnings
             ]
 
     def _sizes(self, beginning: Beginning) -> Counter[TallyPlace]:
@@ -191,12 +191,13 @@ class Growth:
 
     def _ask(self, places: Collection[TallyPlace]) -> set[TallyPlace] | None:
         """Return those of *places* that have a tally; None if the store does not say."""
-        if self._monotonic() - self._failed_at < _PAUSE_S:
+        shards, now = {shard for shard, _ in places}, self._monotonic()
+        if any(now - at < _PAUSE_S for shard, at in self._failed_at.items() if shard in shards):
             return None
         try:
             return self._storage.existing(places)
         except CollectorError as error:
-            self._failed_at = self._monotonic()
+            self._failed_at |= dict.fromkeys(shards, self._monotonic())
             if isinstance(error, RefusedByStoreError) and error.lacks_right:
                 if not self._lacks_right:
                     _log.error("new tallies are not limited: load the ACL file of this release")

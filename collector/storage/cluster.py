@@ -1,13 +1,18 @@
 """Many servers as one: each command goes to the primary that holds the slot of its first key.
 
 All keys of one command share a hash tag, so none of them is refused for touching two slots.
+
+A server that does not answer is asked by a thread of its own, until it does or another holds its
+slots.  Meanwhile commands to it are refused at once: those to other servers wait for no time-out.
 """
 
 from __future__ import annotations
 
 import re
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from redis.crc import key_slot
@@ -20,13 +25,15 @@ from redis.exceptions import (
     TryAgainError,
 )
 
-from ..core.errors import ConfigError, StorageUnavailableError
-from .connection import Command, Connection, is_elsewhere, translated
+from ..core.errors import CollectorError, ConfigError, StorageUnavailableError
+from .connection import Command, Connection, client_of, is_elsewhere, translated
 
 SCHEMES: Final = {"redis-cluster": "redis", "rediss-cluster": "rediss"}
 # Seconds of rest before each further try.  Then a failover or a move is over, or the store is away.
 PAUSES: Final = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 PATIENCE: Final = 5.0  # seconds after which there is no further try: who waits is a device
+LOOK_S: Final = 0.5  # seconds between two looks at a server that is away
+PROBE_S: Final = 1.0  # seconds in which it must answer such a look
 _KEYLESS: Final = frozenset(
     ("ACL", "CLUSTER", "CONFIG", "DBSIZE", "FUNCTION", "INFO", "PING", "SCAN", "TIME")
 )
@@ -46,8 +53,9 @@ class ClusterConnection(Connection):
         """Find the cluster through any of *seeds*, each ``host:port``; *user* ends in ``@``."""
         self._scheme, self._user = scheme, user
         self._seeds = tuple(seeds)
-        self._open: dict[str, Connection] = {}
+        self._open: dict[str, _Server] = {}
         self._slots: dict[int, str] = {}  # address of the primary of each slot
+        self._is_stale = True  # whether the map of slots is to be read before it is used
 
     @classmethod
     def open(cls, url: str) -> ClusterConnection:
@@ -69,6 +77,10 @@ class ClusterConnection(Connection):
         """Return a connection to each primary, by the newest map of slots."""
         self._learn()
         return [self._node(address) for address in dict.fromkeys(self._slots.values())]
+
+    def holder_of(self, key: str) -> str:
+        """Return the address of the primary, by the last map of slots."""
+        return self._slots.get(key_slot(key.encode()), "")
 
     def replies(self, commands: Sequence[Command], replicas: int = 0) -> list[Any]:
         """Send *commands*, one round trip a primary; follow slots that move, within a time."""
@@ -96,9 +108,7 @@ class ClusterConnection(Connection):
             try:
                 got = self._node(address).replies([commands[place] for place in places], replicas)
             except (RedisError, OSError) as error:  # our writes are idempotent: send them again
-                if isinstance(error, StorageUnavailableError):
-                    raise
-                self._slots = {}
+                self._is_stale |= not isinstance(error, CollectorError)
                 got = [error] * len(places)
             for place, reply in zip(places, got, strict=True):
                 replies[place] = self._followed(commands[place], address, reply, replicas)
@@ -110,7 +120,7 @@ class ClusterConnection(Connection):
         self, commands: Sequence[Command], places: Sequence[int]
     ) -> dict[str, list[int]]:
         """Return the *places* of the commands that go to each address."""
-        if not self._slots:
+        if self._is_stale:
             self._learn()
         by_address: dict[str, list[int]] = {}
         slots = self._slots  # another thread may put a new map in its place
@@ -128,8 +138,6 @@ class ClusterConnection(Connection):
             try:
                 return target.replies([("ASKING",), command], replicas)[1]
             except (RedisError, OSError) as error:
-                if isinstance(error, StorageUnavailableError):
-                    raise
                 return error
         return reply
 
@@ -151,13 +159,62 @@ class ClusterConnection(Connection):
                 for first, last, primary, *_ in reply
                 for slot in range(first, last + 1)
             }
+            self._is_stale = False
             return
         raise StorageUnavailableError("store: no server of the cluster answers") from failure
 
-    def _node(self, address: str) -> Connection:
+    def _node(self, address: str) -> _Server:
         if address not in self._open:
-            self._open[address] = Connection.open(f"{self._scheme}://{self._user}{address}/0")
+            url = f"{self._scheme}://{self._user}{address}/0"
+            self._open.setdefault(address, _Server(url, self._learn))
         return self._open[address]
+
+
+class _Server(Connection):
+    """Commands to one server of a cluster, refused at once while it is away."""
+
+    def __init__(self, url: str, learn: Callable[[], None]) -> None:
+        """Ask the server at *url*; *learn* reads anew which server holds what."""
+        super().__init__(client_of(url))
+        self._probe = Connection(client_of(url, PROBE_S))
+        self._learn = learn
+        self._failure = ""  # why it is asked no more; "" if it is
+        self._turn = threading.Lock()
+        self._closed = threading.Event()
+
+    def replies(self, commands: Sequence[Command], replicas: int = 0) -> list[Any]:
+        """Send *commands*.  Raises StorageUnavailableError: the server has failed just before."""
+        if self._failure:
+            raise StorageUnavailableError(self._failure)
+        try:
+            return super().replies(commands, replicas)
+        except CollectorError:  # it answers, but no replica does
+            raise
+        except (RedisError, OSError) as error:
+            self._leave(f"store: {error}")
+            raise
+
+    def close(self) -> None:
+        """Close the sockets, and look no more."""
+        self._closed.set()
+        self._probe.close()
+        super().close()
+
+    def _leave(self, failure: str) -> None:
+        """Ask the server no more until it answers a look."""
+        with self._turn:
+            if not self._failure:
+                self._failure = failure
+                threading.Thread(target=self._look, name="away", daemon=True).start()
+
+    def _look(self) -> None:
+        while not self._closed.wait(LOOK_S):
+            with suppress(CollectorError):
+                self._probe.call("PING")
+                break
+            with suppress(CollectorError):
+                self._learn()
+        self._failure = ""
 
 
 def _slot_of(command: Command) -> int:
@@ -176,7 +233,8 @@ def _is_passing(reply: Any) -> bool:
         return True
     if is_elsewhere(reply):
         return True
-    return isinstance(reply, (RedisError, OSError)) and not isinstance(reply, ResponseError)
+    is_final = isinstance(reply, (ResponseError, CollectorError))
+    return isinstance(reply, (RedisError, OSError)) and not is_final
 
 
 def _address(host: str, port: int) -> str:

@@ -74,13 +74,16 @@ def translated() -> Iterator[None]:
         yield
     except CollectorError:
         raise
-    except exceptions.ResponseError as error:
-        raise _translate(error) from error
     except (exceptions.RedisError, OSError) as error:
-        raise StorageUnavailableError(f"store: {error}") from error
+        raise _ours(error) from error
 
 
-def _translate(error: exceptions.ResponseError) -> CollectorError:
+def _ours(error: Exception) -> CollectorError:
+    """Return *error*, of redis-py or the system, as an error of ours."""
+    if isinstance(error, CollectorError):
+        return error
+    if not isinstance(error, ResponseError):
+        return StorageUnavailableError(f"store: {error}")
     if "unction not found" in str(error):
         return NotPreparedError("store: lacks the function library; run hearsay init")
     if str(error).startswith("HEARSAYREPLACED"):
@@ -150,6 +153,25 @@ Command: TypeAlias = tuple[Part, ...]
 _packed: Final[Callable[[Command], bytes]] = pack_command  # type: ignore[assignment]
 
 
+def client_of(url: str, answer_s: float = ANSWER_TIMEOUT) -> Redis:
+    """Return the sockets to *url*, opened when they are first used.
+
+    Args:   answer_s: seconds in which an answer must come.
+    Raises: ConfigError: *url* is no address of a server.
+    """
+    try:
+        return Redis.from_url(
+            url,
+            protocol=2,
+            socket_connect_timeout=min(CONNECT_TIMEOUT, answer_s),
+            socket_timeout=answer_s,
+            retry=Retry(NoBackoff(), 0),  # of connecting; commands are repeated here
+        )
+    except ValueError:  # not even as a cause: the address may hold a password
+        rule = "must begin with redis://, rediss://, unix:// or redis-cluster://"
+        raise ConfigError("REDIS_URL", "***", rule) from None
+
+
 class Connection:
     """Commands to one server, one at a time or many in one round trip."""
 
@@ -164,18 +186,7 @@ class Connection:
 
         Raises: ConfigError: *url* is no address of a server.
         """
-        try:
-            client = Redis.from_url(
-                url,
-                protocol=2,
-                socket_connect_timeout=CONNECT_TIMEOUT,
-                socket_timeout=ANSWER_TIMEOUT,
-                retry=Retry(NoBackoff(), 0),  # of connecting; commands are repeated here
-            )
-        except ValueError:  # not even as a cause: the address may hold a password
-            rule = "must begin with redis://, rediss://, unix:// or redis-cluster://"
-            raise ConfigError("REDIS_URL", "***", rule) from None
-        return cls(client)
+        return cls(client_of(url))
 
     def nodes(self) -> Sequence[Connection]:
         """Return a connection to each server that holds keys."""
@@ -198,6 +209,18 @@ class Connection:
                 if isinstance(reply, Exception):
                     raise reply
         return replies
+
+    def try_many(self, commands: Sequence[Command], replicas: int = 0) -> list[Any]:
+        """Send *commands* in one round trip; an error of ours is the reply to each that failed."""
+        try:
+            replies = self.replies(commands, replicas)
+        except (exceptions.RedisError, OSError) as error:
+            replies = [error] * len(commands)
+        return [_ours(reply) if isinstance(reply, Exception) else reply for reply in replies]
+
+    def holder_of(self, key: str) -> str:
+        """Return a name of the server that holds *key*, as far as is known; never waits."""
+        return ""
 
     def replies(self, commands: Sequence[Command], replicas: int = 0) -> list[Any]:
         """Send *commands* in one round trip; an error of one is its reply, not yet translated."""

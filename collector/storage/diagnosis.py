@@ -9,11 +9,20 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from ..core.config import Config
+from ..core.errors import RefusedByStoreError, StorageUnavailableError
 from .connect import open_connection
 from .connection import Connection, allowed
 from .inspection import counted
 from .keys import Keys
-from .preparation import GROUP, faults, library_of, may_replay, most_packed, settings_of
+from .preparation import (
+    GROUP,
+    faults,
+    library_of,
+    may_replay,
+    most_packed,
+    needs_all_slots,
+    settings_of,
+)
 from .values import Counters
 
 _MICRO: Final = 1_000_000  # of a second
@@ -30,6 +39,8 @@ class Server:
     ahead: float | None  # seconds that its clock is before ours
     replays: bool | None = None  # whether a restart may replay the append-only file
     packed: int | None = None  # most members of a set of integers that it packs
+    # Whether it stops, as all servers of its cluster do, while any slot has none.
+    stops_with_others: bool = False
 
     @property
     def memory(self) -> int:
@@ -87,6 +98,17 @@ class Diagnosis:
         """Return what each server tells.  Raises StorageUnavailableError: one does not answer."""
         return [self._server(node) for node in self._connection.nodes()]
 
+    def away(self) -> list[int]:
+        """Return the shards whose server does not answer."""
+        streams = map(self._keys.stream, range(self._keys.shards))
+        replies = self._connection.try_many([("XLEN", stream) for stream in streams])
+        return [
+            shard
+            for shard, reply in enumerate(replies)
+            if isinstance(reply, StorageUnavailableError)
+            and not isinstance(reply, RefusedByStoreError)
+        ]
+
     def recorded(self) -> tuple[int | None, str | None]:
         """Return the number of shards and the profile that were recorded when it was prepared."""
         shards = allowed(partial(self._get, self._keys.shard_count), None)
@@ -120,7 +142,8 @@ class Diagnosis:
         library = allowed(lambda: library_of(node), None)
         replays = may_replay(node, self._keys)
         packed = most_packed(node) if info else None
-        return Server(info, appendfsync, library, self._ahead(node, info), replays, packed)
+        stops = info.get("cluster_enabled") == "1" and needs_all_slots(node)
+        return Server(info, appendfsync, library, self._ahead(node, info), replays, packed, stops)
 
     def _ahead(self, node: Connection, info: Mapping[str, str]) -> float | None:
         """Return how far the server's clock is ahead, from INFO where TIME is not allowed."""

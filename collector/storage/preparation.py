@@ -27,7 +27,13 @@ from typing import Final, NamedTuple
 from client_sdk.core.epoch import DAY
 
 from ..core.config import HA, STANDARD, STRICT, VOLATILE
-from ..core.errors import NotPreparedError, RefusedByStoreError, StorageFullError, UnsafeStoreError
+from ..core.errors import (
+    CollectorError,
+    NotPreparedError,
+    RefusedByStoreError,
+    StorageFullError,
+    UnsafeStoreError,
+)
 from .connection import Connection, Part, allowed, parse_info
 from .keys import Keys
 
@@ -64,6 +70,7 @@ _REPLAYED: Final = (  # what our functions write, "{stream}" being one of their 
 GROUP: Final = "workers"  # as in hearsay.lua
 # What a bucket of ids needs, and the servers' default: else an id takes some 60 bytes, not 10.
 _PACKING, PACKED = "set-max-intset-entries", 512
+_ALL_SLOTS: Final = "cluster-require-full-coverage"
 LIBRARY_VERSION: Final = 1  # as in hearsay.lua
 _SYNCED: Final = (STRICT, HA)  # profiles that need every write on disk
 
@@ -88,6 +95,18 @@ def generation_of(connection: Connection, keys: Keys) -> Generation:
         [*_of_shards(keys), ("HGET", keys.generation, _RESTORED)]
     )
     return Generation(_common(shards), int(restored or 0))
+
+
+def answered_generation(connection: Connection, keys: Keys) -> str:
+    """Return the generation of all shards that answer; "" if one has none or another.
+
+    Raises: CollectorError: none answers.
+    """
+    replies = connection.try_many(_of_shards(keys))
+    shards = [reply for reply in replies if not isinstance(reply, CollectorError)]
+    if not shards:
+        raise replies[0]
+    return _common(shards)
 
 
 def change_contents(connection: Connection, keys: Keys) -> None:
@@ -292,6 +311,12 @@ def most_packed(node: Connection) -> int | None:
     """Return how many members a set of integers may have that *node* packs; None if not told."""
     reply = allowed(lambda: node.call("CONFIG", "GET", _PACKING), None)
     return int(reply[1]) if reply else None
+
+
+def needs_all_slots(node: Connection) -> bool:
+    """Return whether *node* of a cluster stops while a slot has no server; False if not told."""
+    reply = allowed(lambda: node.call("CONFIG", "GET", _ALL_SLOTS), None)
+    return b"yes" in (reply or ())
 
 
 def _load_library(connection: Connection) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from ..core.cells import Cell
+from ..core.errors import CollectorError
 from .values import (
     ArchivedFold,
     ArchiveProgress,
@@ -61,14 +62,24 @@ class TallyStore(Protocol):
 class Gauge(Protocol):
     """What a store says of how full and how safe it is.  Raises CollectorError."""
 
-    def ping(self) -> None:
-        """Return if an append would be taken now; raise what an append would raise."""
+    @property
+    def shards(self) -> int:
+        """Number of shards."""
 
-    def backlog(self) -> int:
-        """Return the number of entries appended but neither folded nor quarantined."""
+    def refusing(self) -> Mapping[int, CollectorError]:
+        """Return what an append would raise now, of each shard that would take none."""
+
+    def backlog(self, but: Collection[int] = ()) -> int:
+        """Return the number of entries appended but neither folded nor quarantined.
+
+        Args: but: shards that are left out.
+        """
 
     def health(self) -> Health:
-        """Return how the servers are: full, safe, in time."""
+        """Return how the servers that answer are: full, safe, in time."""
+
+    def shard_of(self, upload_id: bytes) -> int:
+        """Return the shard that keeps what an upload brings; asks nobody."""
 
 
 class Intake(Gauge, Protocol):
@@ -96,8 +107,8 @@ class Intake(Gauge, Protocol):
         An error of one is raised for all: those already appended are duplicates on repeat.
         """
 
-    def shard_of(self, upload_id: bytes) -> int:
-        """Return the shard that keeps what an upload brings; asks nobody."""
+    def server_of(self, upload_id: bytes) -> str:
+        """Return a name of the server that keeps it, as far as is known; asks nobody."""
 
     def existing(self, places: Collection[TallyPlace]) -> set[TallyPlace]:
         """Return those of *places* that have a tally."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Final
 
@@ -12,12 +13,17 @@ from client_sdk.core.epoch import DAY
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 
 from ..core.config import HA, STANDARD
-from ..core.errors import TallyOverflowError
+from ..core.errors import (
+    CollectorError,
+    RefusedByStoreError,
+    StorageUnavailableError,
+    TallyOverflowError,
+)
 from .archive_queue import classes_of
 from .connection import Command, Connection, Part, parse_info
 from .inspection import counted, scan
 from .keys import Keys, member_of
-from .preparation import GROUP, faults, generation_of, prepare
+from .preparation import GROUP, answered_generation, faults, generation_of, prepare
 from .protocols import ALONE_FROM, MAX_CLAIM
 from .tally_reader import TallyReader
 from .values import ClaimedEntry, Counters, Health, Increments, SealedUpload, TallyPlace
@@ -80,6 +86,10 @@ class RedisStorage(TallyReader):
     def shard_of(self, upload_id: bytes) -> int:
         """Ask nobody."""
         return self._keys.shard_of(upload_id)
+
+    def server_of(self, upload_id: bytes) -> str:
+        """Look at the last map of slots."""
+        return self._connection.holder_of(self._keys.stream(self.shard_of(upload_id)))
 
     def existing(self, places: Collection[TallyPlace]) -> set[TallyPlace]:
         """Ask the index sets, in one round trip."""
@@ -175,37 +185,57 @@ class RedisStorage(TallyReader):
         """Read counts and lengths, each shard in one step."""
         return counted(self._connection, self._keys)
 
-    def backlog(self) -> int:
+    def backlog(self, but: Collection[int] = ()) -> int:
         """Sum the lengths of the streams."""
-        streams = map(self._keys.stream, range(self.shards))
-        return sum(map(int, self._call_many([("XLEN", stream) for stream in streams])))
+        shards = (shard for shard in range(self.shards) if shard not in but)
+        commands = [("XLEN", self._keys.stream(shard)) for shard in shards]
+        return sum(map(int, self._call_many(commands)))
 
     def health(self) -> Health:
         """Ask every server that holds keys, with one command each."""
-        servers = [parse_info(node.call("INFO")) for node in self._connection.nodes()]
+        nodes = self._connection.nodes()
+        replies = [reply for node in nodes for reply in node.try_many([("INFO",)])]
+        servers = [parse_info(reply) for reply in replies if isinstance(reply, bytes)]
+        failures = [reply for reply in replies if isinstance(reply, CollectorError)]
+        if not servers or any(isinstance(failure, RefusedByStoreError) for failure in failures):
+            raise failures[0]
         shares = [share for share in map(_memory, servers) if share is not None]
         limits = [int(info.get("maxmemory", 0)) for info in servers]
         unsafe = (fault for info in servers for fault in faults(info, _AT_START, self._profile))
         times = [int(info[_TIME]) / _MICRO for info in servers if _TIME in info]
         counters = map(self._keys.counters, range(self.shards))
-        accepted = self._call_many([("HGET", name, "accepted.uploads") for name in counters])
+        accepted = self._connection.try_many(
+            [("HGET", name, "accepted.uploads") for name in counters]
+        )
+        contents = ""
+        if len(servers) == len(nodes):
+            with suppress(StorageUnavailableError):  # a part of what was read may have gone back
+                contents = _contents(str(generation_of(self._connection, self._keys)), servers)
         return Health(
             memory=max(shares, default=None),
             faults=tuple(dict.fromkeys(unsafe)),
             times=tuple(times),
-            memory_limit=sum(limits) if all(limits) else 0,
-            contents=_contents(str(generation_of(self._connection, self._keys)), servers),
-            accepted=tuple(int(count or 0) for count in accepted),
+            memory_limit=sum(limits) * len(nodes) // len(servers) if all(limits) else 0,
+            contents=contents,
+            accepted=tuple(
+                None if isinstance(count, CollectorError) else int(count or 0) for count in accepted
+            ),
         )
 
-    def ping(self) -> None:
+    def refusing(self) -> dict[int, CollectorError]:
         """Ask every shard through a function that is refused whenever an append would be."""
-        generation = self._first_generation()
+        try:
+            generation = self._first_generation()
+        except CollectorError as error:
+            return dict.fromkeys(range(self.shards), error)
         commands: list[Command] = [
             ("FCALL", "hearsay_ready", 2, stream, self._keys.state(shard), generation)
             for shard, stream in enumerate(map(self._keys.stream, range(self.shards)))
         ]
-        self._call_many(commands, self._replicas)
+        replies = self._connection.try_many(commands, self._replicas)
+        return {
+            shard: reply for shard, reply in enumerate(replies) if isinstance(reply, CollectorError)
+        }
 
     def destroy(self) -> None:
         """Delete every key under the prefix."""
@@ -227,7 +257,7 @@ class RedisStorage(TallyReader):
     def _first_generation(self) -> str:
         """Return the generation of the first use, reading it then; "" while there is none."""
         if not self._generation:
-            self._generation = generation_of(self._connection, self._keys).id
+            self._generation = answered_generation(self._connection, self._keys)
         return self._generation
 
     def _of_streams(self, function: str, *arguments: Part) -> list[int]:

@@ -94,16 +94,19 @@ class Counters:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How the servers are now; what none of them tells is empty or None."""
+    """How the servers that answer are now; what none of them tells is empty or None."""
 
     memory: float | None = None  # share of its memory limit that the fullest server uses
     # Why a server could lose what it takes, each ``setting=value: rule``.
     faults: tuple[str, ...] = ()
     times: tuple[float, ...] = ()  # Unix time of each server that tells it
-    memory_limit: int = 0  # bytes of all servers together; 0 if one has no limit
-    # Changes whenever the store is another, was started again, or tallies came from elsewhere.
+    # Bytes of all servers together, those away taken to be like the others; 0 if one has no limit.
+    memory_limit: int = 0
+    # Changes whenever the store is another, was started again, or tallies came from elsewhere; ""
+    # while a server is away.
     contents: str = ""
-    accepted: tuple[int, ...] = ()  # uploads that each shard has ever acknowledged
+    # Uploads that each shard has ever acknowledged; None of one that does not answer.
+    accepted: tuple[int | None, ...] = ()
 
 
 TallyPlace: TypeAlias = tuple[int, Cell]  # a shard, and a cell of it

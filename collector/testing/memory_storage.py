@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from client_sdk.core.epoch import DAY
 
 from ..core.cells import Cell
-from ..core.errors import ClassEndedError, ForgottenUploadError, TallyOverflowError
+from ..core.errors import (
+    ClassEndedError,
+    CollectorError,
+    ForgottenUploadError,
+    TallyOverflowError,
+)
 from ..storage.protocols import ALONE_FROM, MAX_CLAIM
 from ..storage.redis import MAX_DELTA, SEEN_DAYS
 from ..storage.values import (
@@ -64,7 +69,7 @@ class MemoryStorage:
         self._late = 0
 
     def append(self, upload_id: bytes, sealed_day: int, entry: bytes, reports: int) -> bool:
-        self.ping()
+        self._require()
         if (sealed_day + SEEN_DAYS) * DAY <= self.clock:
             raise ForgottenUploadError("store: the id of the upload would be forgotten at once")
         if (sealed_day, upload_id) in self._seen:
@@ -81,14 +86,17 @@ class MemoryStorage:
     def shard_of(self, upload_id: bytes) -> int:
         return 0
 
+    def server_of(self, upload_id: bytes) -> str:
+        return ""
+
     def existing(self, places: Collection[TallyPlace]) -> set[TallyPlace]:
-        self.ping()
+        self._require()
         return {(shard, cell) for shard, cell in places if cell in self.tallied}
 
     def claim(
         self, shard: int, consumer: str, count: int, min_idle_ms: int, size: int = MAX_CLAIM
     ) -> list[ClaimedEntry]:
-        self.ping()
+        self._require()
         self._consumers[consumer] = self.clock
         claimed: list[ClaimedEntry] = []
         left = [name for name in self._deliveries if self._idle_ms(name) >= min_idle_ms]
@@ -105,23 +113,23 @@ class MemoryStorage:
         return claimed
 
     def spare(self, shard: int, consumer: str, ids: Sequence[str]) -> None:
-        self.ping()
+        self._require()
         for name in ids:
             self._deliveries[name] = _Delivery(consumer, self.clock - DAY, 0)
 
     def forget_ids(self, shard: int, now: float) -> int:
         """Forget none: a store without servers has memory for all."""
-        self.ping()
+        self._require()
         return 0
 
     def now(self, shard: int) -> int:
-        self.ping()
+        self._require()
         return self.clock
 
     def fold(
         self, shard: int, ids: Sequence[str], increments: Increments, ending: int | None = None
     ) -> tuple[str, ...]:
-        self.ping()
+        self._require()
         if len(set(ids)) < len(ids):
             raise ValueError("ids: must differ")
         if ending is not None and self.clock >= ending:
@@ -145,7 +153,7 @@ class MemoryStorage:
         self._count("accepted", 0, self._add(0, increments))
 
     def index(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Index:
-        self.ping()
+        self._require()
         wanted = set(epochs)
         cells = [
             cell
@@ -161,15 +169,15 @@ class MemoryStorage:
                 yield cell, _packed(counters)
 
     def pruned(self, metrics: Sequence[bytes]) -> dict[bytes, int]:
-        self.ping()
+        self._require()
         return {metric: self.marks[metric] for metric in metrics if metric in self.marks}
 
     def exclusions(self) -> dict[str, bytes]:
-        self.ping()
+        self._require()
         return dict(self.excluded)
 
     def quarantine(self, shard: int, entry_id: str, reason: str) -> bool:
-        self.ping()
+        self._require()
         if entry_id not in self.entries:
             return False
         self._take(entry_id)
@@ -178,12 +186,12 @@ class MemoryStorage:
         return True
 
     def retire(self, consumer: str) -> None:
-        self.ping()
+        self._require()
         if consumer not in self._holders():
             self._consumers.pop(consumer, None)
 
     def sweep(self, idle_ms: int) -> int:
-        self.ping()
+        self._require()
         idle = [name for name, at in self._consumers.items() if (self.clock - at) * 1000 >= idle_ms]
         gone = set(idle) - self._holders()
         for consumer in gone:
@@ -191,7 +199,7 @@ class MemoryStorage:
         return len(gone)
 
     def counters(self) -> list[Counters]:
-        self.ping()
+        self._require()
         return [
             Counters(
                 accepted=self._counts["accepted"],
@@ -204,20 +212,26 @@ class MemoryStorage:
             )
         ]
 
-    def backlog(self) -> int:
-        self.ping()
+    def backlog(self, but: Collection[int] = ()) -> int:
+        self._require()
         return len(self.entries)
 
     def health(self) -> Health:
-        self.ping()
+        self._require()
         return Health(self.memory_share, self.faults, self.times, self.memory_limit, self.contents)
 
-    def ping(self) -> None:
-        if self.failure:
-            raise self.failure
+    def refusing(self) -> dict[int, CollectorError]:
+        if isinstance(self.failure, CollectorError):
+            return {0: self.failure}
+        self._require()
+        return {}
 
     def destroy(self) -> None:
         vars(self).update(vars(MemoryStorage()))
+
+    def _require(self) -> None:
+        if self.failure:
+            raise self.failure
 
     def _add(self, uploads: int, increments: Increments) -> int:
         """Add *increments* to the tallies; return how many reports they count."""

@@ -143,6 +143,7 @@ def create_app(
         clock=clock,
         profile=config.profile,
         is_replaced=lambda: pressure.is_replaced,
+        refused=pressure.refused,
     )
     Services(
         config=config,

@@ -121,7 +121,9 @@ class Worker:
     def step(self) -> int:
         """Claim from every shard once and fold; return the number of entries folded.
 
-        A shard that fails does not keep the others waiting: its error is raised at the end.
+        A shard that fails does not keep the others waiting: its error is raised at the end, if
+        there was nothing to fold on them.
+
         Raises: StorageUnavailableError: what was claimed stays pending and is claimed again.
                 ClockError: the clocks do not agree; nothing is held.
         """
@@ -135,7 +137,7 @@ class Worker:
                 failure = failure or error
         if isinstance(failure, ClockError):
             self._tell_clock()
-        if failure is not None:
+        if failure is not None and not folded:
             raise failure
         return folded
 
@@ -269,11 +271,11 @@ class Worker:
         self._clock.look()
         now = self._clock.now()
         self._ids_at = time.monotonic() + self._pace.ids_s
-        try:
-            for shard in range(self._storage.shards):
+        for shard in range(self._storage.shards):
+            try:
                 self._storage.forget_ids(shard, now)
-        except (RefusedByStoreError, UnsafeStoreError) as error:  # folding must go on all the same
-            _log.error("upload ids are not forgotten, and fill the store: %s", error)
+            except (StorageUnavailableError, UnsafeStoreError) as error:  # folding must go on
+                _log.error("shard=%d: upload ids are not forgotten, and fill it: %s", shard, error)
 
     def _quarantine(self, shard: int, claimed: ClaimedEntry, reason: str) -> None:
         _log.error("entry=%s: is set aside: %s", claimed.id, reason)

@@ -60,6 +60,7 @@ CHECKS: Final = (
     Check(servers.shards),
     Check(servers.memory, on_page=True),
     Check(servers.packing),
+    Check(servers.coverage),
     Check(servers.log, on_page=True),
     Check(servers.capacity, on_page=True),
     Check(servers.clock, on_page=True),
@@ -131,6 +132,12 @@ def check_deployment(config: Config) -> list[Finding]:
             orphans=definitions.orphans_of(config, catalog),
         )
     except StorageUnavailableError as error:
+        away = diagnosis.away()
+        if 0 < len(away) < config.shards:
+            what = f"shards {', '.join(map(str, away))}: {error}"
+            why = "their uploads are answered 503, and questions; those of other shards are taken"
+            step = "start their server, with its files: docs/operate/operate.md#shard-down"
+            return [Finding(FAULT, "store", what, why, step)]
         why = "uploads are answered 503 until it does; devices keep them and send again"
         step = (
             "look whether the server runs, in its own folder, and at REDIS_URL, user and password;"

@@ -126,6 +126,16 @@ def packing(config: Config, state: State) -> Iterator[Finding]:
             yield Finding(WARNING, "memory", what, why, step)
 
 
+def coverage(config: Config, state: State) -> Iterator[Finding]:
+    """Look whether the servers of a cluster stop where one of them is away."""
+    if any(server.stops_with_others for server in state.servers):
+        what = "cluster-require-full-coverage is yes"
+        why = (
+            "while one server is away and has no replica, all of them refuse, not its shards alone"
+        )
+        yield Finding(WARNING, "cluster", what, why, "set it to no on each server")
+
+
 def capacity(config: Config, state: State) -> Iterator[Finding]:
     """Compare the ids to be remembered with the memory, at one upload a device a day."""
     limit = sum(server.memory_limit for server in state.servers)

@@ -57,6 +57,9 @@ def families(snapshot: Snapshot) -> Iterator[Metric]:
     """Yield every family that *snapshot* has something to say on."""
     yield _gauge("hearsay_store_up", "1 if the store answers, else 0.", snapshot.store_is_up)
     yield _labelled("hearsay_build_info", "Version of this process.", "version", {__version__: 1})
+    text = "1 if the process that answers takes uploads of the shard, else 0."
+    ups = {str(shard): float(not refused) for shard, refused in snapshot.refused.items()}
+    yield _labelled("hearsay_shard_up", text, "shard", ups)
     text = "Profile by which this process acknowledges."
     yield _labelled("hearsay_profile_info", text, "profile", {snapshot.profile: 1})
     yield from _of_registry(snapshot)

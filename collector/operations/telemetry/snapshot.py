@@ -87,6 +87,8 @@ class Snapshot:
     profile: str  # of that process
     expired_metrics: int  # by their registry, today
     next_metric_expiry: int | None  # Unix time; None if none is to come
+    # Of each shard, whether that process refuses its uploads, as it last found the store.
+    refused: Mapping[int, bool] = field(default_factory=dict)
     # What follows is told by the store, and left out where it is away.
     store_is_up: bool = False
     shards: Sequence[Counters] = ()
@@ -110,11 +112,13 @@ def take(
     clock: Callable[[], float],
     profile: str,
     is_replaced: Callable[[], bool] = lambda: False,
+    refused: Callable[[], Mapping[int, bool]] = dict,
 ) -> Snapshot:
     """Return the state now; a store that is away is part of it.
 
     Args: count: returns what became of the uploads of each shard.  is_replaced: whether the store
-          was emptied, or is another than when this process began.
+          was emptied, or is another than when this process began.  refused: says of each shard
+          whether its uploads are refused.
     """
     now = clock()
     today = day_of(now)
@@ -127,6 +131,7 @@ def take(
         profile=profile,
         expired_metrics=len(ends) - len(to_come),
         next_metric_expiry=min(to_come) * DAY if to_come else None,
+        refused=refused(),
     )
     try:
         watched = sources.watched()

@@ -61,12 +61,14 @@ class Alive(Struct, forbid_unknown_fields=True):
 class Ready(Struct, forbid_unknown_fields=True):
     """Uploads can be stored; ``backlog`` entries wait to be folded.
 
-    Of the acknowledged uploads, the store has lost ``lost`` since this process began.
+    Of the acknowledged uploads, the store has lost ``lost`` since this process began.  Uploads of
+    the shards ``refusing``, whose server is away, full or emptied, are answered 503.
     """
 
     status: Literal["ok"]
     backlog: int
     lost: int
+    refusing: list[int]
 
 
 class Part(Struct, forbid_unknown_fields=True):

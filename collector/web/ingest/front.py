@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias
 
 from flask import Flask
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
+from msgspec import json
 from werkzeug.exceptions import HTTPException
 from werkzeug.test import create_environ
 
@@ -47,7 +48,7 @@ from ..pages.session import log_in
 from ..problems import document_of
 from ..services import CACHE, EVERY_ANSWER, NO_STORE, services_of
 from .bridge import Answer, Places, call, environ_of, peer_of
-from .groups import DEADLINE_S, Groups, Readiness
+from .groups import DEADLINE_S, Readiness, ServerGroups
 from .oblivious import (
     OUTER,
     asks_for_list,
@@ -108,7 +109,7 @@ class Front:
         self._hot, self._keyring = self._shared.hot, self._shared.keyring
         self._flask = ThreadPoolExecutor(THREADS, "flask")
         self._large = ThreadPoolExecutor(LARGE_THREADS, "large")
-        self._ready = Readiness(self._shared.pressure, self._shared.storage)
+        self._ready = Readiness(self._shared.pressure)
         self._routes = app.url_map.bind("")
         self._waiting = Places(self._keyring, self._shared.config.proxy, THREADS + WAITING)
         self._people = call(app.wsgi_app, create_environ(PEOPLE))  # it never changes
@@ -129,7 +130,7 @@ class Front:
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start what runs beside the requests."""
         self._loop = loop
-        self._groups = Groups(self._shared.storage, loop, refusals=self._hot.refusals)
+        self._groups = ServerGroups(self._shared.storage, loop, self._hot.refusals)
         self._watch.start()
         self._sharing.start()
         self._sweep()
@@ -162,10 +163,8 @@ class Front:
             elif scope.path == LIVE and scope.method in _READING:
                 protocol.response_bytes(200, _ACCEPTED, b'{"status":"ok"}\n')
             elif scope.path == READY and scope.method in _READING:
-                backlog = await self._ready.backlog()
-                lost = self._shared.pressure.lost
-                said = f'{{"status":"ok","backlog":{backlog},"lost":{lost}}}\n'
-                protocol.response_bytes(200, _ACCEPTED, said.encode())
+                said = json.encode(await self._ready.look())
+                protocol.response_bytes(200, _ACCEPTED, said + b"\n")
             else:
                 await self._ask_flask(scope, protocol)
         except ProtocolClosed:  # who asked has gone, or no longer sends; a device sends again

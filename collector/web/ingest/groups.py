@@ -2,8 +2,8 @@
 
 Group commit: uploads that come while one round trip runs are appended together in the next.  So the
 store's disk is waited for once a group, and a busy process sends few, large commands; a lone upload
-waits for nobody.  Health is answered likewise, without a place in any queue: it decides over the
-process.
+waits for nobody.  Each server of a cluster has groups of its own.  Health is answered likewise,
+without a place in any queue: it decides over the process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...core.errors import CollectorError, RefusedByStoreError, StorageUnavailab
 from ...intake.backpressure import Pressure
 from ...intake.tally_quota import Beginning
 from ...storage.connection import ANSWER_TIMEOUT, RETRIES
-from ...storage.protocols import Gauge, Intake
+from ...storage.protocols import Intake
 from ...storage.values import SealedUpload
 
 MAX_GROUP: Final = 256  # uploads a round trip
@@ -32,6 +32,7 @@ PATIENCE_S: Final = 4.0  # seconds for a store that is asked whether it is there
 DEADLINE_S: Final = ANSWER_TIMEOUT * (1 + RETRIES)
 
 _Outcome: TypeAlias = bool | Exception
+_Ready: TypeAlias = dict[str, object]
 Refusals: TypeAlias = Callable[[Sequence[Beginning]], Sequence[Exception | None]]
 
 
@@ -195,28 +196,48 @@ def _is_away(outcome: _Outcome) -> bool:
     return away and not isinstance(outcome, RefusedByStoreError)
 
 
-def backlog(pressure: Pressure, storage: Gauge) -> int:
-    """Return how many entries wait to be folded, if an upload would be taken now.
+class ServerGroups:
+    """Groups for each server of the store: one that hangs holds up no other's uploads."""
 
-    Raises: CollectorError: why none would be.
-    """
-    pressure.require_room()
-    storage.ping()
-    return storage.backlog()
+    def __init__(
+        self, storage: Intake, loop: asyncio.AbstractEventLoop, refusals: Refusals
+    ) -> None:
+        """Append to *storage*; see ``Groups`` for *refusals*."""
+        self._storage, self._loop, self._refusals = storage, loop, refusals
+        self._groups: dict[str, Groups] = {}
+
+    async def append(
+        self, sealed: SealedUpload, beginning: Beginning | None, on_stored: Callable[[bool], None]
+    ) -> bool:
+        """Append an upload with those of the same server; see ``Groups.append``."""
+        server = self._storage.server_of(sealed.upload_id)
+        if server not in self._groups:
+            self._groups[server] = Groups(self._storage, self._loop, refusals=self._refusals)
+        return await self._groups[server].append(sealed, beginning, on_stored)
+
+    def give_up(self, before: float) -> None:
+        """Refuse the uploads that have waited since *before*."""
+        for groups in self._groups.values():
+            groups.give_up(before)
+
+    def close(self) -> None:
+        """Let the threads end after what they were given."""
+        for groups in self._groups.values():
+            groups.close()
 
 
 class Readiness:
     """Asks the store in one thread of its own, once for all who ask meanwhile."""
 
-    def __init__(self, pressure: Pressure, storage: Gauge) -> None:
-        """Ask *storage*, unless *pressure* knows already that no upload is taken."""
-        self._pressure, self._storage = pressure, storage
+    def __init__(self, pressure: Pressure) -> None:
+        """Ask the store of *pressure*, unless that knows already that no upload is taken."""
+        self._pressure = pressure
         self._thread = ThreadPoolExecutor(1, "ready")
-        self._running: asyncio.Future[int] | None = None
-        self._next: asyncio.Future[int] | None = None
+        self._running: asyncio.Future[_Ready] | None = None
+        self._next: asyncio.Future[_Ready] | None = None
 
-    async def backlog(self) -> int:
-        """Return how many entries waited at some moment after this was called.
+    async def look(self) -> _Ready:
+        """Return what the store said at some moment after this was called.
 
         Raises: CollectorError: no upload would be taken.
         """
@@ -226,20 +247,18 @@ class Readiness:
             self._next.add_done_callback(_heed)
         return await asyncio.shield(self._next)
 
-    async def _look(self, earlier: asyncio.Future[int] | None) -> int:
+    async def _look(self, earlier: asyncio.Future[_Ready] | None) -> _Ready:
         if earlier is not None:
             await asyncio.wait([earlier])
         self._running, self._next = self._next, None
-        look = asyncio.get_running_loop().run_in_executor(
-            self._thread, backlog, self._pressure, self._storage
-        )
+        look = asyncio.get_running_loop().run_in_executor(self._thread, self._pressure.ready)
         try:
             return await asyncio.wait_for(look, PATIENCE_S)
         except TimeoutError:
             raise StorageUnavailableError("store: no answer to a look at its backlog") from None
 
 
-def _heed(look: asyncio.Future[int]) -> None:
+def _heed(look: asyncio.Future[_Ready]) -> None:
     """Take note of how *look* ended: whoever asked may have gone."""
     if not look.cancelled():
         look.exception()

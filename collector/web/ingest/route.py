@@ -27,7 +27,6 @@ from ..api.openapi import Operation
 from ..api.schemas import Acknowledgement, Alive, Ready
 from ..auth import scope
 from ..services import CACHE, FOR_EVERYBODY, Services, services
-from .groups import backlog
 from .oblivious import (
     OUTER,
     asks_for_list,
@@ -113,10 +112,8 @@ def is_alive() -> ResponseReturnValue:
 @scope(OPEN)
 @Operation(Ready, problems=(503,))
 def is_ready() -> ResponseReturnValue:
-    """Say that uploads can be stored, and how many entries wait to be folded; 503 if not."""
-    shared = services()
-    waiting = backlog(shared.pressure, shared.storage)
-    return {"status": "ok", "backlog": waiting, "lost": shared.pressure.lost}
+    """Say that uploads can be stored, of which shards none can, and how many wait; 503 if none."""
+    return services().pressure.ready()
 
 
 @blueprint.get(RETIRED_PATH)

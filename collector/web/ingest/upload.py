@@ -175,6 +175,7 @@ class HotRoute:
 
         Raises: BodyTooLargeError, MalformedUploadError, ExpiredUploadError, FutureUploadError.
             ClockError: the day is in doubt, so that no upload is told for good to be too old.
+            StorageUnavailableError, StorageFullError, UnsafeStoreError: its shard takes none now.
             TokenError: a device sent no token where one is needed, or one that is not good for it.
         """
         limit = admission.grant.limit
@@ -192,6 +193,7 @@ class HotRoute:
         self._pressure.charge_fold(grant.key, verdict.steps)
         if not verdict.accepted:
             return Judgement(None, verdict)
+        self._pressure.require_shard(upload.id)
         entry = encode(verdict.accepted)
         day = self._tokens.remembered_day(token, upload, of_device=grant.is_public)
         return Judgement(SealedUpload(upload.id, day, entry, verdict.reports), verdict)

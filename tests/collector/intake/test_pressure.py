@@ -17,6 +17,7 @@ from collector.core.errors import (
     CollectorError,
     OverloadedError,
     QuotaExhaustedError,
+    ReplacedStoreError,
     StorageFullError,
     StorageUnavailableError,
     TooFastError,
@@ -178,10 +179,89 @@ def test_a_state_is_told_once_and_not_by_each_poll(
     assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR"]
 
 
+class OfServers(MemoryStorage):
+    """Three shards, of which some take nothing: their server is away."""
+
+    shards = 3
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.away: dict[int, CollectorError] = {}
+
+    def refusing(self) -> dict[int, CollectorError]:
+        return self.away
+
+    def shard_of(self, upload_id: bytes) -> int:
+        return upload_id[0]
+
+
+def is_taken(pressure: Pressure, shard: int) -> bool:
+    try:
+        pressure.require_room()
+        pressure.require_shard(bytes([shard]))
+    except CollectorError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("away", [(), (1,), (0, 2), (0, 1, 2)])
+def test_a_shard_that_is_away_refuses_its_uploads_and_all_shards_all(
+    clock: FakeClock, away: Sequence[int], caplog: pytest.LogCaptureFixture
+) -> None:
+    """By what the last poll has seen: nobody waits for a time-out."""
+    storage = OfServers()
+    pressure = Pressure(storage, 2, RATE, clock, lambda: NOW)
+    storage.away = {shard: StorageUnavailableError(f"store: {shard}") for shard in away}
+    pressure.poll()
+    pressure.poll()
+
+    taken = [is_taken(pressure, shard) for shard in range(3)]
+    storage.away = {}
+    unchanged = [is_taken(pressure, shard) for shard in range(3)]
+    pressure.poll()
+    after = [is_taken(pressure, shard) for shard in range(3)]
+
+    assert taken == unchanged == [shard not in away for shard in range(3)]
+    assert after == [True] * 3
+    levels = [record.levelname for record in caplog.records]
+    assert levels == (["ERROR", "WARNING"] if away else [])  # once each
+    assert pressure.load.refusing == {}
+
+
+def test_readiness_names_the_shards_that_take_nothing_and_fails_if_all_do(
+    clock: FakeClock,
+) -> None:
+    storage = OfServers()
+    pressure = Pressure(storage, 2, RATE, clock, lambda: NOW)
+    whole = pressure.ready()
+    storage.away = {1: StorageFullError("store: full")}
+    part = pressure.ready()
+    storage.away = {shard: StorageUnavailableError("store: away") for shard in range(3)}
+
+    with pytest.raises(StorageUnavailableError):
+        pressure.ready()
+
+    assert (whole["refusing"], part["refusing"]) == ([], [1])
+
+
+def test_a_shard_that_was_emptied_shuts_its_uploads_and_every_question(clock: FakeClock) -> None:
+    """A question would be answered by fewer reports than were counted."""
+    storage = OfServers()
+    pressure = Pressure(storage, 2, RATE, clock, lambda: NOW)
+    storage.away = {0: StorageUnavailableError("store: away"), 2: ReplacedStoreError()}
+    pressure.poll()
+
+    with pytest.raises(ReplacedStoreError):
+        pressure.require_contents()
+
+    assert pressure.is_replaced
+    assert [is_taken(pressure, shard) for shard in range(3)] == [False, True, False]
+
+
 class Counting(MemoryStorage):
     """Tells how many uploads each shard has accepted."""
 
-    accepted: tuple[int, ...] = ()
+    accepted: tuple[int | None, ...] = ()
 
     def health(self) -> Health:
         return replace(super().health(), accepted=self.accepted)
@@ -197,11 +277,16 @@ class Counting(MemoryStorage):
         ([(5, 5), (3, 5), (3, 5), (4, 5), (1, 5)], [2, 3]),
         ([(5, 5), (), (3, 5)], [2]),
         ([(5, 5), None, (3, 5)], [2]),
+        ([(5, 5), (None, 6), (None, 7), (3, 7)], [2]),
+        ([(None, 5), (3, 5)], []),
     ],
-    ids=["more", "fewer", "beside more", "none", "twice", "not told", "away"],
+    ids=[
+        *("more", "fewer", "beside more", "none", "twice", "not told", "away"),
+        *("one away", "one away at first"),
+    ],
 )
 def test_a_shard_that_holds_fewer_uploads_than_it_held_is_told_by_number(
-    clock: FakeClock, looks: Sequence[tuple[int, ...] | None], lost: Sequence[int]
+    clock: FakeClock, looks: Sequence[tuple[int | None, ...] | None], lost: Sequence[int]
 ) -> None:
     storage, told = Counting(), list[int]()
     pressure = Pressure(storage, 2, RATE, clock, lambda: NOW, told.append)

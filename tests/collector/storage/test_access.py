@@ -212,7 +212,7 @@ def test_each_user_does_its_work_and_no_number_is_lost(users: Users) -> None:
     for number in range(20):
         assert ingest.append(bytes([number]) * 16, DAY, b"entry", 1)
         assert not ingest.append(bytes([number]) * 16, DAY, b"entry", 1)
-    ingest.ping()
+    assert ingest.refusing() == {}
     assert ingest.backlog() == 20
     for shard in range(worker.shards):
         claimed = worker.claim(shard, "one", 100, 0)

@@ -127,7 +127,7 @@ def test_destroy_leaves_the_keys_of_others(
 
 @EVERY_STORE
 def test_a_store_is_ready_if_an_append_would_be_taken(store: Store) -> None:
-    store.ping()
+    assert store.refusing() == {}
 
     assert store.append(secrets.token_bytes(16), DAY, b"entry", 1)
 
@@ -138,8 +138,9 @@ def test_a_store_without_the_function_library_is_not_ready(
     for node in server.nodes():
         node.call("FUNCTION", "FLUSH")
 
-    with pytest.raises(NotPreparedError):
-        store.ping()
+    refusing = store.refusing().values()
+
+    assert [type(failure) for failure in refusing] == [NotPreparedError] * store.shards
     store.prepare()  # the server is shared with other tests
 
 
@@ -149,8 +150,8 @@ def test_a_store_that_is_out_of_memory_is_not_ready(
 ) -> None:
     server.call("CONFIG", "SET", "maxmemory", "1")
     try:
-        with pytest.raises(StorageFullError):
-            store.ping()
+        refusing = store.refusing().values()
+        assert [type(failure) for failure in refusing] == [StorageFullError] * store.shards
         with pytest.raises(StorageFullError):
             store.append(secrets.token_bytes(16), DAY, b"entry", 1)
     finally:

@@ -258,9 +258,11 @@ def test_a_store_without_a_replica_is_not_ready(nodes: list[Node]) -> None:
     primary, replica = nodes
     store = storage(primary)
     store.prepare()
-    store.ping()
+    with_replica = store.refusing()
     replica.stop()
     wait_for(lambda: b"connected_slaves:0" in primary.connection.call("INFO"))
 
-    with pytest.raises(NotReplicatedError):
-        store.ping()
+    without = store.refusing()
+
+    assert with_replica == {}
+    assert {shard: type(failure) for shard, failure in without.items()} == {0: NotReplicatedError}

@@ -36,7 +36,7 @@ from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
 from tests.support.device.loopback import LoopbackServer, running
-from tests.support.patience import PATIENCE
+from tests.support.patience import PATIENCE, wait_for
 from tests.support.store.servers import (
     RecordingConnection,
     fake_connection,
@@ -274,7 +274,7 @@ def test_keys_of_one_step_share_a_tag_and_carry_the_prefix(
         store.fold(shard, [one.id for one in others], {cell: [(0, 1)] for cell in cells})
         store.now(shard)
         store.forget_ids(shard, store.now(shard))
-    store.ping()
+    store.refusing()
     store.retire("one")
     store.sweep(0)
     store.destroy()
@@ -348,7 +348,43 @@ def test_a_write_without_its_replica_is_refused_where_a_slot_is_moving_too() -> 
         target.replies = {b"ASKING": "+OK\r\n", b"SET": "+OK\r\n", b"WAIT": ":0\r\n"}
         cluster = ClusterConnection.open(f"redis-cluster://127.0.0.1:{home.port}")
         with pytest.raises(NotReplicatedError):
-            cluster.replies([("SET", "key", "value")], replicas=1)
+            cluster.call_many([("SET", "key", "value")], replicas=1)
         cluster.close()
 
     assert [command[0] for command in target.commands].count(b"SET") == 1
+
+
+def slots(*servers: ScriptedServer) -> str:
+    """Return the answer to CLUSTER SLOTS in which each of *servers* has as many as the others."""
+    size = 16_384 // len(servers)
+    ranges = (
+        f"*3\r\n:{place * size}\r\n:{(place + 1) * size - 1}\r\n"
+        f"*2\r\n$9\r\n127.0.0.1\r\n:{server.port}\r\n"
+        for place, server in enumerate(servers)
+    )
+    return f"*{len(servers)}\r\n{''.join(ranges)}"
+
+
+@pytest.mark.parametrize("taken_over", [False, True], ids=["comes back", "another takes over"])
+def test_a_server_that_fails_is_asked_no_more_until_it_or_another_holds_its_slots(
+    taken_over: bool,
+) -> None:
+    """Who asks for what it held is refused at once; the others are asked as before."""
+    low, high = "bar", "foo"  # slots 5,061 and 12,182
+    with scripted_server(answer=None) as away, scripted_server("ERR") as other:
+        other.replies = {b"CLUSTER": slots(away, other), b"GET": "+other\r\n"}
+        cluster = ClusterConnection.open(f"redis-cluster://127.0.0.1:{other.port}")
+        for _ in range(5):
+            with pytest.raises(StorageUnavailableError):
+                cluster.call("GET", low)
+        asked = [command[0] for command in away.commands].count(b"GET")
+        meanwhile = cluster.call("GET", high)
+        if taken_over:
+            other.replies[b"CLUSTER"] = slots(other)
+        else:
+            away.replies = {b"PING": "+PONG\r\n", b"GET": "+back\r\n"}
+        after = wait_for(lambda: cluster.call("GET", low), despite=(StorageUnavailableError,))
+        cluster.close()
+
+    assert asked == 1 + RETRIES
+    assert (meanwhile, after) == (b"other", b"other" if taken_over else b"back")

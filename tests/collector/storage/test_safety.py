@@ -145,6 +145,8 @@ def test_a_prepared_store_is_seen_as_prepared(
 
     assert len(servers) == (3 if server_kind == "cluster" else 1)
     assert [one.library for one in servers] == [LIBRARY_VERSION] * len(servers)
+    # the default, which a server outside of a cluster has, too, and does not heed
+    assert {one.stops_with_others for one in servers} == {server_kind == "cluster"}
     assert diagnosis.recorded()[0] == keys.shards
     assert [one.has_group for one in shards] == [True] * keys.shards
     assert [one.counters for one in shards] == store.counters()

@@ -18,7 +18,7 @@ from collector.core.errors import (
 )
 from collector.intake.tally_quota import Beginning
 from collector.storage.values import SealedUpload
-from collector.web.ingest.groups import MAX_ASKED, MAX_GROUP_SIZE, Groups, store
+from collector.web.ingest.groups import MAX_ASKED, MAX_GROUP_SIZE, Groups, ServerGroups, store
 from tests.support.patience import PATIENCE
 from tests.support.store.memory_storage import MemoryStorage
 
@@ -212,6 +212,41 @@ def test_all_that_waited_beyond_the_deadline_are_refused_at_once(hangs: str) -> 
     assert late is True
     assert storage.groups == ([1] if hangs == "tallies" else [2, 1])
     assert counted == ([] if hangs == "tallies" else [True] * 2)
+
+
+class OfServers(Slow):
+    """Keeps each upload on the server of its number; server 1 hangs until it is told to go on."""
+
+    def server_of(self, upload_id: bytes) -> str:
+        return str(upload_id[15])
+
+    def append_many(self, uploads: Sequence[SealedUpload]) -> list[bool]:
+        if self.server_of(uploads[0].upload_id) != "1":
+            return MemoryStorage.append_many(self, uploads)
+        return super().append_many(uploads)
+
+
+def test_a_server_that_hangs_holds_up_no_uploads_of_another() -> None:
+    """Each has groups of its own; those that wait for it are given up alone."""
+    storage = OfServers()
+
+    async def ask() -> list[bool | BaseException]:
+        loop = asyncio.get_running_loop()
+        groups = ServerGroups(storage, loop, lambda beginnings: [None] * len(beginnings))
+        hanging = asyncio.ensure_future(groups.append(sealed(1), None, bool))
+        while not storage.groups:
+            await asyncio.sleep(0)
+        stored = await asyncio.wait_for(groups.append(sealed(2), None, bool), PATIENCE)
+        groups.give_up(loop.time() + 1)
+        [given_up] = await asyncio.gather(hanging, return_exceptions=True)
+        storage.go.set()
+        groups.close()
+        return [stored, given_up]
+
+    stored, given_up = asyncio.run(ask())
+
+    assert stored is True
+    assert isinstance(given_up, StorageUnavailableError)
 
 
 def test_what_many_uploads_begin_is_asked_for_at_once_and_each_is_refused_on_its_own() -> None:

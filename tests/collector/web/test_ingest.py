@@ -311,6 +311,7 @@ def test_a_store_that_was_emptied_is_not_ready_and_acknowledges_nothing(
     # a question too: 0 would stand for what nobody knows any more
     assert [problem_of(answer)["type"][-12:] for answer in answers] == ["store-unsafe"] * 4
     assert services_of(app).snapshot().is_replaced
+    assert services_of(app).snapshot().refused == {0: True}
     assert "store.generation=gone" in caplog.text
 
 

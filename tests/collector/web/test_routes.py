@@ -243,7 +243,12 @@ def test_a_process_lives_whatever_its_store_does(
 def test_readiness_says_how_many_entries_wait(client: FlaskClient, storage: MemoryStorage) -> None:
     storage.append(b"a" * 16, 1, b"entry", 1)
 
-    assert client.get("/readyz").get_json() == {"status": "ok", "backlog": 1, "lost": 0}
+    assert client.get("/readyz").get_json() == {
+        "status": "ok",
+        "backlog": 1,
+        "lost": 0,
+        "refusing": [],
+    }
 
 
 REGISTRY = registry()

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import date
@@ -34,38 +34,24 @@ from .reports import REGISTRY, registry_text
 from .supervisor import Supervised, Supervisor
 
 PREFIX: Final = "hearsay"
+READ_TOKEN: Final = "read-token-of-a-site-of-faults-0123456789"
 SHARDS: Final = 4  # the default
 _SYNC: Final = {STRICT: "always"}
 
 
-class FaultSite:
-    """Store, collectors and workers.  The store is started again only when a test does so."""
+class Deployment:
+    """Collectors and workers on a store that a test runs, and kills."""
 
-    def __init__(
-        self,
-        folder: Path,
-        profile: str,
-        settings: Mapping[str, str],
-        data: Path | None = None,
-        clock: MovableClock | None = None,
-    ) -> None:
-        """Keep all in *folder*, but the store's files in *data* if that is given.
-
-        Args: clock: of the store, if it is to be moved.
-        """
+    def __init__(self, folder: Path, profile: str, url: str, shards: int = SHARDS) -> None:
+        """Keep all in *folder*; the store is at *url*."""
         self.profile, self.folder = profile, folder
-        kept = data or folder / "store"
-        kept.mkdir(exist_ok=True)
-        settings = {"appendfsync": _SYNC.get(profile, "everysec"), **settings}
-        self.store = clock.node(kept, settings) if clock else Node(kept, settings)
         self.collectors: list[Supervised] = []
         self.workers: list[Supervised] = []
         self.ports: list[int] = []
         self.supervisor = Supervisor(folder / "log")
         self.write_registry("now", registry_text())
-        url = f"redis://{self.store.address}/0"
-        self.keys = Keys(PREFIX, SHARDS)
-        self.storage = open_storage(url, PREFIX, SHARDS, profile)
+        self.keys = Keys(PREFIX, shards)
+        self.storage = open_storage(url, PREFIX, shards, profile)
         self.inspection = RedisInspection(open_connection(url), self.keys)
         self._url = url
         self.oblivious = add_key(str(folder / "oblivious"), date(2026, 1, 1))[0].configuration
@@ -113,9 +99,12 @@ class FaultSite:
         beat = Path(worker.environment["HEARSAY_HEARTBEAT"])
         self._wait_for(beat.exists, "a worker does not start")
 
-    def wait_until_folded(self) -> float:
-        """Return when nothing is pending, with the seconds it took."""
-        return self._wait_for(lambda: self._backlog() == 0, "entries stay pending")
+    def wait_until_folded(self, but: Collection[int] = ()) -> float:
+        """Return when nothing is pending, with the seconds it took.
+
+        Args: but: shards that are not looked at.
+        """
+        return self._wait_for(lambda: self._backlog(but) == 0, "entries stay pending")
 
     def compared(
         self, enqueued: Mapping[bytes, bytes], registry: Registry = REGISTRY
@@ -124,30 +113,29 @@ class FaultSite:
         self.wait_until_folded()
         return compared(self.storage, self.inspection, enqueued, registry)
 
-    def stop(self) -> None:
-        """Kill everything."""
-        self.supervisor.stop()
-        self.store.stop()
-        self.store.connection.close()
+    def settings(self, registry: str = "now") -> dict[str, str]:
+        """Return the settings of each process."""
+        return {
+            "HEARSAY_REGISTRY": str(self.folder / f"{registry}.toml"),
+            "HEARSAY_PROFILE": self.profile,
+            "HEARSAY_WRITE_KEY": WRITE_KEY,
+            "HEARSAY_READ_TOKEN": READ_TOKEN,
+            "HEARSAY_SHARDS": str(self.keys.shards),
+            "HEARSAY_OBLIVIOUS_KEYS": str(self.folder / "oblivious"),
+            "REDIS_URL": self._url,
+        }
 
     def _run(
         self, command: str, registry: str, more: Mapping[str, str], prefix: Sequence[str]
     ) -> Supervised:
-        environment = {
-            **{name: value for name, value in os.environ.items() if "HEARSAY" not in name},
-            "HEARSAY_REGISTRY": str(self.folder / f"{registry}.toml"),
-            "HEARSAY_PROFILE": self.profile,
-            "HEARSAY_WRITE_KEY": WRITE_KEY,
-            "HEARSAY_OBLIVIOUS_KEYS": str(self.folder / "oblivious"),
-            "REDIS_URL": self._url,
-            **more,
-        }
+        ours = {name: value for name, value in os.environ.items() if "HEARSAY" not in name}
+        environment = {**ours, **self.settings(registry), **more}
         program = [*prefix, sys.executable, "-m", "collector", command]
         return self.supervisor.run(Supervised(program, environment))
 
-    def _backlog(self) -> int:
+    def _backlog(self, but: Collection[int]) -> int:
         try:
-            return self.storage.backlog()
+            return self.storage.backlog(but)
         except CollectorError:
             return -1
 
@@ -156,6 +144,34 @@ class FaultSite:
         log, began = self.folder / "log", time.monotonic()
         wait_for(ask, lambda: f"{otherwise}\n{log.read_text('utf-8', 'replace')[-3_000:]}")
         return time.monotonic() - began
+
+
+class FaultSite(Deployment):
+    """Store, collectors and workers.  The store is started again only when a test does so."""
+
+    def __init__(
+        self,
+        folder: Path,
+        profile: str,
+        settings: Mapping[str, str],
+        data: Path | None = None,
+        clock: MovableClock | None = None,
+    ) -> None:
+        """Keep all in *folder*, but the store's files in *data* if that is given.
+
+        Args: clock: of the store, if it is to be moved.
+        """
+        kept = data or folder / "store"
+        kept.mkdir(exist_ok=True)
+        settings = {"appendfsync": _SYNC.get(profile, "everysec"), **settings}
+        self.store = clock.node(kept, settings) if clock else Node(kept, settings)
+        super().__init__(folder, profile, f"redis://{self.store.address}/0")
+
+    def stop(self) -> None:
+        """Kill everything."""
+        self.supervisor.stop()
+        self.store.stop()
+        self.store.connection.close()
 
 
 def _is_ready(port: int) -> bool:

@@ -1,4 +1,4 @@
-"""Servers on loopback ports: a cluster of three primaries, or a primary with its replica."""
+"""Servers on loopback ports: a cluster of three primaries, with replicas or without, or a pair."""
 
 from __future__ import annotations
 
@@ -104,13 +104,31 @@ def running(count: int, settings: Sequence[dict[str, str]]) -> Iterator[list[Nod
 @contextmanager
 def cluster(**more: str) -> Iterator[list[Node]]:
     """Run a cluster of three primaries with a third of the slots each; *more* are settings."""
+    with _cluster(3, more) as nodes:
+        yield nodes
+
+
+@contextmanager
+def replicated_cluster(**more: str) -> Iterator[list[Node]]:
+    """Run a cluster of three primaries, and then in the same order the replica of each."""
+    with _cluster(6, more) as nodes:
+        for primary, replica in zip(nodes[:3], nodes[3:], strict=True):
+            name = primary.connection.call("CLUSTER", "MYID")
+            replica.connection.call("CLUSTER", "REPLICATE", name)
+        wait_for(lambda: all(map(_is_copy, nodes[3:])))
+        yield nodes
+
+
+@contextmanager
+def _cluster(count: int, more: dict[str, str]) -> Iterator[list[Node]]:
+    """Run *count* servers, the first three of which have all slots."""
     settings = [
         {"cluster-enabled": "yes", "cluster-node-timeout": "5000", "cluster-port": str(free_port())}
         | more
-        for _ in range(3)
+        for _ in range(count)
     ]
-    with running(3, settings) as nodes:
-        for index, node in enumerate(nodes):
+    with running(count, settings) as nodes:
+        for index, node in enumerate(nodes[:3]):
             first, last = (SLOTS * i // 3 for i in (index, index + 1))
             node.connection.call("CLUSTER", "ADDSLOTSRANGE", first, last - 1)
             node.connection.call("CLUSTER", "SET-CONFIG-EPOCH", index + 1)
@@ -159,6 +177,10 @@ def move_slot(nodes: Sequence[Node], slot: int, source: Node, target: Node, *how
 def move_key(key: bytes | str, source: Node, target: Node, *how: str) -> None:
     """Move one key of a slot that is on its way."""
     source.connection.call("MIGRATE", "127.0.0.1", target.port, key, 0, 5_000, *how)
+
+
+def _is_copy(replica: Node) -> bool:
+    return b"master_link_status:up" in replica.connection.call("INFO", "replication")
 
 
 def _is_whole(node: Node) -> bool:

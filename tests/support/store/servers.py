@@ -74,6 +74,10 @@ class RecordingConnection(Connection):
         self.commands += commands
         return self._inner.call_many(commands, replicas)
 
+    def try_many(self, commands: Any, replicas: int = 0) -> list[Any]:
+        self.commands += commands
+        return self._inner.try_many(commands, replicas)
+
 
 class AcknowledgingStorage(RedisStorage):
     """The control: a fold that takes the acknowledgement for its token, and so counts twice."""

@@ -180,6 +180,7 @@ def test_keys_in_the_settings_of_those_that_serve_are_keys(config: Config) -> No
         ),
         (server(maxmemory=str(1_500_000), used_memory="1"), WARNING, "capacity"),
         (replace(STATE, servers=[replace(SERVER, packed=128)]), WARNING, "memory"),
+        (replace(STATE, servers=[replace(SERVER, stops_with_others=True)]), WARNING, "cluster"),
     ],
 )
 def test_an_illness_is_named_and_no_other(

@@ -55,6 +55,7 @@ SHARD: Final = Counters(
     aside=1,
 )
 SNAPSHOT: Final = Snapshot(
+    refused={0: False, 1: True},
     store_is_up=True,
     shards=[SHARD, SHARD],
     servers=[Server({"used_memory": "70", "maxmemory": "100"}, None, 2, -0.25)],
@@ -234,9 +235,10 @@ def test_a_store_that_is_away_is_told_of_and_nothing_is_made_up() -> None:
         SNAPSHOT, store_is_up=False, shards=(), servers=(), unarchived=None, totals=nothing
     )
 
-    told = samples(away)
+    told = samples(replace(away, refused={0: False, 2: True}))
 
     assert told["hearsay_store_up"] == 0
+    assert (told["hearsay_shard_up{shard=0}"], told["hearsay_shard_up{shard=2}"]) == (1, 0)
     assert not any("uploads" in name or "reports" in name for name in told)
 
 
