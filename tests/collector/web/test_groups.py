@@ -233,10 +233,12 @@ def test_a_server_that_hangs_holds_up_no_uploads_of_another() -> None:
     async def ask() -> list[bool | BaseException]:
         loop = asyncio.get_running_loop()
         groups = ServerGroups(storage, loop, lambda beginnings: [None] * len(beginnings))
-        hanging = asyncio.ensure_future(groups.append(sealed(1), None, bool))
+        hanging = asyncio.ensure_future(groups.append(sealed(1), None, lambda first: None))
         while not storage.groups:
             await asyncio.sleep(0)
-        stored = await asyncio.wait_for(groups.append(sealed(2), None, bool), PATIENCE)
+        stored = await asyncio.wait_for(
+            groups.append(sealed(2), None, lambda first: None), PATIENCE
+        )
         groups.give_up(loop.time() + 1)
         [given_up] = await asyncio.gather(hanging, return_exceptions=True)
         storage.go.set()
