@@ -32,8 +32,9 @@ def refold(
         try:
             remote = Client(scheduler, set_as_default=False)
         except (OSError, ValueError) as error:
-            rule = "must be the address of a Dask scheduler that answers, such as tcp://host:8786"
-            raise ConfigError("--scheduler", scheduler, rule) from error
+            raise ConfigError(
+                "--scheduler", scheduler, "must be a Dask scheduler that answers, tcp://host:8786"
+            ) from error
         with remote as client:
             return _refold_on(client, files, mechanisms)
     with (
