@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ..client import Client, Result
 
 _HERE: Final = "http://127.0.0.1:8000"
-_EXACT: Final = ("csv", "json")  # forms that programs read: exact bytes, but on a terminal
 _ROUND_S: Final = 0.5  # seconds between two looks; a person reads
 _URL, _TOKEN = "HEARSAY_URL", "HEARSAY_READ_TOKEN"  # names of variables
 
@@ -92,11 +91,11 @@ def query(metrics: tuple[str, ...], form: str, output: str | None, explain: bool
     with foreign(f"url={address}: the answer"):
         parts = list(_printed(result, form))
     text = "".join(part if part.endswith("\n") else f"{part}\n" for part in parts)
-    data = text.encode(errors="backslashreplace")
+    exact = text.encode(errors="backslashreplace")
     if output is not None:
-        Path(output).write_bytes(data)
-    elif form in _EXACT and not sys.stdout.isatty():
-        click.echo(data, nl=False)
+        Path(output).write_bytes(exact)
+    elif form in ("csv", "json") and not sys.stdout.isatty():
+        click.echo(exact, nl=False)  # a program reads it
     else:
         click.echo(plain(text), nl=False)
 

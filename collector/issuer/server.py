@@ -93,7 +93,7 @@ class IssuerApp:
             is_known: ThreadPoolExecutor(ASKING, "attestation") for is_known in (True, False)
         }
         self._counting = ThreadPoolExecutor(1, "allowance")
-        self._waiting = Counter[bool | bytes]()  # by the same, and by account
+        self._waiting = Counter[bool | bytes | None]()  # by the same, and by account
         self._seen = Seen(monotonic)
         self._incidents = Incidents(time.monotonic)
         self._renew()
@@ -170,9 +170,8 @@ class IssuerApp:
             raise RefusalError(403, _NOT_GOOD)
         account = self._seen.account(said)
         is_known = account is not None
-        most: dict[bool | bytes, int] = {is_known: ASKING + WAITING}
-        if account is not None:
-            most[account] = OF_ACCOUNT
+        of_all = ASKING + WAITING
+        most = {is_known: of_all, account: OF_ACCOUNT if is_known else of_all}
         if any(self._waiting[place] >= limit for place, limit in most.items()):
             raise RefusalError(503, "too many ask at once; ask again later")
         loop = asyncio.get_running_loop()

@@ -19,6 +19,7 @@ from .keys import Keys
 
 _SECRETS: Final = "secrets"
 _INDEX: Final = "index"
+_REPLACE: Final = "hearsay_replace"
 _OVERHEAD: Final = 128  # bytes that the store takes beside each record
 
 
@@ -201,8 +202,12 @@ class RedisDocuments:
                 continue
             if gone:
                 commands.append(("HDEL", self._key(*place), *gone))
-            texts = msgspec.json.encode(was), msgspec.json.encode(now)
-            commands.append(_replacement(self._key(_INDEX), ":".join(place), *texts))
+            commands.append(
+                (
+                    *("FCALL", _REPLACE, 1, self._key(_INDEX), ":".join(place)),
+                    *(msgspec.json.encode(was), msgspec.json.encode(now)),
+                )
+            )
         self._call_many(commands)
 
     def remove(self, kind: str, name: str) -> None:
@@ -258,12 +263,8 @@ def _replaced(
     if read is None:
         is_ours = call("HSETNX", key, name, record)
     else:
-        is_ours = call(*_replacement(key, name, read, record))
+        is_ours = call("FCALL", _REPLACE, 1, key, name, read, record)
     return bool(is_ours) or call("HGET", key, name) == record
-
-
-def _replacement(key: str, name: str, read: bytes, record: bytes) -> Command:
-    return "FCALL", "hearsay_replace", 1, key, name, read, record
 
 
 class MemoryDocuments:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from heapq import heapify, heappop, heapreplace
+from heapq import heapify, heappop, heappush
 from typing import Final
 
 from msgspec import structs
@@ -69,8 +69,11 @@ class Budget:
             if at != place and after.get(at) != was
         }
         if known is not None and after[place] != before[place]:
-            older = structs.replace(known, versions=after[place].versions[1:])
-            reductions[place] = Reduction(known, older, _gone(before[place], after[place]))
+            reductions[place] = Reduction(
+                known,
+                structs.replace(known, versions=after[place].versions[1:]),
+                _gone(before[place], after[place]),
+            )
         if reductions:
             self.store.reduce(reductions)
         return after[place]
@@ -81,14 +84,16 @@ class Budget:
         Where they have deleted none, the one that was deleted first.
         """
         alike = [at for at, each in index.items() if (at.kind, each.app) == (place.kind, new.app)]
-        if len(alike) <= MOST:
-            return
-        for by in (new.began, ""):
-            for at in _deleted(index, new.app, place, by):
-                if at.kind == place.kind:
-                    del index[at]
-                    return
-        raise QueryError(f"{place.kind}: there are {MOST:,}, as many as are kept; delete one")
+        gone = [
+            at
+            for by in (new.began, "")
+            for at in _deleted(index, new.app, place, by)
+            if at.kind == place.kind
+        ]
+        if len(alike) > MOST and gone:
+            del index[gone[0]]
+        elif len(alike) > MOST:
+            raise QueryError(f"{place.kind}: there are {MOST:,}, as many as are kept; delete one")
 
     def _excess(self, index: dict[Place, Entry], app: str, part: int) -> int:
         """Return the bytes by which *app* exceeds its *part*, or all the budget."""
@@ -131,14 +136,12 @@ def _shorten(index: dict[Place, Entry], app: str, new: Place, by: str, excess: i
     heapify(heap)
     dropped: dict[Place, set[Version]] = {}
     while heap and excess > 0:
-        size, _, at = heap[0]
+        size, _, at = heappop(heap)
         version = older[at].pop()
         dropped.setdefault(at, set()).add(version)
         excess -= version.stored
         if older[at]:
-            heapreplace(heap, (size + version.stored, older[at][-1].number, at))
-        else:
-            heappop(heap)
+            heappush(heap, (size + version.stored, older[at][-1].number, at))
     for at, gone in dropped.items():
         left = tuple(version for version in index[at].versions if version not in gone)
         index[at] = structs.replace(index[at], versions=left)
@@ -158,9 +161,9 @@ def _drop(index: dict[Place, Entry], app: str, new: Place, by: str, excess: int)
 
 def _deleted(index: Mapping[Place, Entry], app: str, new: Place, by: str) -> list[Place]:
     """Return what was deleted of *app* and began *by* an author, "" for any; the first is first."""
-    gone = [
+    gone = (
         (entry.at, at)
         for at, entry in index.items()
         if entry.deleted and entry.app == app and at != new and by in ("", entry.began)
-    ]
+    )
     return [at for _, at in sorted(gone)]

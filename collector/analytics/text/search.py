@@ -198,8 +198,9 @@ def candidates(
         length = prefixes.table.shape[1]
         for more in range(end - length):
             looked_up[sketch.level] += len(prefixes.table) * len(plan.alphabet) ** more
-            tails = plan.tails(more, whole=True)
-            fresh = _likely(levels[sketch.level :], prefixes, tails, n, pause)
+            fresh = _likely(
+                levels[sketch.level :], prefixes, plan.tails(more, whole=True), n, pause
+            )
             fingerprints = np.concatenate([ended.fingerprints, fresh.fingerprints], axis=1)
             ended = _Candidates(ended.texts + fresh.texts, fingerprints)
         if end > plan.mechanism.domain_size:
@@ -208,8 +209,7 @@ def candidates(
         tried = len(prefixes.table) * len(tails.table)
         clean = plan.cut(sqrt(law_of([replace(sketch, crowd=0.0)], n).level), tried)
         # without company in its cells a prefix seems rarer, by what all add to the mean cell
-        least = clean - 1 / plan.mechanism.columns
-        read = _above([sketch], prefixes, tails, least, pause)
+        read = _above([sketch], prefixes, tails, clean - 1 / plan.mechanism.columns, pause)
         shares, _, rest = cleared(
             sketch, np.concatenate([ended.fingerprints, read.fingerprints], axis=1), n
         )

@@ -232,12 +232,11 @@ class Front:
                 else await self._loop.run_in_executor(self._large, self._hot.judge, admission, body)
             )
         count = partial(self._hot.count, admission, judgement)
+        first = judgement.sealed is None or await self._groups.append(
+            judgement.sealed, self._hot.beginning(admission, judgement), count
+        )
         if judgement.sealed is None:
-            first = True
             count(first)
-        else:
-            beginning = self._hot.beginning(admission, judgement)
-            first = await self._groups.append(judgement.sealed, beginning, count)
         return acknowledgement(judgement.verdict, first)
 
     async def _judge_large(

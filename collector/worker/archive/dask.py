@@ -40,8 +40,9 @@ def refold(
     try:
         remote = Client(scheduler, set_as_default=False)
     except (OSError, ValueError) as error:
-        rule = "must be the address of a Dask scheduler that answers, such as tcp://host:8786"
-        raise ConfigError("--scheduler", scheduler, rule) from error
+        raise ConfigError(
+            "--scheduler", scheduler, "must be a Dask scheduler that answers, tcp://host:8786"
+        ) from error
     with remote as client:
         tallies = client.compute(total).result()
     return tallies

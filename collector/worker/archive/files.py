@@ -96,18 +96,23 @@ class Folder:
 
     def files(self) -> list[File]:
         """Return the files, by day, shard and fold.  Raises ArchiveError: a day is none."""
-        matches = [
+        matches = (
             (match, path)
             for path in self.path.glob("folded=*/*.parquet")
             if (match := _FILE.fullmatch(path.relative_to(self.path).as_posix()))
-        ]
-        return sorted(
-            (
-                File(path, _day(match[1], path), *map(int, match.groups()[1:]))
-                for match, path in matches
-            ),
-            key=lambda file: file[1:],
         )
+        try:
+            files = [
+                File(
+                    path,
+                    (date.fromisoformat(match[1]) - EPOCH_DAY).days,
+                    *map(int, match.groups()[1:]),
+                )
+                for match, path in matches
+            ]
+        except ValueError as error:
+            raise ArchiveError(f"archive={self.path}: must have folders of days") from error
+        return sorted(files, key=lambda file: file[1:])
 
     def mark(self, shard: int) -> int:
         """Return the number of the last fold of *shard* that is in a file, 0 without files."""
@@ -194,14 +199,6 @@ class Folder:
 
     def _write_manifest(self, manifest: _Manifest) -> None:
         _write(self.path / _MANIFEST, msgspec.json.encode(manifest))
-
-
-def _day(text: str, path: Path) -> int:
-    """Return the epoch day that *text*, in the name of the file at *path*, is."""
-    try:
-        return (date.fromisoformat(text) - EPOCH_DAY).days
-    except ValueError:
-        raise ArchiveError(f"archive.file={path}: must be in the folder of a day") from None
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -338,7 +338,7 @@ def test_a_file_of_no_day_is_refused(tmp_path: Path, day: str) -> None:
     (tmp_path / f"folded={day}").mkdir()
     (tmp_path / f"folded={day}" / "0-1-1.parquet").touch()
 
-    with pytest.raises(ArchiveError, match="of a day"):
+    with pytest.raises(ArchiveError, match="folders of days"):
         folder.files()
 
 

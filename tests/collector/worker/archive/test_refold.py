@@ -278,4 +278,4 @@ def test_the_commands_archive_compare_print_and_prune(
     assert another_form.exit_code == 1
     assert "must have lateness 0 to 4" in another_form.output
     assert elsewhere.exit_code == 1
-    assert "--scheduler=nowhere://x: must be the address" in elsewhere.output
+    assert "--scheduler=nowhere://x: must be a Dask scheduler" in elsewhere.output
