@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     Source: TypeAlias = Registry | RegistryFile
 
-ACTIONS: Final = {
+_ACTIONS: Final = {
     "status": "who says no, what was spent of the privacy budget, and what waits",
     "show": "every report that waits or was sent lately, in words, and why it can be denied",
     "on": "take back your own no, and agree where the application asks on the terminal",
@@ -155,7 +155,7 @@ def perform(
     yes: bool = False,
     as_json: bool = False,
 ) -> int:
-    """Do one of ``ACTIONS``, print what it says, and return the exit status: 0, or 1 if it failed.
+    """Do one of ``_ACTIONS``, print what it says, and return the exit status: 0, or 1 if it failed.
 
     ``on`` also answers yes in place of ``ask``.  For frameworks that have no function here.
 
@@ -186,16 +186,16 @@ def add_telemetry_command(
         yes, as_json = getattr(options, "yes", False), getattr(options, "json", False)
         return perform(options.action, data_dir, registry, yes=yes, as_json=as_json)
 
-    add_actions(parser)
+    _add_actions(parser)
     parser.set_defaults(**{dest: run})
     return parser
 
 
-def add_actions(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+def _add_actions(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
     """Add a command for each action to *parser*; the options have it as ``action``."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="COMMAND")
     parsers = []
-    for name, text in ACTIONS.items():
+    for name, text in _ACTIONS.items():
         action = actions.add_parser(name, help=text, description=f"{text.capitalize()}.")
         if name == "purge":
             action.add_argument("--yes", action="store_true", help=_NO_QUESTIONS)
@@ -220,10 +220,10 @@ def click_group(
             "purge": [click.Option(["--yes"], is_flag=True, help=_NO_QUESTIONS)],
             "status": [click.Option(["--json", "as_json"], is_flag=True, help=_AS_JSON)],
         }
-        help = f"{ACTIONS[action].capitalize()}."
+        help = f"{_ACTIONS[action].capitalize()}."
         return click.Command(action, callback=run, params=options.get(action), help=help)
 
-    return click.Group(name, {a: command_of(a) for a in ACTIONS}, help=f"{PURPOSE.capitalize()}.")
+    return click.Group(name, {a: command_of(a) for a in _ACTIONS}, help=f"{PURPOSE.capitalize()}.")
 
 
 def typer_app(data_dir: PathOrStr, registry: Source | None = None) -> Any:
@@ -246,9 +246,9 @@ def typer_app(data_dir: PathOrStr, registry: Source | None = None) -> Any:
             raise typer.Exit(perform(action, data_dir, registry, yes=yes))
 
         function = {"status": status, "purge": purge}.get(action, run)
-        app.command(action, help=f"{ACTIONS[action].capitalize()}.")(function)
+        app.command(action, help=f"{_ACTIONS[action].capitalize()}.")(function)
 
-    for action in ACTIONS:
+    for action in _ACTIONS:
         add(action)
     return app
 
@@ -261,7 +261,7 @@ def main(arguments: list[str] | None = None) -> int:
         prog="python -m client_sdk", description=f"{PURPOSE.capitalize()}."
     )
     folder = "the folder that the application gave the SDK"
-    for action in add_actions(parser):
+    for action in _add_actions(parser):
         action.add_argument("--data-dir", required=True, help=folder)
         if action.prog.endswith(("status", "show")):
             action.add_argument("--registry", help="its metrics.toml, which gives names and words")
@@ -329,7 +329,7 @@ def _lines(
     else:
         from .core.errors import InvalidParameterError
 
-        raise InvalidParameterError("action", action, f"must be one of {', '.join(ACTIONS)}")
+        raise InvalidParameterError("action", action, f"must be one of {', '.join(_ACTIONS)}")
 
 
 def _agreed(folder: str) -> bool:

@@ -48,7 +48,7 @@ from .upload.transport import why_turned_away
 if TYPE_CHECKING:
     from .storage.schema import Transaction
 
-SAYS_NO: Final = {
+_SAYS_NO: Final = {
     Level.DO_NOT_TRACK: "the environment variable DO_NOT_TRACK",
     Level.HEARSAY_TELEMETRY: "the environment variable HEARSAY_TELEMETRY",
     Level.POLICY: "the policy file of this machine",
@@ -80,11 +80,11 @@ def status(data_dir: PathOrStr, registry: Registry | RegistryFile | None = None)
     """
     folder, registry = _folder(data_dir), _registry(registry)
     lines = [_consent_line(folder), *_file_lines(folder)]
-    lines += automation_lines(OptOuts(folder), registry)
+    lines += _automation_lines(OptOuts(folder), registry)
     if not Store(folder).exists:
         return [*lines, _NOTHING]
     with open_readonly(folder) as (tx, said):
-        return [*lines, *said, *ledger_lines(tx, registry, time.time())]
+        return [*lines, *said, *_ledger_lines(tx, registry, time.time())]
 
 
 def figures(
@@ -113,7 +113,7 @@ def show(data_dir: PathOrStr, registry: Registry | RegistryFile | None = None) -
     if not Store(folder).exists:
         return [_NOTHING]
     with open_readonly(folder) as (tx, said):
-        return [*said, *report_lines(tx, registry, Secret(folder))]
+        return [*said, *_report_lines(tx, registry, Secret(folder))]
 
 
 def opt_in(data_dir: PathOrStr) -> list[str]:
@@ -168,7 +168,7 @@ def _consent_line(folder: str) -> str:
     level = OptOuts(folder).said_by()
     if level is None:
         return f"telemetry: {_ANSWERED[answer_in(folder)]}"
-    return f"telemetry: off, says {SAYS_NO[level]}"
+    return f"telemetry: off, says {_SAYS_NO[level]}"
 
 
 def _file_lines(folder: str) -> Iterator[str]:
@@ -194,7 +194,7 @@ def _ledger_figures(tx: Transaction, registry: Registry | None, now: float) -> d
     }
 
 
-def automation_lines(opt_outs: OptOuts, registry: Registry | None) -> Iterator[str]:
+def _automation_lines(opt_outs: OptOuts, registry: Registry | None) -> Iterator[str]:
     """Yield what shows that a machine runs the application here, and what becomes of that."""
     sign = opt_outs.automation()
     if sign is None:
@@ -209,7 +209,7 @@ def automation_lines(opt_outs: OptOuts, registry: Registry | None) -> Iterator[s
         )
 
 
-def ledger_lines(tx: Transaction, registry: Registry | None, now: float) -> Iterator[str]:
+def _ledger_lines(tx: Transaction, registry: Registry | None, now: float) -> Iterator[str]:
     """Yield what was spent: over all, a metric, and what waits.
 
     Args: registry: gives metrics their names; None: they are shown by digest.
@@ -277,7 +277,7 @@ def _of(nano: int, cap: int | None) -> str:
     return f"ε {epsilon(nano)}" + ("" if cap is None else f" of {epsilon(cap)}")
 
 
-def report_lines(
+def _report_lines(
     tx: Transaction, registry: Registry | None, secret: Secret | None = None
 ) -> Iterator[str]:
     """Yield what adds up, the reports that wait and those that were sent last, the latest first.

@@ -14,7 +14,7 @@ from hashlib import sha512
 
 from .typing import Final, TypeAlias
 
-SEED_SIZE: Final = 32  # bytes of a secret key, and of a public one
+_SEED_SIZE: Final = 32  # bytes of a secret key, and of a public one
 SIGNATURE_SIZE: Final = 64  # bytes
 
 _P: Final = 2**255 - 19
@@ -28,7 +28,7 @@ _ZERO: Final[_Point] = (0, 1, 1, 0)
 
 def verify(public: bytes, message: bytes, signature: bytes) -> bool:
     """Whether who holds the secret of *public* signed *message* by *signature*."""
-    if len(public) != SEED_SIZE or len(signature) != SIGNATURE_SIZE:
+    if len(public) != _SEED_SIZE or len(signature) != SIGNATURE_SIZE:
         return False
     key, commitment = _point(public), _point(signature[:32])
     answer = int.from_bytes(signature[32:], "little")

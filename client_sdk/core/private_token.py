@@ -44,13 +44,13 @@ REQUEST_SIZE: Final = 3 + MODULUS_SIZE  # bytes
 _HASH_SIZE: Final = 32  # bytes
 _INPUT_SIZE: Final = 2 + NONCE_SIZE + 2 * _HASH_SIZE
 TOKEN_SIZE: Final = _INPUT_SIZE + MODULUS_SIZE  # bytes
-TOKEN_TEXT: Final = -(-TOKEN_SIZE * 4 // 3)  # characters of base64url
+_TOKEN_TEXT: Final = -(-TOKEN_SIZE * 4 // 3)  # characters of base64url
 MAX_WEEKS: Final = 520  # keys of a plan: ten years
 MAX_TOKENS: Final = 1_000  # a week and identity
 ROOTS: Final = 8  # of the proof of a key; 65,537^8 is above 2^128
 _STANDARD: Final = bytes.maketrans(b"-_+/", b"+/**")  # base64url's letters; * is in neither
 _LABEL: Final = b"hearsay: roots of a token key"
-MAX_ISSUER: Final = 255  # characters of a host and perhaps a port
+_MAX_ISSUER: Final = 255  # characters of a host and perhaps a port
 
 # A key as DER has it, before its modulus and behind: RSASSA-PSS with SHA-384, MGF1 of it, salt 48.
 _BEFORE: Final = bytes.fromhex(
@@ -114,7 +114,7 @@ def header_of(token: bytes) -> str:
 
 def from_header(text: str) -> bytes | None:
     """Return the token in *text*; None if that is none."""
-    if len(text) != TOKEN_TEXT:
+    if len(text) != _TOKEN_TEXT:
         return None
     try:
         # as from_base64url, and in a third of the time: its length needs no padding
@@ -207,7 +207,7 @@ def read_plan(document: object) -> Plan:
         raise InvalidParameterError("plan", "…", "must have issuer, first, tokens and key_ids")
     issuer, key_ids = document["issuer"], document["key_ids"]
     numbers = document["first"], document["tokens"]
-    if not is_issuer(issuer):
+    if not _is_issuer(issuer):
         raise InvalidParameterError("plan.issuer", "…", "must be a host, perhaps with a port")
     if any(type(number) is not int for number in numbers) or not 1 <= numbers[1] <= MAX_TOKENS:
         rule = f"must be whole numbers, tokens from 1 to {MAX_TOKENS}"
@@ -219,9 +219,9 @@ def read_plan(document: object) -> Plan:
     return Plan(issuer, *numbers, tuple(map(bytes.fromhex, key_ids)))
 
 
-def is_issuer(name: object) -> bool:
+def _is_issuer(name: object) -> bool:
     """Whether *name* can be that of an issuer."""
-    good = isinstance(name, str) and 1 <= len(name) <= MAX_ISSUER and name.isascii()
+    good = isinstance(name, str) and 1 <= len(name) <= _MAX_ISSUER and name.isascii()
     return good and set(str(name)) <= set("abcdefghijklmnopqrstuvwxyz0123456789.:-[]")
 
 

@@ -150,10 +150,10 @@ def public_model(metric: Metric, source: ModelSource) -> PublicModel:
     number = model.parts.get("round")
     if type(number) is not int or not 1 <= number <= domain.rounds:
         raise wrong(f"round must be from 1 to {domain.rounds}")
-    return PublicModel(number, theta_of(model, domain))
+    return PublicModel(number, _theta_of(model, domain))
 
 
-def theta_of(model: Model, domain: GradientDomain) -> tuple[float, ...]:
+def _theta_of(model: Model, domain: GradientDomain) -> tuple[float, ...]:
     """Return the coefficients of *model*, no longer than the radius.
 
     Raises: InvalidParameterError.
@@ -173,7 +173,7 @@ def final_model(metric: Metric, source: ModelSource) -> tuple[GradientDomain, tu
     model, domain = read(source), learning(metric)
     model.require(FINAL, metric)
     require_signed(model, domain.key)
-    return domain, theta_of(model, domain)
+    return domain, _theta_of(model, domain)
 
 
 def predict(metric: Metric, source: ModelSource, features: Mapping[str, object]) -> float:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from ..core.typing import Final, NamedTuple
 from .base import Array, Mechanism, Numpy
 
-MOST_RUNS: Final = 1 << 14  # of ``randomize``, over all items: less than a second
+_MOST_RUNS: Final = 1 << 14  # of ``randomize``, over all items: less than a second
 MOST_CELLS: Final = 1 << 22  # payloads times cells of the tally; 32 MiB
 
 
@@ -62,14 +62,14 @@ class Choices:
 
     def bernoulli_bits(self, p: Fraction, n: int) -> int:
         """Fork into all words of n independent bits."""
-        if n >= MOST_RUNS.bit_length():
+        if n >= _MOST_RUNS.bit_length():
             raise TooManyError
         by_ones = [p**ones * (1 - p) ** (n - ones) for ones in range(n + 1)]
         return self._choose([by_ones[word.bit_count()] for word in range(1 << n)])
 
     def uniform(self, n: int) -> int:
         """Fork into n equal parts."""
-        if n > MOST_RUNS:
+        if n > _MOST_RUNS:
             raise TooManyError
         return self._choose((Fraction(1, n),) * n)
 
@@ -78,11 +78,11 @@ def enumerate_items(mechanism: Mechanism[int], np: Numpy) -> Enumerated | None:
     """Return the law of a mechanism over items; None if it has too many choices or cells."""
     runs, columns = 0, dict[bytes, int]()
     entries: list[tuple[int, int, float]] = []
-    for item in range(min(mechanism.domain_size, MOST_RUNS)):
+    for item in range(min(mechanism.domain_size, _MOST_RUNS)):
         todo: list[tuple[tuple[int, ...], Fraction]] = [((), Fraction(1))]
         while todo:
             runs += 1
-            if runs > MOST_RUNS:
+            if runs > _MOST_RUNS:
                 return None
             choices, mass = todo.pop()
             try:

@@ -23,7 +23,7 @@ from ..core.randomness import Randomness
 from ..core.typing import Final
 
 THRESHOLD_BITS: Final = 128  # bits of a probability; the loss of epsilon stays below 2**-40
-MAX_EPSILON: Final = 16  # nats per report; above it a single report is close to the truth
+_MAX_EPSILON: Final = 16  # nats per report; above it a single report is close to the truth
 LEAST_EPSILON: Final = Fraction(1, 10**9)  # nats per report; the ledger counts in this unit
 
 DIGITS: Final = 100  # decimal digits of the bounds
@@ -38,7 +38,7 @@ def parse_epsilon(epsilon: object) -> Fraction:
     ASCII digits only, without sign, space or underscore, and may end in an exponent.
     Raises: InvalidParameterError: not a number, not in [LEAST_EPSILON, MAX_EPSILON].
     """
-    rule = f"must be a decimal from 1e-9 to {MAX_EPSILON}"
+    rule = f"must be a decimal from 1e-9 to {_MAX_EPSILON}"
     if isinstance(epsilon, bool) or not isinstance(epsilon, str | int | float | Decimal | Fraction):
         raise InvalidParameterError("epsilon", epsilon, rule)
     if isinstance(epsilon, str) and not _EPSILON.fullmatch(epsilon):
@@ -47,7 +47,7 @@ def parse_epsilon(epsilon: object) -> Fraction:
         exact = epsilon if isinstance(epsilon, Fraction) else _from_decimal(Decimal(str(epsilon)))
     except (InvalidOperation, ValueError):
         raise InvalidParameterError("epsilon", epsilon, rule) from None
-    if not LEAST_EPSILON <= exact <= MAX_EPSILON:
+    if not LEAST_EPSILON <= exact <= _MAX_EPSILON:
         raise InvalidParameterError("epsilon", epsilon, rule)
     return exact
 

@@ -60,7 +60,7 @@ class Panel:
         number = 0
         if seat.period != LIFE:
             number = epoch_of(seat.period, epoch_start(metric.every, epoch))
-        return seat.holds(point_of(secret, device, seat.period, number))
+        return seat.holds(_point_of(secret, device, seat.period, number))
 
     def inclusion(self, metric: Metric) -> float:
         """Return the probability that a device may report of *metric*: 1 outside of the panel."""
@@ -72,7 +72,7 @@ class Panel:
         return Sample() if seat is None else Sample(seat.inclusion, seat.period)
 
 
-def point_of(secret: bytes, device: bytes, period: str, number: int) -> int:
+def _point_of(secret: bytes, device: bytes, period: str, number: int) -> int:
     """Return the even draw of a *device* for the *number*-th panel: 0 … WHOLE - 1.
 
     HMAC-SHA-256 under the device's secret, so that it tells nothing of what else is drawn from it.

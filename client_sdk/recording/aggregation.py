@@ -43,7 +43,7 @@ _EPOCH: Final = 8  # bytes
 _HEAD: Final = Struct(">iii")  # days: the last of the epoch; trusted, of the opening and that last
 _EMPTY, _HELD = b"\0", b"\1"
 
-CountedState: TypeAlias = tuple[Any, int]  # a state, and the number of values that it is of
+_CountedState: TypeAlias = tuple[Any, int]  # a state, and the number of values that it is of
 
 _FIND: Final = "SELECT sealed FROM windows WHERE device = ? AND digest = ? AND epoch = ?"
 _DELETE: Final = "DELETE FROM windows WHERE device = ? AND digest = ? AND epoch = ?"
@@ -152,7 +152,7 @@ class Windows:
         return self._aggregates[metric.digest]
 
     def add(
-        self, tx: Transaction, additions: Mapping[Key, Sequence[CountedState]], today: Today
+        self, tx: Transaction, additions: Mapping[Key, Sequence[_CountedState]], today: Today
     ) -> Counter[Reason]:
         """Add values to their windows, opened *today* unless reported or open.
 

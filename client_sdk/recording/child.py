@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .recorder import Recorder
 
 _CAPS: Final = tuple(Caps().decimals())
-MOST_REFUSAL: Final = 500  # characters that are kept of an error
+_MOST_REFUSAL: Final = 500  # characters that are kept of an error
 SENDING: Final = 25.0  # seconds for a pass, of the 30 that the child has
 
 
@@ -212,7 +212,7 @@ def serve_noting(
             why = f"{error.name}: {error.rule}"
         else:
             why = error.problems[0]
-        notes = Notes(refused=(mark_of(portable(settings)), why[:MOST_REFUSAL]))
+        notes = Notes(refused=(mark_of(portable(settings)), why[:_MOST_REFUSAL]))
         with suppress(OSError):
             _write(settings["data_dir"], notes.text(settings["registry"], time.time()))
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LIFE: Final = 30  # seconds; after them the child ends, whatever it waits for
 SURE_BYTES: Final = 1 << 12  # that a pipe holds on every system; on Windows no more
-MOST_ROOM: Final = 1 << 20  # bytes; Linux makes no pipe larger without asking root
+_MOST_ROOM: Final = 1 << 20  # bytes; Linux makes no pipe larger without asking root
 IS_CHILD: Final = "HEARSAY_IS_CHILD"  # tells a bundled program that it was started as the child
 _BEGIN: Final = (
     "import marshal,sys;f=sys.stdin.buffer;d=marshal.load(f);sys.path[:]=d['path'];"
@@ -125,7 +125,7 @@ def _room(writer: int, wanted: int) -> int:
     if wanted <= room:
         return room
     try:
-        return fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, min(wanted, MOST_ROOM))
+        return fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, min(wanted, _MOST_ROOM))
     except OSError:  # more than this user may have
         return room
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MOST_NOTES: Final = 1 << 16  # bytes that are read of them
 PERMIT_SIZE: Final = 32  # hexadecimal digits, drawn when it is issued
-MOST_WAIT: Final = 86_400.0  # seconds; no pass is planned further ahead
+_MOST_WAIT: Final = 86_400.0  # seconds; no pass is planned further ahead
 MOST_TEXT: Final = 129  # characters; no metric looks at more
 RATIO: Final = b"ratio"  # before two whole numbers; no metric takes bytes, so it is nobody's value
 
@@ -87,7 +87,7 @@ class Notes:
             if lines[0] != fingerprint(registry):
                 return cls()
             noted, due = map(float, lines[1].split(" "))
-            if not noted <= now or due > now + MOST_WAIT:  # the clock was set back
+            if not noted <= now or due > now + _MOST_WAIT:  # the clock was set back
                 return cls()
             rows = (line.split(" ") for line in lines[5:])
             settled = {name: (float(until), reason) for name, until, reason in rows}

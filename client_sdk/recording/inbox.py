@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MAX_SLOTS: Final = 1_000  # metrics and epochs that wait; only a clock that jumps makes as many
 PLAIN: Final = 1 << 53  # units; whole numbers and floats below are taken by their type alone
-FOLDED_AT: Final = 256  # values; adding up then costs each of them a part of a microsecond
+_FOLDED_AT: Final = 256  # values; adding up then costs each of them a part of a microsecond
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class Inbox:
         if slot is None or not slot.start <= now < slot.end or not self._switch.granted:
             slot = self._slots[name] = self._slot_of(name, now)
         self._values.append((slot, slot.check(value), now))
-        if len(self._values) >= FOLDED_AT:
+        if len(self._values) >= _FOLDED_AT:
             self.fold(wait=False)
         return slot.settled is None
 

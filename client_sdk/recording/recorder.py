@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _REFUSALS: Final = (*(ConsentError, AlreadyReportedError, BudgetExhaustedError, NotInPanelError),)
 _SETTLING: Final = (Reason.ALREADY_REPORTED, Reason.NOT_IN_PANEL, Reason.BUDGET)
-CLOSED_AT_ONCE: Final = 1_000  # windows of one transaction; a gateway may have many
+_CLOSED_AT_ONCE: Final = 1_000  # windows of one transaction; a gateway may have many
 
 
 @dataclass(frozen=True)
@@ -182,8 +182,8 @@ class Recorder:
             if not self.consent.granted:
                 return counts
             day = self._begin(tx, now)
-            ended, dropped = self.windows.take(tx, now, day, CLOSED_AT_ONCE)
-            whole = len(ended) + dropped < CLOSED_AT_ONCE
+            ended, dropped = self.windows.take(tx, now, day, _CLOSED_AT_ONCE)
+            whole = len(ended) + dropped < _CLOSED_AT_ONCE
             pendings += [
                 # a report counts as recorded in the last second of its epoch, and ages with it
                 Pending(

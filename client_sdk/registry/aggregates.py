@@ -26,7 +26,7 @@ from .domain import Domain, Encoded, NumberGrid
 from .longitudinal import ITEM_SIZE, encode_item
 from .metric import AGGREGATES, Metric
 
-MAX_STATE: Final = 4_096  # bytes; a set of 32,768 items, or 455 keys with numbers
+_MAX_STATE: Final = 4_096  # bytes; a set of 32,768 items, or 455 keys with numbers
 
 REACH: Final = 64  # bits that a sum may lie outside its range before it is cut off
 _DENOMINATOR: Final = 192  # bytes; the smallest float has 135
@@ -222,8 +222,8 @@ def problems_of(entry: Mapping[str, Any], every: object, domain: Domain) -> Iter
         yield f"aggregate: must be one of {', '.join(fitting)} for values of this type"
     if every == ONCE:
         yield f"aggregate: needs an epoch that ends, not every={ONCE}"
-    if size_of(domain) > MAX_STATE:
-        yield f"aggregate: takes a domain that fits {MAX_STATE} bytes, not {size_of(domain)}"
+    if size_of(domain) > _MAX_STATE:
+        yield f"aggregate: takes a domain that fits {_MAX_STATE} bytes, not {size_of(domain)}"
     if "otherwise" in entry:
         yield from _unfit(entry["otherwise"], domain)
 

@@ -76,7 +76,7 @@ def dump_encoded(encoded: Encoded) -> Any:
     return dump_constant(encoded)
 
 
-def load_encoded(domain: Domain, value: Any) -> Encoded:
+def _load_encoded(domain: Domain, value: Any) -> Encoded:
     """Return what was dumped of a *domain*.  Raises ValueError, TypeError: nothing dumps so."""
     if domain.encodes is int:
         return int(value)
@@ -181,7 +181,7 @@ def _domain(place: str, entry: Entry, parameters: Mapping[str, Any]) -> Domain:
 def _otherwise(place: str, domain: Domain, entry: Entry | None) -> Encoded | None:
     if entry is None:
         return None
-    encoded = load_encoded(domain, entry["encoded"])
+    encoded = _load_encoded(domain, entry["encoded"])
     if dump_encoded(encoded) != entry["encoded"] or not _fits(domain, encoded):
         raise RegistryError([f"{place}.otherwise: must be a value of the metric"])
     return encoded

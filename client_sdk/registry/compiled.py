@@ -326,7 +326,7 @@ def _problems(
         return
     if unknown := sorted(set(entry["segments"]) - segments.keys()):
         yield f".segments: must be dimensions of the file, not {', '.join(unknown)}"
-    if digest_of(meaning_of_entry(entry, own)).hex() != entry["digest"]:
+    if digest_of(_meaning_of_entry(entry, own)).hex() != entry["digest"]:
         yield ".digest: must be that of what the metric means"
 
 
@@ -338,7 +338,7 @@ def _twice(key: str, values: Iterable[str]) -> Iterator[str]:
         seen.add(value)
 
 
-def meaning_of_entry(entry: Entry, app: str | None = None) -> str:
+def _meaning_of_entry(entry: Entry, app: str | None = None) -> str:
     """Return the meaning of a metric from its entry, as ``Metric.meaning`` does from its parts.
 
     Args: app: the application, if its reports are kept apart.
@@ -368,7 +368,7 @@ def _light(
         entry=entry,
         mechanism_name=entry["mechanism"]["name"],
         segments={name: segments[name] for name in sorted(entry["segments"])},
-        meaning=meaning_of_entry(entry, own),
+        meaning=_meaning_of_entry(entry, own),
         app=app,
         separate=own is not None,
         digest=bytes.fromhex(entry["digest"]),

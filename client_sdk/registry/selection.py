@@ -52,7 +52,7 @@ FAIR_FOLD: Final = 4
 
 # The square of it is what keeps the square of the error within 1.05 of the optimum's: as much as
 # others may err before a spare mechanism is taken.  Below it every metric keeps what it has.
-SPARE_ERROR: Final = 1.024
+_SPARE_ERROR: Final = 1.024
 
 Costs: TypeAlias = tuple[int, int, float, str]
 
@@ -190,7 +190,7 @@ def contenders(ranked: list[Candidate], payload_bits: int = MAX_AUTO_PAYLOAD) ->
     least = min((candidate.error for candidate in fitting), default=0)
     fair = [candidate for candidate in fitting if not candidate.overpriced(fitting)]
     usual = [candidate for candidate in fair if not candidate.spare]
-    if any(candidate.error <= least * SPARE_ERROR for candidate in usual):
+    if any(candidate.error <= least * _SPARE_ERROR for candidate in usual):
         fair = usual
     limit = min((candidate.error for candidate in fair), default=0) * SAME_ERROR
     near = [candidate for candidate in fair if candidate.error <= limit]

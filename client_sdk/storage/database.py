@@ -47,7 +47,7 @@ _DAMAGE: Final = (11, 26)  # SQLITE_CORRUPT and SQLITE_NOTADB
 _FULL: Final = (10, 13, 14)  # SQLITE_IOERR, FULL and CANTOPEN: each may be for want of room
 _BUSY: Final = 5  # SQLITE_BUSY
 _NO_LOCKS: Final = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
-LOCK_TEST: Final = "lock-test"  # a file that is removed at once
+_LOCK_TEST: Final = "lock-test"  # a file that is removed at once
 _BUSY_NAP: Final = 0.005  # seconds
 _PAGE: Final = 4_096  # bytes; SQLite's default
 _LOG_PAGES: Final = 64  # after which the log is emptied; its quarter of a MB can be made room for
@@ -55,7 +55,7 @@ _MADE_LATER: Final = (GENERATION_FILE, RESERVE_FILE, SECRET_FILE, NAMES_FILE)
 _NOT_REPEATED: Final = ("reports", "uploads", "windows", "memo")
 
 RESERVE_SIZE: Final = 256 * 1024  # bytes; the log of the deletions of several passes
-LEFT_FREE: Final = RESERVE_SIZE  # bytes beside it: what was just made room for is used first
+_LEFT_FREE: Final = RESERVE_SIZE  # bytes beside it: what was just made room for is used first
 
 
 def open_in_memory() -> sqlite3.Connection:
@@ -208,7 +208,7 @@ def _require_locks(folder: str) -> None:
         return
     from struct import pack
 
-    path, openings = os.path.join(folder, LOCK_TEST), []
+    path, openings = os.path.join(folder, _LOCK_TEST), []
     lock, why = pack("hhqqi", F_WRLCK, 0, 0, 0, 0), ""
     try:
         openings += [create_or_open(path), create_or_open(path)]
@@ -265,7 +265,7 @@ class ReserveFile:
         try:
             if os.path.exists(self._path):
                 return True
-            if self._free() >= RESERVE_SIZE + LEFT_FREE:
+            if self._free() >= RESERVE_SIZE + _LEFT_FREE:
                 self._make()
                 return True
         except FileExistsError:  # another process made it meanwhile

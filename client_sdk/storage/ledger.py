@@ -144,7 +144,7 @@ class Ledger:
 
     def begin(self, tx: Transaction, day: int) -> None:
         """Publish the caps; if the database is in doubt, charge the rest of the week."""
-        publish_caps(tx, self.caps)
+        _publish_caps(tx, self.caps)
         if property_of(tx, "doubt") is None:
             return
         rest = max(0, self.caps.week - totals_of(tx, day).week)
@@ -198,7 +198,7 @@ def _require_within(name: str, cap: int, spent: int, cost: int) -> None:
         raise BudgetExhaustedError(f"caps.{name}={cap}: must not be passed, in {unit}")
 
 
-def publish_caps(tx: Transaction, caps: Caps) -> None:
+def _publish_caps(tx: Transaction, caps: Caps) -> None:
     """Store *caps*, unless they are those that were published last."""
     import json  # it loads ``re``, which a start need not pay for
 

@@ -20,7 +20,7 @@ from .schema import FILE_NAME, is_sound, property_of, require_known
 if TYPE_CHECKING:
     from .schema import Transaction
 
-IS_COPY: Final = (
+_IS_COPY: Final = (
     "this looks like a copy, or a file that was put back: when the application runs here, what"
     " waits and the secret are deleted, and the rest of the week counts as spent"
 )
@@ -67,4 +67,4 @@ def _readonly_uri(path: str) -> str:
 def _state(tx: Transaction, folder: str) -> list[str]:
     known, generation = property_of(tx, "identity"), property_of(tx, "generation")
     moved = known is not None and known != identity_of(os.path.join(folder, FILE_NAME))
-    return [IS_COPY] if moved or read_generation(folder) > int(generation or 0) else []
+    return [_IS_COPY] if moved or read_generation(folder) > int(generation or 0) else []

@@ -17,7 +17,7 @@ from contextlib import suppress
 from ..core.paths import create_or_open
 from ..core.typing import Final
 
-IDENTITY_SIZE: Final = 16  # bytes
+_IDENTITY_SIZE: Final = 16  # bytes
 
 _MACHINE_FILES: Final = ("/etc/machine-id", "/var/lib/dbus/machine-id")
 _UUID_SIZE: Final = 16  # bytes
@@ -36,11 +36,11 @@ def identity_of(path: str) -> bytes:
     import hashlib  # it loads OpenSSL: 4 MB that a start need not pay for
 
     inode = f"{os.stat(path).st_ino}:{_inode_version(path)}"
-    parts = (b"hearsay identity", machine_id(), inode.encode("ascii"))
-    return hashlib.shake_256(b"\0".join(parts)).digest(IDENTITY_SIZE)
+    parts = (b"hearsay identity", _machine_id(), inode.encode("ascii"))
+    return hashlib.shake_256(b"\0".join(parts)).digest(_IDENTITY_SIZE)
 
 
-def machine_id() -> bytes:
+def _machine_id() -> bytes:
     """Return what the operating system calls this installation of it; empty if it does not."""
     try:
         if sys.platform == "win32":

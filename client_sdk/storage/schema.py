@@ -150,7 +150,7 @@ _SOUND: Final = (
     f" AND NOT EXISTS ({_SUMS} EXCEPT {_TOTALS}) AND NOT EXISTS ({_TOTALS} EXCEPT {_SUMS})"
 )
 
-Property: TypeAlias = bytes | str | int | float
+_Property: TypeAlias = bytes | str | int | float
 
 
 def require_schema(connection: sqlite3.Connection, statements: Sequence[str]) -> None:
@@ -212,13 +212,13 @@ def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def property_of(tx: Transaction, key: str) -> Property | None:
+def property_of(tx: Transaction, key: str) -> _Property | None:
     """Return the property called *key*, or None."""
     row = tx.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return None if row is None else row[0]
 
 
-def set_property(tx: Transaction, key: str, value: Property) -> None:
+def set_property(tx: Transaction, key: str, value: _Property) -> None:
     """Set the property called *key* to *value*."""
     tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 

@@ -6,7 +6,7 @@ from ..core.errors import InvalidParameterError
 from ..core.typing import Final
 
 PATH: Final = "/v1/reports"
-MAX_KEY: Final = 512  # characters; no collector makes a longer one
+_MAX_KEY: Final = 512  # characters; no collector makes a longer one
 _MAX_PORT: Final = "65535"
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/:")
 
@@ -14,13 +14,13 @@ _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0
 def require_key(write_key: object) -> None:
     """Return if *write_key* can be a header.  Raises InvalidParameterError, which hides it."""
     if not _is_key(write_key):
-        rule = f"must be 1 to {MAX_KEY} printable ASCII characters without spaces"
+        rule = f"must be 1 to {_MAX_KEY} printable ASCII characters without spaces"
         raise InvalidParameterError("write_key", "(hidden)", rule)
 
 
 def _is_key(key: object) -> bool:
     printable = isinstance(key, str) and key.isascii() and key.isprintable() and " " not in key
-    return printable and 1 <= len(str(key)) <= MAX_KEY
+    return printable and 1 <= len(str(key)) <= _MAX_KEY
 
 
 def base_of(endpoint: str) -> str:

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from ..storage.store import Store
     from .schedule import Schedule
 
-MAX_ATTESTATION: Final = 4_096  # characters; a signed statement of an application store has fewer
+_MAX_ATTESTATION: Final = 4_096  # characters; a signed statement of an application store has fewer
 MAX_RETRY: Final = 6 * HOUR  # seconds until an issuer that gave nothing is asked again
 REFUSED_FOR: Final = DAY  # seconds until one that said no is
 _TOO_MANY: Final = 429
@@ -127,8 +127,8 @@ class Issuer:
 
 def _require_header(text: object) -> None:
     printable = isinstance(text, str) and text.isascii() and text.isprintable() and " " not in text
-    if not printable or not 1 <= len(str(text)) <= MAX_ATTESTATION:
-        rule = f"must be 1 to {MAX_ATTESTATION} printable ASCII characters without spaces"
+    if not printable or not 1 <= len(str(text)) <= _MAX_ATTESTATION:
+        rule = f"must be 1 to {_MAX_ATTESTATION} printable ASCII characters without spaces"
         raise InvalidParameterError("attestation", "(hidden)", rule)
 
 

@@ -74,7 +74,7 @@ class Outcome(Enum):
 def outcome_of(answer: Answer) -> Outcome:
     """Return what *answer* means."""
     status = answer.status
-    if status == ACCEPTED and is_acknowledgement(answer.body):
+    if status == ACCEPTED and _is_acknowledgement(answer.body):
         return Outcome.ACCEPTED
     if status in _TRANSIENT or 500 <= status <= 599:
         return Outcome.TRANSIENT
@@ -87,7 +87,7 @@ def why_turned_away(status: int) -> str:
     return f"uploads are turned away with status {status}: check {check}; reports are kept"
 
 
-def is_acknowledgement(body: bytes) -> bool:
+def _is_acknowledgement(body: bytes) -> bool:
     """Whether *body* is that of a collector's 202, come whole."""
     return type(_object_in(body).get("accepted")) is int
 

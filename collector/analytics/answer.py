@@ -55,17 +55,17 @@ from .verb import Slice, devices_of, draw_law, mean_of_drawn, sampled, widened
 QUANTILES: Final = {"p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9}
 MEAN: Final = "mean"
 MONOTONE: Final = "monotone"  # of a distribution made to rise
-NO_HOLDERS: Final = "not enough reports: whether any device holds the key is not sure"
+_NO_HOLDERS: Final = "not enough reports: whether any device holds the key is not sure"
 _NOTE = "over several definitions of the metric, each by its reports"
 _DRAWN = "over several definitions of the metric, each by the devices that its reports stand for"
 
 
-def mean_items(domain: Domain) -> tuple[str, ...]:
+def _mean_items(domain: Domain) -> tuple[str, ...]:
     """Return the names of the means, one a key."""
     return tuple(MEAN_OF + key for key in domain.labels)
 
 
-def key_estimates(metric: Metric, tally: Any, n: int, alpha: float) -> dict[str, Estimate | None]:
+def _key_estimates(metric: Metric, tally: Any, n: int, alpha: float) -> dict[str, Estimate | None]:
     """Return the share of holders of each key, then the mean of its numbers, by name.
 
     Raises: InvalidTallyError: the tally cannot have come from n reports.
@@ -77,7 +77,7 @@ def key_estimates(metric: Metric, tally: Any, n: int, alpha: float) -> dict[str,
     means = key_means(mechanism, domain.numbers, tally, n, alpha)
     return {
         **dict(zip(domain.labels, held, strict=True)),
-        **dict(zip(mean_items(domain), means, strict=True)),
+        **dict(zip(_mean_items(domain), means, strict=True)),
     }
 
 
@@ -96,7 +96,7 @@ def key_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float]:
     low, step, total = domain.numbers.minimum, domain.numbers.step, sum(values.values())
     means = [float(low + step * sums[key] / n) if n else nan for key, n in holders.items()]
     shares = [n / total for n in holders.values()]
-    return dict(zip((*domain.labels, *mean_items(domain)), (*shares, *means), strict=True))
+    return dict(zip((*domain.labels, *_mean_items(domain)), (*shares, *means), strict=True))
 
 
 def vector_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float]:
@@ -259,7 +259,7 @@ def answer_rows(part: Slice, alpha: float) -> tuple[Row, ...]:
     for item, unit in units.items():
         estimate, place = estimates[item], with_item(part.dimensions, item)
         if estimate is None:
-            rows.append(empty_row(place, part.n, alpha, unit, NO_HOLDERS, **about))
+            rows.append(empty_row(place, part.n, alpha, unit, _NO_HOLDERS, **about))
         else:
             about["postprocess"] = fitted.get(item, RAW)
             row = row_of(place, estimate, part.n, alpha, unit, **about)
@@ -276,7 +276,7 @@ def _estimates(part: Slice, alpha: float) -> Mapping[str, Estimate | None]:
         of_reports = mean(mechanism, domain.grid, tally, n, alpha)
         return {**quantiles, MEAN: sampled(part, [of_reports], alpha)[0]}
     if domain.numbers:
-        estimates = key_estimates(metric, tally, n, alpha)
+        estimates = _key_estimates(metric, tally, n, alpha)
         held = sampled(part, [e for key in domain.labels if (e := estimates[key])], alpha)
         return {**estimates, **dict(zip(domain.labels, held, strict=True))}
     if isinstance(mechanism, VectorMechanism):
@@ -303,7 +303,7 @@ def _units(metric: Metric) -> dict[str, str]:
     domain = metric.domain
     if domain.grid:
         return dict.fromkeys((*quantile_items(metric), MEAN), domain.unit)
-    means = dict.fromkeys(mean_items(domain), domain.numbers.unit) if domain.numbers else {}
+    means = dict.fromkeys(_mean_items(domain), domain.numbers.unit) if domain.numbers else {}
     return {**dict.fromkeys(domain.answer_items(), domain.unit), **means}
 
 

@@ -28,10 +28,10 @@ from ..estimation.estimate import Estimate, normal_quantile
 from .postprocess import simplex_l2
 from .quantiles import THRESHOLDS, LinearCDF, bias_aware_reach, linear_cdf
 
-NO_DISTRIBUTION: Final = (
+_NO_DISTRIBUTION: Final = (
     'tells a mean only; declare it with ask = ["quantiles"], or as a category of ranges'
 )
-ASSUMES: Final = 'assumes a smooth population: shape = "smooth" is declared'
+_ASSUMES: Final = 'assumes a smooth population: shape = "smooth" is declared'
 Part = tuple[Fraction | None, Fraction]  # from the first end to the second; None: from the least
 
 
@@ -41,12 +41,12 @@ def refusal(metric: Metric) -> str | None:
         return "has vectors, of which only the mean is told; ask for vector"
     if metric.domain.grid is None:
         return "has no numbers of its own; ask for frequency, top_k or key_values"
-    return None if isinstance(metric.mechanism, DistributionMechanism) else NO_DISTRIBUTION
+    return None if isinstance(metric.mechanism, DistributionMechanism) else _NO_DISTRIBUTION
 
 
 def assumption(metric: Metric) -> str | None:
     """Return what the intervals of the distribution of *metric* assume, or None."""
-    return ASSUMES if metric.shape == SMOOTH else None
+    return _ASSUMES if metric.shape == SMOOTH else None
 
 
 @dataclass(frozen=True)

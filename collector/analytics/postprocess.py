@@ -18,21 +18,21 @@ from .monotone import isotonic, weights_of
 from .rows import RAW, Row
 
 FALSE_KEEPS: Final = 0.05  # at most the chance that any item which nobody holds is kept
-NORM_SUB, BASE_CUT = "norm_sub", "base_cut"
-SIMPLEX_L2, SIMPLEX_L1, ISOTONIC = "simplex_l2", "simplex_l1", "isotonic"
+_NORM_SUB, _BASE_CUT = "norm_sub", "base_cut"
+_SIMPLEX_L2, _SIMPLEX_L1, _ISOTONIC = "simplex_l2", "simplex_l1", "isotonic"
 PROMISES: Final = {
     RAW: "unbiased, and may be below 0 or above 1",
-    NORM_SUB: "from 0, sums to 1: one constant is taken off every share, what falls below 0 is 0",
-    BASE_CUT: "unchanged, or 0 where noise alone may be the reason; "
+    _NORM_SUB: "from 0, sums to 1: one constant is taken off every share, what falls below 0 is 0",
+    _BASE_CUT: "unchanged, or 0 where noise alone may be the reason; "
     f"keeps an item that nobody holds in at most {100 * FALSE_KEEPS:g} of 100 answers",
-    SIMPLEX_L2: "from 0, sums to 1, nearest to the unbiased shares in squares: that is norm_sub",
-    SIMPLEX_L1: "whole devices from 0, which sum to the reports; fewest devices moved",
-    ISOTONIC: "from 0 to 1, never falls: nearest to the unbiased curve in squares over variances",
+    _SIMPLEX_L2: "from 0, sums to 1, nearest to the unbiased shares in squares: that is norm_sub",
+    _SIMPLEX_L1: "whole devices from 0, which sum to the reports; fewest devices moved",
+    _ISOTONIC: "from 0 to 1, never falls: nearest to the unbiased curve in squares over variances",
 }
-OF_PARTS: Final = (RAW, NORM_SUB, BASE_CUT, SIMPLEX_L2, SIMPLEX_L1)  # shares of one whole
-OF_SEVERAL: Final = (RAW, BASE_CUT)  # shares of items of which a device may hold many
-OF_CURVES: Final = (RAW, ISOTONIC)  # parts of the population up to rising thresholds
-_TO_WHOLE: Final = (NORM_SUB, SIMPLEX_L2, SIMPLEX_L1)
+OF_PARTS: Final = (RAW, _NORM_SUB, _BASE_CUT, _SIMPLEX_L2, _SIMPLEX_L1)  # shares of one whole
+OF_SEVERAL: Final = (RAW, _BASE_CUT)  # shares of items of which a device may hold many
+OF_CURVES: Final = (RAW, _ISOTONIC)  # parts of the population up to rising thresholds
+_TO_WHOLE: Final = (_NORM_SUB, _SIMPLEX_L2, _SIMPLEX_L1)
 
 
 def simplex_l2(values: Any, total: float = 1.0) -> Any:
@@ -115,12 +115,12 @@ def apply(name: str, shares: Any, std_errors: Any, n: int) -> Any:
     raw = np.asarray(shares, dtype=np.float64)
     if name == RAW or not raw.size:
         return raw
-    if name == BASE_CUT:
+    if name == _BASE_CUT:
         return base_cut(raw, std_errors)
-    if name == ISOTONIC:
+    if name == _ISOTONIC:
         errors = np.asarray(std_errors, dtype=np.float64).tolist()
         return np.array(isotonic(raw.tolist(), weights_of(errors)))
-    return simplex_l1(raw * n, n) / n if name == SIMPLEX_L1 else simplex_l2(raw)
+    return simplex_l1(raw * n, n) / n if name == _SIMPLEX_L1 else simplex_l2(raw)
 
 
 def processed(rows: Sequence[Row], name: str, *, whole: bool = True) -> tuple[Row, ...]:

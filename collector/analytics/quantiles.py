@@ -34,11 +34,11 @@ from client_sdk.mechanisms import DistributionMechanism
 from ..estimation.estimate import Estimate, normal_quantile
 
 BELL: Final = 0.06  # part of the range; narrower resolves sharper peaks and widens every interval
-ROUGHER: Final = 2.5  # weights are made for curves so much rougher: bias is a fifth of the noise
+_ROUGHER: Final = 2.5  # weights are made for curves so much rougher: bias is a fifth of the noise
 THRESHOLDS: Final = 2  # a bin; halfway the errors of two neighbours partly cancel
 FAR: Final = 0.05  # a quantile with less than this part of the population beyond it
 OTHERS: Final = 10  # about as many thresholds in a tail as have errors of their own
-STEADY: Final = 1.3  # normal quantile, level 80 %; checked for levels from 1 % to 1 - 1e-6
+_STEADY: Final = 1.3  # normal quantile, level 80 %; checked for levels from 1 % to 1 - 1e-6
 CURVATURE: Final = sqrt(3 / (8 * sqrt(pi))) * BELL**-2.5  # of a bell: root of the integral of f''^2
 
 
@@ -67,9 +67,9 @@ def linear_cdf(mechanism: DistributionMechanism, n: int) -> LinearCDF:
     laws = mechanism.spread(np.eye(mechanism.bins), np)
     precision = laws * (n / laws.mean(axis=0))  # of symbols, were all bins alike
     curve = mechanism.bins**2.5 / CURVATURE  # of a second difference of shares
-    bends = np.diff(np.eye(mechanism.bins)[1:-1], n=2, axis=0) * (curve / ROUGHER)
+    bends = np.diff(np.eye(mechanism.bins)[1:-1], n=2, axis=0) * (curve / _ROUGHER)
     inverse = np.linalg.inv(mechanism.gather(precision, np) + bends.T @ bends)
-    missed = _thresholds(np.diff(inverse[:, 1:-1], n=2, axis=1)) * (curve / ROUGHER**2)
+    missed = _thresholds(np.diff(inverse[:, 1:-1], n=2, axis=1)) * (curve / _ROUGHER**2)
     shares = mechanism.spread(inverse, np) * (n / laws.mean(axis=0))
     weights = _thresholds(shares)
     response = mechanism.gather(weights, np)
@@ -143,7 +143,7 @@ def bias_aware_reach(bias: Any, errors: Any, alpha: float) -> Any:
     t^4 and is above it, but for low levels, which STEADY mends; so is z + t, closer for large t.
     """
     z = normal_quantile(alpha)
-    return z * errors + bias * np.minimum(max(z, STEADY) * bias / (2 * errors), 1)
+    return z * errors + bias * np.minimum(max(z, _STEADY) * bias / (2 * errors), 1)
 
 
 def _cdf(linear: LinearCDF, seen: Any, n: int, alpha: float) -> tuple[Any, Any]:

@@ -24,7 +24,7 @@ from client_sdk.registry.types.record import ATTRIBUTE, AttributeDomain, RecordD
 
 from .verb import Slice
 
-NONE_ABOUT: Final = "not enough reports: none is about this attribute"
+_NONE_ABOUT: Final = "not enough reports: none is about this attribute"
 
 
 def is_of_records(metric: Metric) -> bool:
@@ -61,7 +61,7 @@ def by_attribute(part: Slice) -> Iterator[Slice]:
             dimensions={**part.dimensions, ATTRIBUTE: attribute.name},
             n=table.n,
             tally=table.tally,
-            refusal=part.refusal or (None if table.n else NONE_ABOUT),
+            refusal=part.refusal or (None if table.n else _NONE_ABOUT),
             reports={},
             origins={},
         )

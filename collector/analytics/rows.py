@@ -30,7 +30,7 @@ POSSIBLE: Final = "possible"  # moved to the nearest possible number, to be show
 _DATE: Final = len("2026-11-16")  # the label of a day, and of what begins on it
 SURE, LIKELY = "sure", "likely"  # to be there at all; by the interval, or but for one in ten
 LEAST_P: Final = 0.001  # noise is not known well enough for less
-GOOD, FAIR, POOR, INSUFFICIENT = "good", "fair", "poor", "insufficient"
+GOOD, FAIR, POOR, _INSUFFICIENT = "good", "fair", "poor", "insufficient"
 GOOD_RELATIVE_ERROR: Final = 0.05  # half-width over value
 FAIR_RELATIVE_ERROR: Final = 0.25
 
@@ -139,7 +139,7 @@ def empty_row(
         std_error=None,
         n=n,
         alpha=alpha,
-        quality=INSUFFICIENT,
+        quality=_INSUFFICIENT,
         unit=unit,
         reason=reason,
         **more,

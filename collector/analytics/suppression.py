@@ -185,7 +185,7 @@ def _withheld(definitions: Sequence[Sequence[Slice]], metric: Metric) -> Iterato
         yield (
             f"{metric.address}: {few:,} of {n:,} reports are in groups with fewer than "
             f"{metric.min_reports:,}, which have no number; a total of the other rows is off by at "
-            f"most {off_by(metric, few, n)}"
+            f"most {_off_by(metric, few, n)}"
         )
 
 
@@ -194,7 +194,7 @@ def withheld(slices: Sequence[Slice]) -> list[Slice]:
     return [part for part in slices if part.refusal is not None]
 
 
-def off_by(metric: Metric, few: int, n: int) -> str:
+def _off_by(metric: Metric, few: int, n: int) -> str:
     """Return how far a share or a mean of *n* reports is off at most without *few* of them.
 
     Derived: with a part f of the reports left out, whose own number lies anywhere between the ends

@@ -45,9 +45,9 @@ ALPHA: Final = 1e-9  # chance that an honest mechanism is called a liar
 DRAWS: Final = (
     200_000  # reports a side; at epsilon 1, 4.4 % too much of one pair is found 999 times in 1,000
 )
-LEAST_DRAWS: Final = 1_000  # reports a side; below, nothing can be said
+_LEAST_DRAWS: Final = 1_000  # reports a side; below, nothing can be said
 PAIRS: Final = 4  # that share the draws; 8 of 16 items are then looked at in every run
-LOOSE: Final = 6  # standard errors below the expected bound; a chance of 1e-9 if honest
+_LOOSE: Final = 6  # standard errors below the expected bound; a chance of 1e-9 if honest
 
 Reports: TypeAlias = Callable[[Any, int], Iterable[bytes]]  # payloads of a value, so many
 
@@ -112,8 +112,8 @@ def audit(
             name: of what was audited; that of *mechanism* if left out.
     Raises: InvalidParameterError: too few draws to say anything, or no pair.
     """
-    if draws < LEAST_DRAWS:
-        raise InvalidParameterError("draws", draws, f"must be at least {LEAST_DRAWS}")
+    if draws < _LEAST_DRAWS:
+        raise InvalidParameterError("draws", draws, f"must be at least {_LEAST_DRAWS}")
     if pairs < 1:
         raise InvalidParameterError("pairs", pairs, "must be at least 1")
     cases = cases_of(mechanism, randomness, pairs)
@@ -143,7 +143,7 @@ def _try(
         verdict = FAILS
     elif expected <= 0 or claimed > reach:
         verdict = NOTHING
-    elif bound < expected - LOOSE * _spread(honest, unlikely, draws):
+    elif bound < expected - _LOOSE * _spread(honest, unlikely, draws):
         verdict = LOOSE_VERDICT
     else:
         verdict = HOLDS

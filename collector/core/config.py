@@ -23,7 +23,7 @@ VOLATILE: Final = "volatile"  # nothing is kept: tests and demos
 SHARDS: Final = 4  # of a store, unless its operator says otherwise
 PROFILES: Final = (STANDARD, STRICT, HA, VOLATILE)
 MIN_SECRET: Final = 16  # characters of a key, which tells applications apart and is no secret
-MIN_TOKEN: Final = 24  # characters of a token: 144 bits by chance; generated ones have 43
+_MIN_TOKEN: Final = 24  # characters of a token: 144 bits by chance; generated ones have 43
 MAX_SHARDS: Final = 1024
 # What client_sdk reads; an operator may have said yes or no to the telemetry of other programs.
 OF_DEVICES: Final = frozenset(("HEARSAY_TELEMETRY", "HEARSAY_IS_CHILD"))
@@ -357,7 +357,7 @@ def _secret(env: Mapping[str, str], name: str) -> bytes | None:
         return None
     if not (secret.isascii() and secret.isprintable() and " " not in secret):
         raise ConfigError(name, HIDDEN, "must be printable ASCII without spaces, as a header holds")
-    least = MIN_SECRET if name in _PUBLIC else MIN_TOKEN
+    least = MIN_SECRET if name in _PUBLIC else _MIN_TOKEN
     if len(secret) < least:
         raise ConfigError(name, HIDDEN, f"must have at least {least} characters")
     return digest_of(secret)

@@ -137,6 +137,6 @@ def in_order(exclusions: Iterable[Exclusion]) -> list[Exclusion]:
     return sorted(exclusions, key=lambda exclusion: (exclusion.at, exclusion.id))
 
 
-def covering(exclusions: Iterable[Exclusion], metric: Metric) -> tuple[Exclusion, ...]:
+def _covering(exclusions: Iterable[Exclusion], metric: Metric) -> tuple[Exclusion, ...]:
     """Return those of *exclusions* that are in force and of *metric*."""
     return tuple(exclusion for exclusion in exclusions if exclusion.covers(metric))

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
 MAX_TEXT: Final = 2_000  # characters of a message; what is cut ends in …
-MAX_FRAMES: Final = 30  # calls of a failure that are shown, the innermost ones
+_MAX_FRAMES: Final = 30  # calls of a failure that are shown, the innermost ones
 _NAME: Final = "hearsay"  # above all our loggers
 PERIOD_S: Final = 60.0  # seconds between two lines on the same failure
 
@@ -92,7 +92,7 @@ def _failures(error: BaseException) -> Iterator[dict[str, Any]]:
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        frames = traceback.extract_tb(error.__traceback__)[-MAX_FRAMES:]
+        frames = traceback.extract_tb(error.__traceback__)[-_MAX_FRAMES:]
         places = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
         yield {"type": type(error).__name__, "at": places}
         behind = error.__cause__ or (None if error.__suppress_context__ else error.__context__)

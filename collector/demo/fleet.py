@@ -190,7 +190,7 @@ def _passers_by(chance: random.Random) -> Iterator[Person]:
 
 T = TypeVar("T")
 
-HOUSEHOLDS: Final[Mapping[str, str]] = {  # by the marital status of the census
+_HOUSEHOLDS: Final[Mapping[str, str]] = {  # by the marital status of the census
     "Married-civ-spouse": "married",
     "Married-AF-spouse": "married",
     "Married-spouse-absent": "married",
@@ -283,7 +283,7 @@ def _person(
     return Person(
         {
             **values,
-            "household": {"marital": HOUSEHOLDS[marital], "income": INCOMES[rich]},
+            "household": {"marital": _HOUSEHOLDS[marital], "income": INCOMES[rich]},
             "sign_up": furthest,
             "came_back": tuple(week for week, share in weeks if chance.random() < share),
         },

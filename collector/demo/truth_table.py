@@ -18,10 +18,10 @@ _MOST_ROWS: Final = 8  # of a metric that are printed
 
 def covered(metrics: Mapping[str, Any]) -> dict[str, int]:
     """Return how many of the intervals hold the true value, of how many."""
-    return covered_of([row for metric in metrics.values() for row in metric["rows"]])
+    return _covered_of([row for metric in metrics.values() for row in metric["rows"]])
 
 
-def covered_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def _covered_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """Return how many of the intervals of *rows* hold the true value, of how many."""
     numbers = [row for row in rows if row["value"] is not None]
     return {"yes": sum(_covers(row) for row in numbers), "of": len(numbers)}
@@ -45,7 +45,7 @@ def print_table(
             print(line, file=out)
         if rest:
             print(
-                f"  {len(rest)} smaller, of which {covered_of(rest)['yes']} are covered", file=out
+                f"  {len(rest)} smaller, of which {_covered_of(rest)['yes']} are covered", file=out
             )
     count = document["covered"]
     share = 100 * count["yes"] / max(count["of"], 1)

@@ -36,7 +36,7 @@ from client_sdk.mechanisms import DistributionMechanism
 TOLERANCE: Final = 1e-8  # relative change of the log-likelihood at which a fit is done
 MAX_ROUNDS: Final = 1000  # of each bell
 WIDEST: Final = 0.01  # standard deviation of the widest bell, of the range
-BELLS: Final = 8  # at most; the narrowest is 1 in 12,800 of the range
+_BELLS: Final = 8  # at most; the narrowest is 1 in 12,800 of the range
 
 
 class Fit(NamedTuple):
@@ -62,7 +62,7 @@ def best_fit(mechanism: DistributionMechanism, tally: Any, n: int) -> Fit:
     """
     seen = mechanism.require_counts(tally, n, np) / n
     best = _fit(mechanism, seen, n, WIDEST, np.full(mechanism.bins, 1 / mechanism.bins))
-    for halvings in range(1, BELLS):
+    for halvings in range(1, _BELLS):
         narrower = _fit(mechanism, seen, n, WIDEST / 2**halvings, best.shares)
         if narrower.score <= best.score:
             break

@@ -26,7 +26,7 @@ MEAN_AFTER: Final = (PEOPLE * EACH + NEWCOMER) // (PEOPLE + 1)
 TIMES: Final = (1, 100, 10_000)  # that both means are asked for
 MECHANISM: Final = "hybrid"
 EPSILON: Final = 1  # of an answer of a server, and of a report
-LAPLACE: Final = sqrt(2)  # standard deviation of Laplace noise of scale 1
+_LAPLACE: Final = sqrt(2)  # standard deviation of Laplace noise of scale 1
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def of_server(times: int) -> Interval:
     has noise of the scale RANGE, and the average of *times* differences the root of it.  The
     newcomer is in one of the two means and loses its ε each time.
     """
-    deviation = RANGE * LAPLACE * sqrt(2 / times) / EPSILON
+    deviation = RANGE * _LAPLACE * sqrt(2 / times) / EPSILON
     return Interval(2 * times, float(EPSILON * times), normal_quantile(ALPHA) * deviation)
 
 

@@ -23,8 +23,10 @@ from .estimate import expected_half_width, normal_quantile
 ALPHA: Final = 0.05  # 1 - level of an interval, unless a question says otherwise
 
 
-USUAL_NEED: Final = 0.05  # half-width where none is declared: 5 points, or 5 % of the range
-SAMPLING: Final = 1 / 4  # the most that one device's value varies: f (1-f) of a share, or the range
+_USUAL_NEED: Final = 0.05  # half-width where none is declared: 5 points, or 5 % of the range
+_SAMPLING: Final = (
+    1 / 4
+)  # the most that one device's value varies: f (1-f) of a share, or the range
 
 
 class Scale(NamedTuple):
@@ -42,7 +44,7 @@ def scale_of(metric: Metric) -> Scale:
 def wished(metric: Metric) -> float:
     """Return the half-width that *metric* declares as its need, or USUAL_NEED, as a part."""
     if metric.need is None:
-        return USUAL_NEED
+        return _USUAL_NEED
     return float(metric.need) / scale_of(metric).whole
 
 
@@ -53,7 +55,7 @@ def drawn(metric: Metric) -> float:
     """
     items = max(len(metric.domain.labels), 2)
     by_itself = metric.domain.several or metric.domain.unit != SHARE  # each item, or a number
-    spread = SAMPLING if by_itself else (items - 1) / items**2
+    spread = _SAMPLING if by_itself else (items - 1) / items**2
     return (1 - metric.sample.share) * spread
 
 
@@ -84,7 +86,7 @@ def detectable(
     It is found if its interval excludes 0.  Who is in which arm is chance too, so the error holds
     besides the noise SAMPLING, the most that devices can differ.
     """
-    variance = sum(mechanism.predict(reports) ** 2 + SAMPLING / reports for reports in arms)
+    variance = sum(mechanism.predict(reports) ** 2 + _SAMPLING / reports for reports in arms)
     difference: float = (normal_quantile(alpha) + normal_quantile(2 * (1 - power))) * variance**0.5
     return difference
 

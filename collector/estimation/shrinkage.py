@@ -25,8 +25,8 @@ import numpy as np
 
 from .estimate import Estimate
 
-OVERSTATED: Final = 0.1  # of a share; less is no reason to show two numbers
-FAR: Final = 30.0  # standard errors; ten times OVERSTATED would be a noise of 3 of them
+_OVERSTATED: Final = 0.1  # of a share; less is no reason to show two numbers
+FAR: Final = 30.0  # standard errors; ten times _OVERSTATED would be a noise of 3 of them
 _PER_ERROR: Final = 4  # grid points a standard error
 _MOST_POINTS: Final = 512  # of the grid, and the cost of a round
 _ALIKE: Final = 8  # groups of estimates a standard error
@@ -59,7 +59,7 @@ def is_misleading(estimate: Estimate, likely: float, largest: bool = True) -> bo
     Args: largest: of all; otherwise it was picked as one of the smallest.
     """
     by_noise = estimate.value - likely if largest else likely - estimate.value
-    return by_noise > estimate.std_error / 2 and by_noise > OVERSTATED * abs(estimate.value)
+    return by_noise > estimate.std_error / 2 and by_noise > _OVERSTATED * abs(estimate.value)
 
 
 def _prior(values: Any, errors: Any) -> tuple[Any, Any]:

@@ -31,10 +31,10 @@ from ..storage.values import Health
 
 ALARM_MEMORY: Final = 0.70  # share of the store's maxmemory from which an operator is told
 SHED_MEMORY: Final = 0.85  # share from which no upload is taken; the worker needs the rest
-POLL_S: Final = 1.0  # seconds
+_POLL_S: Final = 1.0  # seconds
 BURST_S: Final = 2.0  # seconds of its rate that a key may send at once
 COST_UNIT: Final = 64 * 1024  # bytes that cost as much as one upload more
-FOLD_UNIT: Final = 32 * 1024  # steps of a fold that do: 0.2 ms of a worker, as one of web
+_FOLD_UNIT: Final = 32 * 1024  # steps of a fold that do: 0.2 ms of a worker, as one of web
 
 _UNKNOWN: Final = Health()
 
@@ -203,7 +203,7 @@ class Pressure:
 
     def charge_fold(self, key: bytes, steps: int) -> None:
         """Count *steps* of a fold to *key*, which waits for them before its next upload."""
-        self._buckets.owe(key, steps // FOLD_UNIT)
+        self._buckets.owe(key, steps // _FOLD_UNIT)
 
 
 def _require(refusal: CollectorError | None) -> None:
@@ -272,7 +272,7 @@ class Watch:
         self._stopped.set()
 
     def _run(self) -> None:
-        while not self._stopped.wait(POLL_S):
+        while not self._stopped.wait(_POLL_S):
             self._act()
 
     def _act(self) -> None:

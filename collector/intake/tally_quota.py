@@ -30,13 +30,13 @@ from .known_tallies import KnownTallies
 BEGUN_SHARE: Final = 0.1  # of the memory limit: the tallies that a write key may begin a day
 # Of the memory limit: what the tallies that a key began may occupy, so that none fills it alone.
 BEGUN_CEILING: Final = 0.5
-BEGUN_UNLIMITED: Final = 256_000_000  # bytes a day where the memory has no limit
+_BEGUN_UNLIMITED: Final = 256_000_000  # bytes a day where the memory has no limit
 # What a tally takes: itself, its name and its place in the index; a cell of a wide one of which few
 # are filled; one of any other, with what the server's allocator rounds up.
-BYTES_PER_TALLY: Final = 512
-BYTES_PER_FIELD: Final = 64
+_BYTES_PER_TALLY: Final = 512
+_BYTES_PER_FIELD: Final = 64
 BYTES_PER_CELL: Final = COUNTER_SIZE * 5 // 4
-FILLED_SHARE: Final = 8  # a wide tally of which one cell of so many is filled is packed
+_FILLED_SHARE: Final = 8  # a wide tally of which one cell of so many is filled is packed
 WIDE: Final = 1_024  # counters from which a tally is a wide one; both as in hearsay.lua
 _PAUSE_S: Final = 1.0  # seconds for which a store that did not answer is not asked again
 
@@ -50,16 +50,16 @@ def daily_begun(setting_mb: int | None, memory_limit: int) -> int:
     """
     if setting_mb is not None:
         return setting_mb * 1_000_000
-    return round(BEGUN_SHARE * memory_limit) or BEGUN_UNLIMITED
+    return round(BEGUN_SHARE * memory_limit) or _BEGUN_UNLIMITED
 
 
 def size_of(metric: Metric, reports: int) -> int:
     """Return about how many bytes of the store the tally takes that so many *reports* begin."""
     width = metric.mechanism.tally_size + 1
     filled = min(1 + reports * metric.mechanism.fold_steps, width)
-    if width > WIDE and filled * FILLED_SHARE < width:
-        return BYTES_PER_TALLY + filled * BYTES_PER_FIELD
-    return BYTES_PER_TALLY + width * BYTES_PER_CELL
+    if width > WIDE and filled * _FILLED_SHARE < width:
+        return _BYTES_PER_TALLY + filled * _BYTES_PER_FIELD
+    return _BYTES_PER_TALLY + width * BYTES_PER_CELL
 
 
 class Beginning(NamedTuple):

@@ -25,13 +25,13 @@ from ..estimation.tally import check_column
 from .wire import Upload
 
 UNKNOWN_METRIC = "unknown_metric"
-UNKNOWN_SEGMENT = "unknown_segment"
-METRIC_EXPIRED = "metric_expired"
-EPOCH_TOO_OLD = "epoch_too_old"
-EPOCH_IN_FUTURE = "epoch_in_future"
+_UNKNOWN_SEGMENT = "unknown_segment"
+_METRIC_EXPIRED = "metric_expired"
+_EPOCH_TOO_OLD = "epoch_too_old"
+_EPOCH_IN_FUTURE = "epoch_in_future"
 PAYLOAD_SIZE = "payload_size"
-EMPTY_COLUMN = "empty_column"
-SEVERAL_REPORTS = "several_reports"
+_EMPTY_COLUMN = "empty_column"
+_SEVERAL_REPORTS = "several_reports"
 
 _Said: TypeAlias = tuple[tuple[str, str], ...]  # the segment of an upload
 _DAYS_KEPT: Final = 256  # days of sealing, of all catalogs: a key's share of the metrics is one
@@ -210,7 +210,7 @@ def _judge_payloads(
     """Return the valid payloads of a column whose cell is known, and the counted rejections."""
     reason, count = _malformed(payloads, rule)
     if of_device and count > 1:
-        reason = reason or SEVERAL_REPORTS
+        reason = reason or _SEVERAL_REPORTS
     if reason:
         return b"", {reason: count}
     checked = check_column(rule.metric.mechanism, payloads)
@@ -223,7 +223,7 @@ def _refuse(column: Column, rule: _Rule | None, said: _Said) -> Mapping[str, int
         return {UNKNOWN_METRIC: 1}  # how many reports these are, only the sender knows
     reason, count = _malformed(column.payloads, rule)
     if not reason and not is_declared(dict(said), rule.metric):
-        reason = UNKNOWN_SEGMENT
+        reason = _UNKNOWN_SEGMENT
     return {reason or _refuse_epoch(column.epoch, rule): count}
 
 
@@ -232,7 +232,7 @@ def _malformed(payloads: bytes, rule: _Rule) -> tuple[str, int]:
     count, rest = divmod(len(payloads), rule.size)
     if rest:
         return PAYLOAD_SIZE, count + 1
-    return ("", count) if count else (EMPTY_COLUMN, 1)
+    return ("", count) if count else (_EMPTY_COLUMN, 1)
 
 
 def _epochs(metric: Metric, sealed: int) -> tuple[int, int]:
@@ -247,10 +247,10 @@ def _refuse_epoch(epoch: int, rule: _Rule) -> str:
     """Return why *epoch*, which is outside of the rule's, is not accepted."""
     metric = rule.metric
     if metric.every == ONCE:
-        return METRIC_EXPIRED if _has_ended(metric, rule.sealed) else EPOCH_IN_FUTURE
+        return _METRIC_EXPIRED if _has_ended(metric, rule.sealed) else _EPOCH_IN_FUTURE
     if epoch > _latest(metric, rule.sealed):
-        return EPOCH_IN_FUTURE
-    return EPOCH_TOO_OLD if epoch < rule.first else METRIC_EXPIRED
+        return _EPOCH_IN_FUTURE
+    return _EPOCH_TOO_OLD if epoch < rule.first else _METRIC_EXPIRED
 
 
 def _has_ended(metric: Metric, sealed: int) -> bool:

@@ -29,10 +29,10 @@ from ..core.config import is_loopback
 from ..core.deadline import Deadline
 from ..core.errors import CollectorError, ConfigError
 
-MAX_IDENTITY: Final = 512  # characters
+_MAX_IDENTITY: Final = 512  # characters
 TIMEOUT_S: Final = 5.0  # seconds for a service that is asked
-MOST_SEEN: Final = 65_536  # attestations of a kind that are remembered: 9 MB
-NO_S: Final = 60.0  # seconds for which a no is kept
+_MOST_SEEN: Final = 65_536  # attestations of a kind that are remembered: 9 MB
+_NO_S: Final = 60.0  # seconds for which a no is kept
 _KEY_SIZE: Final = 16  # bytes
 _LEAST_SECRET: Final = 32  # bytes
 _MOST_SECRET: Final = 4_096  # bytes
@@ -105,7 +105,7 @@ class Seen:
     each kind.
     """
 
-    def __init__(self, monotonic: Callable[[], float], most: int = MOST_SEEN) -> None:
+    def __init__(self, monotonic: Callable[[], float], most: int = _MOST_SEEN) -> None:
         """Keep *most* of each kind; a no for NO_S by the clock *monotonic*."""
         self._monotonic, self._most, self._key = monotonic, most, os.urandom(_KEY_SIZE)
         self._good: dict[bytes, bytes] = {}  # hash of whose it was
@@ -134,7 +134,7 @@ class Seen:
     def was_refused(self, said: str) -> bool:
         """Return whether the answer to *said* was no within NO_S."""
         at = self._refused.get(self._mark(said))
-        return at is not None and self._monotonic() - at < NO_S
+        return at is not None and self._monotonic() - at < _NO_S
 
     def _mark(self, said: str) -> bytes:
         text = said.encode("utf-8", "surrogatepass")
@@ -177,10 +177,10 @@ class HttpCallback:
         name = answer.get("identity") if isinstance(answer, dict) else None
         if (
             not isinstance(name, str)
-            or not 1 <= len(name) <= MAX_IDENTITY
+            or not 1 <= len(name) <= _MAX_IDENTITY
             or not name.isprintable()
         ):
-            rule = f'must have "identity", of 1 to {MAX_IDENTITY} printable characters'
+            rule = f'must have "identity", of 1 to {_MAX_IDENTITY} printable characters'
             raise AttestationError(f"callback: the answer {rule}")
         return name
 

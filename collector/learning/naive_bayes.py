@@ -61,10 +61,10 @@ from ..estimation.significance import chi_square_tail
 
 ERROR: Final = 0.05  # standard error of a cell, of all devices, beyond which nothing is learned
 LIMIT: Final = 4.0  # of a weight in log-odds: 55 times as likely
-SCATTER: Final = 0.7  # of chances of the label, in standard deviations of a normal law
+_SCATTER: Final = 0.7  # of chances of the label, in standard deviations of a normal law
 _PRIOR: Final = np.linspace(-5, 5, 801)  # z at which the law of chances is added up
 LEFT: Final = 0.25  # of how far means are apart, at least, when noise is taken off
-OVERLAP: Final = 0.07  # correlation of the weights of two attributes that is assumed
+_OVERLAP: Final = 0.07  # correlation of the weights of two attributes that is assumed
 NOISY: Final = 0.5  # part of a weight that is kept, below which it is mostly noise
 DOUBT: Final = 0.01  # p above which so much evidence may well be noise
 
@@ -117,8 +117,8 @@ class Chances:
 @lru_cache(maxsize=16)  # of one share for all attributes of a model
 def _chances(mean: float) -> Chances:
     normal = NormalDist()
-    middle = normal.inv_cdf(mean) * sqrt(1 + SCATTER**2)  # the mean of Phi(a + s z), closed
-    chances = np.array([normal.cdf(middle + SCATTER * float(z)) for z in _PRIOR])
+    middle = normal.inv_cdf(mean) * sqrt(1 + _SCATTER**2)  # the mean of Phi(a + s z), closed
+    chances = np.array([normal.cdf(middle + _SCATTER * float(z)) for z in _PRIOR])
     law = np.exp(-(_PRIOR**2) / 2)
     variance = law @ (chances - mean) ** 2 / law.sum()
     return Chances(mean, float(variance), chances)
@@ -163,7 +163,7 @@ def learn(part: Slice, label: str | None = None, alpha: float = 0.05) -> Model:
         "prior": prior.value,
         "prior_interval": [prior.ci_low, prior.ci_high],
         "slope": slope,
-        "calibration": {"by": "tallies", "overlap": OVERLAP},
+        "calibration": {"by": "tallies", "overlap": _OVERLAP},
         "alpha": alpha,
         "intervals": "simultaneous, of the log-odds before they are shrunk",
         "p_value": _by_chance(tables),
@@ -260,7 +260,7 @@ def _slope(name: str, tables: Sequence[Table], label: float) -> tuple[float, lis
         return apart / seen, [0.0]
     spreads = [table.within(label) for table in tables]
     alone = sum(spread**2 for spread in spreads)
-    within = alone + OVERLAP * (sum(spreads) ** 2 - alone)
+    within = alone + _OVERLAP * (sum(spreads) ** 2 - alone)
     slope = min(apart / within, 1.0) if within > 0 else 1.0
     return slope, [table.middle(label) for table in tables]
 

@@ -17,7 +17,7 @@ G at most and the mechanism's variance C G^2 of a coordinate of a report, each i
     R / (G sqrt(T (1 + C d / devices))),
 
 the step of projected descent by which the sum of all gradients, noise included, is R sqrt(T) long
-in expectation; and no longer than the curvature allows (``LONGEST_STEP``).  The model is the mean
+in expectation; and no longer than the curvature allows (``_LONGEST_STEP``).  The model is the mean
 of the coefficients after the later half of the steps.
 
 Interval.  Derived, approximately: let ξ be the error of a mean gradient, and 0 <= η H <= 1 for the
@@ -56,7 +56,7 @@ from .reading import NOTHING, LeftOut
 
 LEVEL: Final = 0.95
 DAMAGED: Final = "the state of the pass is damaged; put the last good pass.json back"
-LONGEST_STEP: Final = {LOGISTIC: 4.0, LINEAR: 1.0}  # 1 over the most that a loss can curve
+_LONGEST_STEP: Final = {LOGISTIC: 4.0, LINEAR: 1.0}  # 1 over the most that a loss can curve
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Pass:
         if own is None or own.n < least:
             rule = f"has {own.n if own else 0} of at least {least} reports; wait for more"
             raise QueryError(f"round={self.number}: {rule}")
-        step = replace(step_of(self.metric, own, self.theta), left_out=left_out)
+        step = replace(_step_of(self.metric, own, self.theta), left_out=left_out)
         return replace(self, steps=(*self.steps, step)).begun(reports, left_out)
 
 
@@ -161,10 +161,10 @@ def step_size(metric: Metric) -> float:
     domain, mechanism = learning(metric), vectors_of(metric)
     noise = domain.size * (2 * mechanism.predict(domain.devices)) ** 2
     longest = float(domain.bound) * sqrt(domain.rounds * (1 + noise))
-    return min(float(domain.radius) / longest, LONGEST_STEP[domain.model])
+    return min(float(domain.radius) / longest, _LONGEST_STEP[domain.model])
 
 
-def step_of(metric: Metric, reports: Reports, theta: tuple[float, ...]) -> Step:
+def _step_of(metric: Metric, reports: Reports, theta: tuple[float, ...]) -> Step:
     """Return the step from *theta* against the mean of the gradients that *reports* are of."""
     totals, variances = vectors_of(metric).debias(
         np.array(reports.tally, dtype=np.int64), reports.n, np

@@ -36,7 +36,7 @@ from .pulses import LOOK_S, MISSES, watched
 from .telemetry.activity import CLOCK_WAITS, WEB, WORKER, Activity, SharingThread
 
 GRACE_S: Final = 8.0  # seconds; supervisors kill after 10 or more
-SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 STALE_AFTER: Final = 30  # seconds; a worker beats before every round, and rests at most 5 s
 _log = logging.getLogger("hearsay.serving")
 _signal_log = logging.getLogger("hearsay.stopping")
@@ -70,7 +70,7 @@ def on_stop(
         stop()
 
     threading.Thread(target=_attend, args=(bell, ask, give_up, grace), daemon=True).start()
-    for number in SIGNALS:
+    for number in _SIGNALS:
         signal.signal(number, handle)
     return stop
 

@@ -155,13 +155,13 @@ def kind_of(metric: Metric) -> tuple[str, tuple[str, ...]]:
     return "Flag" if metric.aggregate == "any" else "Handle", ()
 
 
-def handle_type(metric: Metric) -> str:
+def _handle_type(metric: Metric) -> str:
     """Return the type of the handle of *metric*."""
     kind, _ = kind_of(metric)
     return f"{kind}[{value_type(metric)}]" if kind == "Handle" else kind
 
 
-def typing_names(registry: Registry) -> str:
+def _typing_names(registry: Registry) -> str:
     """Return what the definitions of *registry* need of ``typing``."""
     labelled = any(metric.domain.value_labels() for metric in registry)
     pairs = any(metric.domain.parts for metric in registry)
@@ -169,14 +169,14 @@ def typing_names(registry: Registry) -> str:
     return ", ".join(("Final", *(name for name, is_used in used.items() if is_used)))
 
 
-def label_type(metric: Metric) -> Iterator[str]:
+def _label_type(metric: Metric) -> Iterator[str]:
     """Yield the definition of the labels of a metric, if its values have one kind of them."""
     if labels := metric.domain.value_labels():
         yield from _literal_of(f"{alias(metric)}: TypeAlias = ", labels, "")
         yield "\n"
 
 
-def pair_type(metric: Metric) -> Iterator[str]:
+def _pair_type(metric: Metric) -> Iterator[str]:
     """Yield the class of the values of a metric, if they are pairs."""
     if metric.domain.parts:
         yield f"\n\nclass {alias(metric)}(TypedDict):\n"
@@ -215,20 +215,20 @@ def _definitions(registry: Registry) -> Iterator[str]:
     types = " ".join(map(value_type, registry))
     used = [name for name in ("Mapping", "Sequence") if f"{name}[" in types]
     handles = {"ClientLike", "require_definitions", *(kind_of(metric)[0] for metric in registry)}
-    handles |= {"Items"} if any("Items[" in handle_type(metric) for metric in registry) else set()
+    handles |= {"Items"} if any("Items[" in _handle_type(metric) for metric in registry) else set()
     yield _HEAD.format(
         app=registry.app,
         mapping=f"from collections.abc import {', '.join(used)}\n" if used else "",
-        typing=typing_names(registry),
+        typing=_typing_names(registry),
         handles=_listed(sorted(handles), _WIDTH - len("from client_sdk.handles import ")),
     )
     for metric in registry:
-        yield from label_type(metric)
+        yield from _label_type(metric)
     yield "DIGESTS: Final = {\n"
     yield from (f'    "{metric.name}": "{metric.digest.hex()}",\n' for metric in registry)
     yield "}\n"
     for metric in registry:
-        yield from pair_type(metric)
+        yield from _pair_type(metric)
 
 
 def _classes(registry: Registry, root: Group) -> Iterator[str]:
@@ -248,7 +248,7 @@ def _group(name: str, below: Group) -> Iterator[str]:
 
 
 def _handle(name: str, metric: Metric) -> Iterator[str]:
-    yield from _property(name, handle_type(metric))
+    yield from _property(name, _handle_type(metric))
     yield f'        """{_indented(metric.title)}\n\n'
     yield f"        {_indented(metric.question)}\n\n"
     yield f"        {_indented(facts(metric))}\n"

@@ -34,7 +34,7 @@ from .buckets import Buckets
 
 POWER: Final = 0.8  # chance that an effect of the planned size is found
 EPSILONS: Final = ("0.5", "1", "2", "4")
-HUNDREDTHS: Final = 1_600  # of a nat: the largest epsilon of a report
+_HUNDREDTHS: Final = 1_600  # of a nat: the largest epsilon of a report
 DEVICES: Final = tuple(round(10 ** (step / 4)) for step in range(8, 29))  # 100 to 10 million
 KEPT: Final = ("pad", "bins", "sampled", "delta_exponent")  # parameters that are no matter of ε
 
@@ -119,7 +119,7 @@ def least_epsilon(metric: Metric, request: PlanRequest) -> Fraction | None:
         reach = half_width(mechanism, reports, request.alpha, drawn(metric))
         return reach <= request.half_width
 
-    least = fewest(enough, HUNDREDTHS) if reports else None
+    least = fewest(enough, _HUNDREDTHS) if reports else None
     return None if least is None else Fraction(least, 100)
 
 
@@ -147,7 +147,7 @@ def _line(
     more = drawn(metric)
     needed = reports_for(mechanism, request.half_width, request.alpha, more)
     devices = None if needed is None else ceil(max(needed, metric.min_reports) / part)
-    windows, days = windows_of(metric, devices, request.devices)
+    windows, days = _windows_of(metric, devices, request.devices)
     sizes = int(request.arms[0] * reports), int(request.arms[1] * reports)
     to_detect = None
     if request.effect is not None:
@@ -170,7 +170,7 @@ def _line(
     )
 
 
-def windows_of(
+def _windows_of(
     metric: Metric, devices: int | None, a_window: int
 ) -> tuple[int | None, float | None]:
     """Return the windows, and days, until *devices* reports are there with *a_window* each.

@@ -29,7 +29,7 @@ MISSING: Final = frozenset(
     }
 )
 MISSING_TYPES: Final = frozenset({"record", "taste", "vector"})
-IN_EVERY_DEVICE: Final = frozenset({"boolean", "category"})  # types that need no import
+_IN_EVERY_DEVICE: Final = frozenset({"boolean", "category"})  # types that need no import
 _WIDTH: Final = 100 - len("   * ")  # columns of a comment
 # What the SDK takes in TypeScript where it takes these types in Python.
 _TYPES: Final = {
@@ -78,8 +78,8 @@ def _missing(registry: Registry) -> Iterator[str]:
 def _parts(registry: Registry) -> Iterator[str]:
     mechanisms = sorted({metric.mechanism_name for metric in registry})
     yield _HEAD.format(app=_plain(registry.app))
-    types = sorted({metric.type for metric in registry} - IN_EVERY_DEVICE)
-    parts = list(needed_parts(registry))
+    types = sorted({metric.type for metric in registry} - _IN_EVERY_DEVICE)
+    parts = list(_needed_parts(registry))
     for folder, imports in (("mechanisms", mechanisms), ("types", types), ("parts", parts)):
         for name in imports:
             yield f'import {{ {name} }} from "{PACKAGE}/{folder}/{name}";\n'
@@ -96,7 +96,7 @@ def _parts(registry: Registry) -> Iterator[str]:
     yield f"export const registry: string = {_text(text)};\n"
 
 
-def needed_parts(registry: Registry) -> Iterator[str]:
+def _needed_parts(registry: Registry) -> Iterator[str]:
     """Yield the parts of the device that *registry* needs beside mechanisms, sorted."""
     document = json.loads(compiled(registry))
     if any(metric["aggregate"] for metric in document["metrics"]):

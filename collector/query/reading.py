@@ -281,12 +281,12 @@ def _notes(reading: Reading, marks: Mapping[bytes, int]) -> Iterator[str]:
 
 MOST_READ: Final = 64_000_000  # counters that one question reads: 512 MB in all, a page at a time
 MOST_HELD: Final = 4_500_000  # counters of all groups of one question; each takes some 90 bytes
-MOST_INDEXES: Final = 300_000  # index sets that one question reads, about a second of a store
+_MOST_INDEXES: Final = 300_000  # index sets that one question reads, about a second of a store
 LARGE: Final = 1_000_000  # counters from which a question is a large one: 8 MB
 AT_ONCE: Final = 2  # large questions that a process answers at once
 QUEUE: Final = 4  # that wait for these
 _PATIENCE: Final = 10.0  # seconds that one waits
-MOST_SECONDS: Final = 10.0  # of a processor, for one question
+_MOST_SECONDS: Final = 10.0  # of a processor, for one question
 
 
 def require_affordable(tallies: int, groups: int, width: int) -> None:
@@ -301,8 +301,8 @@ def require_affordable(tallies: int, groups: int, width: int) -> None:
 
 def require_few_indexes(epochs: int, shards: int) -> None:
     """Raise QueryError if so many epochs on so many shards are too many to look at."""
-    if epochs * shards > MOST_INDEXES:
-        rule = f"leaves {epochs} epochs, must be at most {MOST_INDEXES // shards} in this store"
+    if epochs * shards > _MOST_INDEXES:
+        rule = f"leaves {epochs} epochs, must be at most {_MOST_INDEXES // shards} in this store"
         raise QueryError(f"date_range: {rule}; take a shorter window")
 
 
@@ -317,11 +317,11 @@ def allowance(clock: Callable[[], float]) -> Callable[[], None]:
 
     Args: clock: seconds that the processor has worked for the question.
     """
-    end = clock() + MOST_SECONDS
+    end = clock() + _MOST_SECONDS
 
     def pause() -> None:
         if clock() > end:
-            rule = f"takes more than {MOST_SECONDS:.0f} seconds of the processor"
+            rule = f"takes more than {_MOST_SECONDS:.0f} seconds of the processor"
             ask = "ask for fewer groups, one at a time by a filter, or for fewer days"
             raise QueryError(f"dimensions: {rule}; {ask}")
 

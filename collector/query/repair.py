@@ -79,7 +79,7 @@ class Effect(NamedTuple):
     others: int = 0  # of these, those of the keys that are not kept apart, if it is of another
 
 
-def clock_of(store: Store) -> int:
+def _clock_of(store: Store) -> int:
     """Return the Unix time of the store, the latest of its servers: no operator's clock counts.
 
     Raises: ExclusionError: no server tells it.
@@ -99,7 +99,7 @@ def proposed(
     Raises: ExclusionError: it cannot be meant, or what is stored cannot be parted.
             UnknownMetricError, QueryError: too many epochs at once.
     """
-    now = clock_of(store)
+    now = _clock_of(store)
     first, last = _days(wish, now)
     exclusion = Exclusion(
         id="",
@@ -187,7 +187,7 @@ def record_deleted(
             last="" if is_once else days[1],
             author=checked_words("author", author, MAX_AUTHOR),
             because="hearsay prune --key",
-            at=clock_of(store),
+            at=_clock_of(store),
             deleted=True,
         )
         alike = sum(_what(each) == _what(exclusion) for each in known)
@@ -209,7 +209,7 @@ def include(
     back = Inclusion(
         author=checked_words("author", author, MAX_AUTHOR),
         because=checked_words("because", because, MAX_REASON),
-        at=clock_of(store),
+        at=_clock_of(store),
     )
     ended = structs.replace(exclusion, included=back)
     if not records.put(name, to_json(ended), stored[name]):

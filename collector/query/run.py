@@ -38,7 +38,7 @@ from .request import TOGETHER, WITHHOLD, Query
 from .window import days_of_epochs
 
 IN_PROGRESS: Final = "in progress: the last period is not complete"
-SENT_LATER: Final = "reports of a period are sent when it is over, and the last one is not"
+_SENT_LATER: Final = "reports of a period are sent when it is over, and the last one is not"
 FURTHEST: Final = "an item is the furthest step of a device; ask for funnel to see who reached it"
 OF_RECORDS: Final = (
     "n counts all reports, and each is about one attribute, drawn by chance; crosstab tells how"
@@ -405,7 +405,7 @@ def _warnings(
             later = f" in the published version {reading.version}; a later one may have some"
             yield f"{name}: no reports for these days{'' if reading.version is None else later}"
             if reading.is_unfinished and reading.metric.aggregate:
-                yield f"{name}: {SENT_LATER}"
+                yield f"{name}: {_SENT_LATER}"
         elif (before := reading.earlier) and not any(
             part.n and before.start <= part.epochs[0] and part.epochs[-1] < before.stop
             for definition in slices

@@ -27,7 +27,7 @@ from .exclusions import Gone, Place, Sieve, place_of, sentences, together
 from .plan import Plan
 from .reading import index_of, require_affordable
 
-NOT_KNOWN: Final = "not known"  # reports from before keys were kept apart
+_NOT_KNOWN: Final = "not known"  # reports from before keys were kept apart
 SMALL: Final = "small keys"  # those that are together with others
 _OTHERS: Final = 2  # beside the keys and those beyond them: the two above
 
@@ -100,7 +100,7 @@ def by_source(plan: Plan, storage: TallyStore) -> SourceReports:
     sums: dict[str, Sum] = defaultdict(lambda: Sum(width - 1))
     for cell, vector in chain(_passed(sieve, index, storage, width), sieve.rest()):
         place, key = place_of(cell)
-        own = NOT_KNOWN if key is None else key
+        own = _NOT_KNOWN if key is None else key
         sums[SMALL if key in small[place] else own].add([vector])
     known = sorted(sums.items(), key=lambda item: (-item[1].n, item[0]))
     gone = Gone(

@@ -21,8 +21,8 @@ from client_sdk.registry.metric import COUNT, Metric
 from ..core.errors import QueryError
 
 DEFAULT_RANGE: Final = "30d"
-LONG_RANGE: Final = "6mo"  # the default of epochs of four weeks: it holds five of them at least
-MAX_EPOCHS: Final = 10_000  # epochs of one window: a year of hours
+_LONG_RANGE: Final = "6mo"  # the default of epochs of four weeks: it holds five of them at least
+_MAX_EPOCHS: Final = 10_000  # epochs of one window: a year of hours
 FIRST_DAY: Final = date(1970, 1, 1)  # epoch day 0
 LAST_DAY: Final = date(2999, 12, 31)  # far from where dates end, so that sums of them do not fail
 _DAYS: Final = {"day": 1, "7d": 7, "14d": 14, "28d": 28, "30d": 30, "91d": 91}
@@ -48,7 +48,7 @@ GRANULARITIES: Final[Mapping[str, tuple[str, ...]]] = {
 
 def usual_range(metrics: Iterable[Metric]) -> str:
     """Return the range of a question about *metrics* that names none."""
-    return LONG_RANGE if any(metric.every == "28d" for metric in metrics) else DEFAULT_RANGE
+    return _LONG_RANGE if any(metric.every == "28d" for metric in metrics) else DEFAULT_RANGE
 
 
 def days_of(words: str, today: date, field: str) -> tuple[date, date]:
@@ -122,15 +122,15 @@ def epochs_of(metric: Metric, first: date, last: date, field: str) -> range:
     """
     if first > last:
         raise QueryError(f"{field}={first}: must not be after {last}")
-    if (last - first).days > MAX_EPOCHS:
-        raise QueryError(f"{field}={first}: must leave at most {MAX_EPOCHS} epochs up to {last}")
+    if (last - first).days > _MAX_EPOCHS:
+        raise QueryError(f"{field}={first}: must leave at most {_MAX_EPOCHS} epochs up to {last}")
     epochs = epochs_between(metric.every, first, last)
     if not epochs:
         rule = f"leaves no whole epoch of {metric.every} up to {last}"
         days = LENGTHS[metric.every] // DAY
         raise QueryError(f"{field}={first}: {rule}; {days} days always hold the start of one")
-    if len(epochs) > MAX_EPOCHS:
-        raise QueryError(f"{field}={first}: must leave at most {MAX_EPOCHS} epochs")
+    if len(epochs) > _MAX_EPOCHS:
+        raise QueryError(f"{field}={first}: must leave at most {_MAX_EPOCHS} epochs")
     return epochs
 
 
@@ -156,8 +156,8 @@ def earlier_epochs(
         rule = f"must end before {days[0]}, where date_range begins"
         raise QueryError(f"against={last}: {rule}; {way}")
     stretch = epochs_of(metric, first, last, "against")
-    if len(stretch) + len(epochs) > MAX_EPOCHS:
-        rule = f"must leave at most {MAX_EPOCHS} epochs, with those of date_range"
+    if len(stretch) + len(epochs) > _MAX_EPOCHS:
+        rule = f"must leave at most {_MAX_EPOCHS} epochs, with those of date_range"
         raise QueryError(f"against={first}: {rule}")
     return stretch
 
@@ -175,8 +175,8 @@ def _previous(epochs: range, field: str) -> range:
 
     Raises: QueryError: names *field*: too many, or before the first day.
     """
-    if 2 * len(epochs) > MAX_EPOCHS:
-        rule = f"must leave at most {MAX_EPOCHS // 2} epochs, as there are as many before them"
+    if 2 * len(epochs) > _MAX_EPOCHS:
+        rule = f"must leave at most {_MAX_EPOCHS // 2} epochs, as there are as many before them"
         raise QueryError(f"{field}: {rule}")
     first = epochs.start - len(epochs)
     if first < 0:

@@ -37,7 +37,7 @@ CARRY_S: Final = 5.0  # seconds until a batch that has left must be answered
 MOST_WAITING: Final = 8_192  # messages here at once, waiting or on their way
 MOST_BYTES: Final = 64 * 1024 * 1024  # bytes of them, and of those of which a part has come
 SHARES: Final = 8  # of those bytes a network may have one: so many are needed to fill them
-HELD_S: Final = 60.0  # seconds after which networks are counted under another salt
+_HELD_S: Final = 60.0  # seconds after which networks are counted under another salt
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +148,7 @@ class Batches:
 
     def room(self, network: bytes) -> Room:
         """Return the room for a message from *network*."""
-        if not self._bytes or time.monotonic() - self._held_since >= HELD_S:
+        if not self._bytes or time.monotonic() - self._held_since >= _HELD_S:
             self._held, self._held_salt = Counter(), new_salt()
             self._held_since = time.monotonic()
         return Room(self, self._held, mark_of(network, self._held_salt))

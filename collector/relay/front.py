@@ -30,7 +30,7 @@ BODY_S: Final = 10.0  # seconds in which a message must have come
 ANSWER_SIZE: Final = (
     2_048  # bytes on the wire; an acknowledgement, sealed and with its head, is less
 )
-REPORT_S: Final = 600.0  # seconds between two lines on what passed
+_REPORT_S: Final = 600.0  # seconds between two lines on what passed
 LIVE: Final = "/livez"
 _HEAD: Final = len(
     "HTTP/1.1 200 \r\n"
@@ -93,7 +93,7 @@ class Front:
         origins: tuple[str, ...] = (),
         *,
         body_s: float = BODY_S,
-        report_s: float = REPORT_S,
+        report_s: float = _REPORT_S,
     ) -> None:
         """Let messages wait in *batches*, as far as *rates* allow.
 

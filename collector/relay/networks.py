@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 Network: TypeAlias = IPv4Network | IPv6Network
 
 PERIOD_S: Final = 60.0  # seconds for which a sender's messages are counted under one salt
-MOST_NETWORKS: Final = 65_536  # counted apart in that time: 10 MB; all further ones share a count
+_MOST_NETWORKS: Final = 65_536  # counted apart in that time: 10 MB; all further ones share a count
 UNKNOWN: Final = b""  # the network of an address that cannot be read
 _BITS: Final = {4: 24, 6: 48}  # of an address that are kept: no less than one site is given
 _MARK: Final = 8  # bytes; two of 65,536 networks share a mark with probability 1e-10
@@ -76,7 +76,7 @@ class Rates:
     """Counts the messages of each network in a minute."""
 
     def __init__(
-        self, most: int, monotonic: Callable[[], float], networks: int = MOST_NETWORKS
+        self, most: int, monotonic: Callable[[], float], networks: int = _MOST_NETWORKS
     ) -> None:
         """Let each network send *most* messages a minute, by the clock *monotonic*.
 

@@ -37,10 +37,10 @@ from .front import Front
 from .networks import Network, Rates
 
 ROLE: Final = "relay"
-LONGEST_S: Final = 600.0  # seconds that a batch may gather: proxies and phones drop such a request
+_LONGEST_S: Final = 600.0  # seconds that a batch may gather: proxies and phones drop such a request
 # seconds for which devices wait while a batch gathers, less what carrying and connecting take
 PATIENT_S: Final = RELAY_WAIT_CHILD - CARRY_S - 5.0
-MOST_PATIENT_S: Final = RELAY_WAIT - CARRY_S - 5.0
+_MOST_PATIENT_S: Final = RELAY_WAIT - CARRY_S - 5.0
 GRACE_S: Final = 8.0  # seconds to end in; supervisors kill after 10 or more
 _CONNECTIONS: Final = 10_000  # each holds a message that waits
 _OWN_FILES: Final = 64  # open files beside them: the way to the gateway, above all
@@ -85,7 +85,7 @@ def seconds(option: str, text: str) -> float:
     """Return the seconds of *text*, such as ``15s`` or ``10m``.  Raises ConfigError."""
     number, unit = text[:-1], text[-1:]
     value = int(number) * _UNITS[unit] if number.isdecimal() and unit in _UNITS else 0.0
-    if not 1 <= value <= LONGEST_S:
+    if not 1 <= value <= _LONGEST_S:
         raise ConfigError(option, text, "must be from 1s to 10m")
     return value
 
@@ -156,7 +156,7 @@ def run(settings: Settings) -> None:
     _log.info(
         "relay started: batches of %d networks, or each %g s", settings.batch, settings.within
     )
-    for who, patience in (("short-lived programs", PATIENT_S), ("any kind", MOST_PATIENT_S)):
+    for who, patience in (("short-lived programs", PATIENT_S), ("any kind", _MOST_PATIENT_S)):
         if settings.within > patience:
             text = "devices of %s wait %g s for a batch: others come again, until one leaves sooner"
             _log.warning(text, who, patience)

@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 from ..analytics.rows import ITEM, LEFT_OUT, Row, column_of, flat
 from ..core.errors import QueryError
 
-LONGITUDE: Final = "longitude"
-LATITUDE: Final = "latitude"
-COLUMNS: Final = (LONGITUDE, LATITUDE, "west", "south", "east", "north")
+_LONGITUDE: Final = "longitude"
+_LATITUDE: Final = "latitude"
+COLUMNS: Final = (_LONGITUDE, _LATITUDE, "west", "south", "east", "north")
 _CELLS: Final = "cells"  # the fact of an answer that has places
 
 
@@ -101,7 +101,7 @@ def located(rows: Sequence[Row], facts: Mapping[str, Any]) -> Sequence[Row]:
 
 def _in_words(row: Row, box: Box) -> Row:
     rest = {name: value for name, value in row.dimensions.items() if name != ITEM}
-    return replace(row, dimensions={**rest, LATITUDE: box.latitude, LONGITUDE: box.longitude})
+    return replace(row, dimensions={**rest, _LATITUDE: box.latitude, _LONGITUDE: box.longitude})
 
 
 def geojson_of(rows: Sequence[Row], facts: Mapping[str, Any]) -> str:

@@ -30,10 +30,10 @@ from .connection import Command, Connection, client_of, is_elsewhere, translated
 
 SCHEMES: Final = {"redis-cluster": "redis", "rediss-cluster": "rediss"}
 # Seconds of rest before each further try.  Then a failover or a move is over, or the store is away.
-PAUSES: Final = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
+_PAUSES: Final = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 PATIENCE: Final = 5.0  # seconds after which there is no further try: who waits is a device
 LOOK_S: Final = 0.5  # seconds between two looks at a server that is away
-PROBE_S: Final = 1.0  # seconds in which it must answer such a look
+_PROBE_S: Final = 1.0  # seconds in which it must answer such a look
 _KEYLESS: Final = frozenset(
     ("ACL", "CLUSTER", "CONFIG", "DBSIZE", "FUNCTION", "INFO", "PING", "SCAN", "TIME")
 )
@@ -87,7 +87,7 @@ class ClusterConnection(Connection):
         replies: list[Any] = [None] * len(commands)
         places = list(range(len(commands)))
         last = time.monotonic() + PATIENCE
-        for pause in (*PAUSES, None):
+        for pause in (*_PAUSES, None):
             places = self._send_round(commands, places, replies, replicas)
             if not places or pause is None or time.monotonic() > last:
                 break
@@ -176,7 +176,7 @@ class _Server(Connection):
     def __init__(self, url: str, learn: Callable[[], None]) -> None:
         """Ask the server at *url*; *learn* reads anew which server holds what."""
         super().__init__(client_of(url))
-        self._probe = Connection(client_of(url, PROBE_S))
+        self._probe = Connection(client_of(url, _PROBE_S))
         self._learn = learn
         self._failure = ""  # why it is asked no more; "" if it is
         self._turn = threading.Lock()

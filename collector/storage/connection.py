@@ -58,9 +58,9 @@ _TEXTS: Final[Mapping[str, tuple[type[CollectorError], str]]] = {
         (StorageUnavailableError, "the cluster is moving slots, or a part of it is down"),
     ),
 }
-CONNECT_TIMEOUT: Final = 2  # seconds
+_CONNECT_TIMEOUT: Final = 2  # seconds
 ANSWER_TIMEOUT: Final = 5  # seconds; a synced write on a busy disk takes well under one
-REPLICA_TIMEOUT: Final = 1_000  # milliseconds until a replica must have confirmed
+_REPLICA_TIMEOUT: Final = 1_000  # milliseconds until a replica must have confirmed
 # A command whose answer was lost is sent once more.  That is safe only because all our writes are
 # idempotent: an upload id, or a stream entry that is still there, decides inside the script.
 RETRIES: Final = 1
@@ -163,7 +163,7 @@ def client_of(url: str, answer_s: float = ANSWER_TIMEOUT) -> Redis:
         return Redis.from_url(
             url,
             protocol=2,
-            socket_connect_timeout=min(CONNECT_TIMEOUT, answer_s),
+            socket_connect_timeout=min(_CONNECT_TIMEOUT, answer_s),
             socket_timeout=answer_s,
             retry=Retry(NoBackoff(), 0),  # of connecting; commands are repeated here
         )
@@ -224,7 +224,7 @@ class Connection:
 
     def replies(self, commands: Sequence[Command], replicas: int = 0) -> list[Any]:
         """Send *commands* in one round trip; an error of one is its reply, not yet translated."""
-        waits = [("WAIT", replicas, REPLICA_TIMEOUT)] if replicas else []
+        waits = [("WAIT", replicas, _REPLICA_TIMEOUT)] if replicas else []
         sent = [*commands, *waits]
         replies = self._retry.call_with_retry(lambda: self._exchange(sent), lambda _: None)
         if waits:
@@ -232,7 +232,7 @@ class Connection:
             if isinstance(confirmed, Exception):
                 raise confirmed
             if confirmed < replicas:
-                rule = f"must be confirmed by {replicas} within {REPLICA_TIMEOUT} ms"
+                rule = f"must be confirmed by {replicas} within {_REPLICA_TIMEOUT} ms"
                 raise NotReplicatedError(f"store: replicas={confirmed}: {rule}")
         return replies
 

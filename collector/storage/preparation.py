@@ -47,8 +47,8 @@ _FOLD_NUMBERS: Final = 1 << 33  # in a range, which begins at a multiple of it
 _FOLD_RANGES: Final = 1 << 30
 _MOST_RANGES: Final = 1 << 12  # that hearsay init leaves out
 _SECRET: Final = 16  # bytes of chance
-OLDEST_REDIS: Final = (7, 0)  # functions, and stream ids of the form ms-*
-OLDEST_VALKEY: Final = (7, 2)  # its first release
+_OLDEST_REDIS: Final = (7, 0)  # functions, and stream ids of the form ms-*
+_OLDEST_VALKEY: Final = (7, 2)  # its first release
 UNKNOWN: Final = "?"  # a setting that the server does not tell
 _REPLAYED: Final = (  # what our functions write, "{stream}" being one of their keys
     "XADD {stream} 1-* e x",
@@ -212,7 +212,7 @@ def faults(
 
 def _version_fault(info: Mapping[str, str]) -> str:
     valkey = "valkey_version" in info
-    name, oldest = ("valkey", OLDEST_VALKEY) if valkey else ("redis", OLDEST_REDIS)
+    name, oldest = ("valkey", _OLDEST_VALKEY) if valkey else ("redis", _OLDEST_REDIS)
     version = info.get(f"{name}_version", UNKNOWN)
     parts = re.match(r"(\d+)\.(\d+)", version)
     if parts and (int(parts[1]), int(parts[2])) >= oldest:

@@ -59,7 +59,7 @@ _LEAST_ROLE: Final = {
     OPERATE: OPERATOR,
 }  # with each scope
 _UNKNOWN: Final = "this read token is not known here: it has expired, was revoked, or is another's"
-OF_PROGRAM: Final = "this token is a program's: it opens the API and no page"
+_OF_PROGRAM: Final = "this token is a program's: it opens the API and no page"
 WRITES: Final = 1  # documents a second that a token may save in a process, in the long run
 WRITES_BURST_S: Final = 60.0  # seconds' worth of it that it may save at once
 _NEEDED: Final = "a read token is needed: Authorization: Bearer <read token>"
@@ -100,7 +100,7 @@ def forget(response: Response) -> None:
     response.delete_cookie(_name(), path="/", secure=_is_secure(), httponly=True, samesite="Strict")
 
 
-def is_from_another_site() -> bool:
+def _is_from_another_site() -> bool:
     """Return whether another site may have made the browser send this request.
 
     Browsers tell by Sec-Fetch-Site where a form came from.  One that is too old for that, and sends
@@ -109,24 +109,24 @@ def is_from_another_site() -> bool:
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
         return site != "same-origin"
-    return _HIDDEN in _origins() or is_misplaced()
+    return _HIDDEN in _origins() or _is_misplaced()
 
 
 def require_this_site() -> None:
     """Raise ForbiddenError if another site may have sent this form through a visitor's browser."""
-    if is_from_another_site():
+    if _is_from_another_site():
         raise ForbiddenError(
             "this form can only be sent from a page of this collector; behind a proxy, set"
             " HEARSAY_ORIGIN to the address that people type, or let the proxy pass Host on"
         )
-    if is_misplaced():
+    if _is_misplaced():
         raise ForbiddenError(
             f"this collector takes its address for {origin()}, and the browser sees another:"
             " set HEARSAY_ORIGIN to the address that people type, or let the proxy pass Host on"
         )
 
 
-def is_misplaced() -> bool:
+def _is_misplaced() -> bool:
     """Return whether the browser sees this collector elsewhere than at ``origin``.
 
     A proxy then hides where that is, and the cookie would not be kept from plain HTTP.
@@ -303,7 +303,7 @@ def _of_page(needed: str) -> Credential:
             return require(services().keyring, needed, header, is_page=True)
     if named is None:
         raise UnauthorizedError(_NEEDED)
-    require_scope(named, needed)
+    _require_scope(named, needed)
     return named
 
 
@@ -339,12 +339,12 @@ def require(keyring: Keyring, needed: str, header: str, *, is_page: bool = False
     if credential is None or credential.kind in (WRITE, GATEWAY):  # those are public
         raise UnauthorizedError(_UNKNOWN if header else _NEEDED)
     if is_page and credential.service:
-        raise ForbiddenError(OF_PROGRAM)
-    require_scope(credential, needed)
+        raise ForbiddenError(_OF_PROGRAM)
+    _require_scope(credential, needed)
     return credential
 
 
-def require_scope(credential: Credential, needed: str) -> None:
+def _require_scope(credential: Credential, needed: str) -> None:
     """Raise ForbiddenError unless *credential* has the scope *needed*."""
     if needed not in credential.scopes:
         raise ForbiddenError(f"you need the {_LEAST_ROLE.get(needed, needed)} role for this")

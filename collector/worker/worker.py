@@ -34,8 +34,8 @@ from ..storage.values import ClaimedEntry, Increments
 
 MAX_DELIVERIES: Final = 5  # times that an entry which cannot be folded is tried
 KILLS: Final = "deliveries"  # reason of an entry whose workers died, as often
-NEVER_LEFT_MS: Final = 10**12  # milliseconds, some thirty years
-CONSUMER_SIZE: Final = 8  # bytes of chance in a worker's name; says nothing of its machine
+_NEVER_LEFT_MS: Final = 10**12  # milliseconds, some thirty years
+_CONSUMER_SIZE: Final = 8  # bytes of chance in a worker's name; says nothing of its machine
 
 # What bad data raises in decoding, tallying or folding.  A store that is away is none of these.
 _POISON: Final = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError)
@@ -91,7 +91,7 @@ class Worker:
               tell_fold: called with the seconds of each fold, decoding and tallying included.
         """
         self._storage, self._mechanisms, self._every = storage, mechanisms, every
-        self._consumer = consumer or secrets.token_hex(CONSUMER_SIZE)
+        self._consumer = consumer or secrets.token_hex(_CONSUMER_SIZE)
         self._pace, self._beat = pace or Pace(), beat
         self._unknown: set[bytes] = set()  # digests already logged
         self._clock, self._tell_clock, self._tell_fold = clock, tell_clock, tell_fold
@@ -147,7 +147,7 @@ class Worker:
             self._time(shard)  # before a claim: each one counts as a try to fold
             self._clock_at[shard] = now + pace.clock_s
         is_left = now >= self._new_only_until.get(shard, 0.0)
-        min_idle_ms = pace.min_idle_ms if is_left else NEVER_LEFT_MS
+        min_idle_ms = pace.min_idle_ms if is_left else _NEVER_LEFT_MS
         claimed = self._storage.claim(
             shard, self._consumer, pace.most_entries, min_idle_ms, pace.batch_bytes
         )

@@ -22,7 +22,7 @@ from ..storage.documents import DocumentStore, Entry, Place, Reduction, Version
 KEPT: Final = 20  # versions of a document and author, before the one of now
 MOST: Final = 1_000  # documents of a kind and app: a list that can be read at once
 MOST_BYTES: Final = 16 * 1024 * 1024  # of all documents and their versions, unless it is set
-FULL_MEMORY: Final = 0.70  # of the store's, from which documents are refused: before any upload is
+_FULL_MEMORY: Final = 0.70  # of the store's, from which documents are refused: before any upload is
 _STEP: Final = "delete some, or ask an operator: hearsay documents lists and deletes them"
 
 
@@ -43,7 +43,7 @@ class Budget:
         Raises: QueryError: there is no room, and none can be made; nothing was changed.
         """
         memory = self.memory() or 0.0
-        if memory >= FULL_MEMORY and not entry.deleted:
+        if memory >= _FULL_MEMORY and not entry.deleted:
             rule = "is full for documents, so that uploads still have room; tell an operator"
             raise QueryError(f"{place.kind}: the store, used to {memory:.0%}, {rule}")
         index = dict(self.store.index())

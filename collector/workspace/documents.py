@@ -22,12 +22,12 @@ from ..query.request import convert
 from ..query.window import day_of_text
 
 MAX_TITLE: Final = 120  # characters: a line of a page
-MAX_ABOUT: Final = 1_000  # characters: a paragraph
+_MAX_ABOUT: Final = 1_000  # characters: a paragraph
 MAX_GROUP: Final = 60  # characters
 MAX_TEXT: Final = 140  # characters of a note: a mark in a chart says it all
-MAX_ADDRESS: Final = 500  # characters
+_MAX_ADDRESS: Final = 500  # characters
 MAX_PANELS: Final = 24  # of a board: each is a question that a visit asks
-MAX_QUESTION: Final = 8 * 1024  # bytes of one question as JSON
+_MAX_QUESTION: Final = 8 * 1024  # bytes of one question as JSON
 MAX_RECORD: Final = 64 * 1024  # bytes of a stored document
 FILE: Final = "file"  # the author of what a file says
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
@@ -152,7 +152,7 @@ def checked(content: C, place: str = "") -> C:
             return msgspec.structs.replace(
                 content,
                 title=line(content.title, f"{start}title", MAX_TITLE),
-                about=line(content.about, f"{start}about", MAX_ABOUT, least=0),
+                about=line(content.about, f"{start}about", _MAX_ABOUT, least=0),
                 group=line(content.group, f"{start}group", MAX_GROUP, least=0),
                 panels=list(_panels(content.panels, start)),
             )
@@ -170,7 +170,7 @@ def checked(content: C, place: str = "") -> C:
         case Grant():
             title = line(content.title, f"{start}title", MAX_TITLE)
             panels = list(_panels(content.panels, start))
-            about = line(content.about, f"{start}about", MAX_ABOUT, least=0)
+            about = line(content.about, f"{start}about", _MAX_ABOUT, least=0)
             return msgspec.structs.replace(content, title=title, panels=panels, about=about)
     raise TypeError(type(content))
 
@@ -246,19 +246,19 @@ def _panels(panels: list[Panel], start: str) -> Iterator[Panel]:
 
 
 def _require_short(query: Query, place: str) -> None:
-    if len(as_json(query).encode()) > MAX_QUESTION:
-        raise QueryError(f"{place}: must be at most {MAX_QUESTION:,} bytes of JSON")
+    if len(as_json(query).encode()) > _MAX_QUESTION:
+        raise QueryError(f"{place}: must be at most {_MAX_QUESTION:,} bytes of JSON")
 
 
 def _address(text: str, place: str) -> str:
     """Return a web address: what a script or a file would be is refused."""
-    rule = f"must be an address that begins with https:// or http://, of at most {MAX_ADDRESS}"
+    rule = f"must be an address that begins with https:// or http://, of at most {_MAX_ADDRESS}"
     try:
         parts: Any = urlsplit(text)
         is_web = parts.scheme in ("https", "http") and bool(parts.hostname)
     except ValueError:
         is_web = False
     is_plain = text.isascii() and text.isprintable() and not set(text) & set(" <>\"'\\`")
-    if text and not (is_web and is_plain and len(text) <= MAX_ADDRESS):
+    if text and not (is_web and is_plain and len(text) <= _MAX_ADDRESS):
         raise QueryError(f"{place}: {rule} characters without blanks")
     return text

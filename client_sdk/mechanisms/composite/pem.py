@@ -47,11 +47,11 @@ BITS: Final = 31
 PRIME: Final = (1 << BITS) - 1
 _PUBLIC: Final = b"hearsay prefix"
 
-MAX_STEP: Final = 8  # bytes; more than 4 are too many extensions to try
-MAX_ROWS: Final = 256
+_MAX_STEP: Final = 8  # bytes; more than 4 are too many extensions to try
+_MAX_ROWS: Final = 256
 MAX_COLUMNS: Final = 1 << 12
 MAX_CELLS: Final = 1 << 22  # of a tally; 32 MiB
-LEAST_COLUMNS: Final = 512  # of the default
+_LEAST_COLUMNS: Final = 512  # of the default
 CELLS: Final = 1 << 14  # of a level, about, by default
 ORDERS: Final = (2, 3, 5, 7, 11, 13, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)  # K up to MAX_COLUMNS
 
@@ -137,13 +137,13 @@ class PEM(CountedReports[bytes], TextMechanism):
         if domain_size > MAX_LENGTH:
             rule = f"must be at most {MAX_LENGTH}, the bytes of a string"
             raise InvalidParameterError("domain_size", domain_size, rule)
-        self.fix("step", step, least=1, most=MAX_STEP)
+        self.fix("step", step, least=1, most=_MAX_STEP)
         best = self._best_order(columns) if order is None else order
         self.fix("order", best, least=2, most=ORDERS[-1])
-        own = _space(best, LEAST_COLUMNS) if columns is None else columns
+        own = _space(best, _LEAST_COLUMNS) if columns is None else columns
         self.fix("columns", own, least=2, most=MAX_COLUMNS)
         least = max(4, -(-CELLS // own)) if rows is None else rows
-        self.fix("rows", least, least=1, most=MAX_ROWS)
+        self.fix("rows", least, least=1, most=_MAX_ROWS)
         if self.payload_count > MAX_CELLS:
             rule = f"must leave at most {MAX_CELLS} cells in all"
             raise InvalidParameterError("rows", self.rows, rule)
@@ -151,7 +151,7 @@ class PEM(CountedReports[bytes], TextMechanism):
 
     def _best_order(self, columns: int | None) -> int:
         """Return the order of the smallest noise among those whose space is small enough."""
-        least = LEAST_COLUMNS if type(columns) is not int or columns < 2 else columns
+        least = _LEAST_COLUMNS if type(columns) is not int or columns < 2 else columns
         able = [r for r in ORDERS if _space(r, least) <= max(MAX_COLUMNS, 2 * least)]
         odds = floor_to_grid(exp_floor(self.epsilon), 64)
         return min(able, key=lambda r: _noise(r, dimension(r, least), odds))

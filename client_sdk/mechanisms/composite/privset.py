@@ -45,8 +45,8 @@ from ..items.olh import is_prime, prime_from
 from ..supports import Channel
 
 MAX_PAD: Final = 32  # items; a report of more is long, and a fold slow
-USUAL_PAD: Final = 8  # items, where nobody says how many a set has
-LEAST_PRIME: Final = 251  # so that the best width of few items is met well
+_USUAL_PAD: Final = 8  # items, where nobody says how many a set has
+_LEAST_PRIME: Final = 251  # so that the best width of few items is met well
 MAX_PRIME: Final = 1 << 25  # products of two values below it fit an int64
 _FEW: Final = 64  # reports; as many are folded item by item
 _CHUNK: Final = 1 << 14  # reports folded at once; their values stay in the cache
@@ -76,11 +76,11 @@ class PrivSet(SetMechanism):
     ) -> None:
         """Take ℓ = *pad*, the next *prime*, and the *width* of the least variance of a share."""
         self.prepare(epsilon, domain_size, precision)
-        usual = min(USUAL_PAD, domain_size)
+        usual = min(_USUAL_PAD, domain_size)
         most = min(MAX_PAD, domain_size)
         self.fix("pad", usual if pad is None else pad, least=1, most=most)
         least = domain_size + self.pad
-        field = prime_from(max(least, LEAST_PRIME), 1) if prime is None else prime
+        field = prime_from(max(least, _LEAST_PRIME), 1) if prime is None else prime
         if type(field) is not int or not least <= field < MAX_PRIME or not is_prime(field):
             rule = f"must be a prime from domain_size + pad = {least} to {MAX_PRIME}"
             raise InvalidParameterError("prime", field, rule)

@@ -43,7 +43,7 @@ from ..exact import THRESHOLD_BITS
 from ..items.subset_selection import SubsetSelection
 from ..records import Attribute, Part, Record, RecordMechanism
 
-MOST_BITS: Final = 56  # of the reports of an attribute: those of 64 attributes fit 8 bytes
+_MOST_BITS: Final = 56  # of the reports of an attribute: those of 64 attributes fit 8 bytes
 
 
 @dataclass(frozen=True, init=False)
@@ -76,7 +76,7 @@ class SampledAttribute(RecordMechanism):
         first, attributes = 0, []
         stated = self.__dict__.get("truths", ())
         for place, size in enumerate(self.sizes):
-            best = SubsetSelection.fit(self.epsilon, size, MOST_BITS).subset_size
+            best = SubsetSelection.fit(self.epsilon, size, _MOST_BITS).subset_size
             known = {"truth": stated[place]} if place < len(stated) else {}
             own = {"subset_size": best, "precision": self.precision}
             mechanism = SubsetSelection.with_constants(known, self.epsilon, size, **own)

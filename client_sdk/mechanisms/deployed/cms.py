@@ -24,7 +24,7 @@ from ..exact import flip_chance
 from ..supports import Channel
 from ._sketch import Sketch
 
-ROW_SIZE: Final = 4  # bytes
+_ROW_SIZE: Final = 4  # bytes
 _CHUNK: Final = 1 << 22  # bits unpacked at once: 4 MiB
 
 
@@ -64,7 +64,7 @@ class CMS(Sketch):
     @property
     def payload_size(self) -> int:
         """The row and the bits."""
-        return ROW_SIZE + (self.columns + 7) // 8
+        return _ROW_SIZE + (self.columns + 7) // 8
 
     @property
     def _padding(self) -> int:
@@ -76,20 +76,20 @@ class CMS(Sketch):
         row = randomness.uniform(self.rows)
         flips = randomness.bernoulli_bits(self.channel.q, self.columns)
         bits = flips ^ 1 << (self.columns - 1 - self.cell_of(row, value))
-        size = self.payload_size - ROW_SIZE
-        return row.to_bytes(ROW_SIZE, "big") + (bits << self._padding).to_bytes(size, "big")
+        size = self.payload_size - _ROW_SIZE
+        return row.to_bytes(_ROW_SIZE, "big") + (bits << self._padding).to_bytes(size, "big")
 
     def reason(self, payload: bytes) -> str | None:
         """Refuse a row beyond the sketch, and bits beyond the columns."""
-        if int.from_bytes(payload[:ROW_SIZE], "big") >= self.rows:
+        if int.from_bytes(payload[:_ROW_SIZE], "big") >= self.rows:
             return "row_out_of_range"
         return "bits_beyond_row" if payload[-1] & ((1 << self._padding) - 1) else None
 
     def _split(self, payloads: bytes, np: Numpy) -> tuple[Array, Array]:
         """Return the rows, shape (n,), and the bytes of the bits."""
         table = np.frombuffer(payloads, dtype=np.uint8).reshape(-1, self.payload_size)
-        rows = np.ascontiguousarray(table[:, :ROW_SIZE]).view(">u4").reshape(-1)
-        return rows.astype(np.int64), table[:, ROW_SIZE:]
+        rows = np.ascontiguousarray(table[:, :_ROW_SIZE]).view(">u4").reshape(-1)
+        return rows.astype(np.int64), table[:, _ROW_SIZE:]
 
     def suspects(self, payloads: bytes, np: Numpy) -> Array:
         """Look at the row and the last byte of every report."""
@@ -103,8 +103,8 @@ class CMS(Sketch):
 
     def supports(self, payload: bytes) -> Iterable[int]:
         """A report supports the items whose cell is 1 in its row."""
-        row = int.from_bytes(payload[:ROW_SIZE], "big")
-        bits = int.from_bytes(payload[ROW_SIZE:], "big") >> self._padding
+        row = int.from_bytes(payload[:_ROW_SIZE], "big")
+        bits = int.from_bytes(payload[_ROW_SIZE:], "big") >> self._padding
         last = self.columns - 1
         return [x for x in range(self.domain_size) if bits >> (last - self.cell_of(row, x)) & 1]
 

@@ -46,8 +46,8 @@ from ..exact import THRESHOLD_BITS, flip_chance
 from ..frequency import FrequencyOracle
 from ..supports import Channel
 
-MAX_SAMPLED: Final = 1024  # items of a report
-DEFAULT_SAMPLED: Final = 4
+_MAX_SAMPLED: Final = 1024  # items of a report
+_DEFAULT_SAMPLED: Final = 4
 
 
 @dataclass(frozen=True, init=False)
@@ -71,8 +71,8 @@ class DBitFlip(FrequencyOracle):
     ) -> None:
         """Draw d = *sampled* items a report; 4, or all of a smaller domain, unless told."""
         self.prepare(epsilon, domain_size, precision)
-        count = min(DEFAULT_SAMPLED, domain_size) if sampled is None else sampled
-        self.fix("sampled", count, least=1, most=min(MAX_SAMPLED, domain_size))
+        count = min(_DEFAULT_SAMPLED, domain_size) if sampled is None else sampled
+        self.fix("sampled", count, least=1, most=min(_MAX_SAMPLED, domain_size))
         self.validate()
 
     @property

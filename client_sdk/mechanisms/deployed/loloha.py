@@ -37,7 +37,7 @@ from ..exact import THRESHOLD_BITS, exp_floor, floor_to_grid, respond, spent_by,
 from ..items.olh import OLH, PRIME
 from .rappor import TwoRounds
 
-MOST_PERCENT: Final = 400  # of epsilon; ε∞ is then at most 64
+_MOST_PERCENT: Final = 400  # of epsilon; ε∞ is then at most 64
 MAX_BUCKETS: Final = 256  # a device has a permanent answer for each
 _BUCKET_SIZE: Final = 2  # bytes of the key of a bucket's permanent answer; the seed's key is empty
 
@@ -64,7 +64,7 @@ class LOLOHA(TwoRounds, OLH):
         precision: int = THRESHOLD_BITS,
     ) -> None:
         """Take ε∞ = *permanent_percent* hundredths of *epsilon*; the rest as OLH."""
-        self.fix("permanent_percent", permanent_percent, least=101, most=MOST_PERCENT)
+        self.fix("permanent_percent", permanent_percent, least=101, most=_MOST_PERCENT)
         super().__init__(epsilon, domain_size, buckets=buckets, prime=prime, precision=precision)
 
     def validate(self) -> None:

@@ -34,9 +34,9 @@ from ..frequency import FrequencyOracle, UniformLaw, cached_by_weights
 from ..supports import Channel
 
 PRIME: Final = (1 << 28) - 57  # two seeds and a bucket below 257 fill 64 bits
-SMALL_PRIME: Final = (1 << 20) - 3  # leaves room for MAX_BUCKETS
+_SMALL_PRIME: Final = (1 << 20) - 3  # leaves room for MAX_BUCKETS
 MAX_BUCKETS: Final = 1 << 24  # about e^16 + 1, the best of the largest epsilon
-FEW_BUCKETS: Final = 256  # allowed for any domain; beyond as many as items, GRR itself errs less
+_FEW_BUCKETS: Final = 256  # allowed for any domain; beyond as many as items, GRR itself errs less
 _REPORTS: Final = 1 << 64  # different ones in 8 bytes
 SEEDS: Final = 4_096  # hash functions; variances are then off by about one in a hundred
 _LEAST_SEEDS: Final = 64  # and then by about one in ten, where weights are very many
@@ -67,7 +67,7 @@ class OLH(NumberReports[int], FrequencyOracle):
     ) -> None:
         """Take g = *buckets*, or the integer of the smallest error; *prime* only in tests."""
         self.prepare(epsilon, domain_size, precision)
-        most = min(self.most_buckets, room(domain_size), max(FEW_BUCKETS, domain_size))
+        most = min(self.most_buckets, room(domain_size), max(_FEW_BUCKETS, domain_size))
         best = best_buckets(self.epsilon, most) if buckets is None else buckets
         self.fix("buckets", best, least=2, most=most)
         field = best_prime(best) if prime is None else prime
@@ -210,7 +210,7 @@ def room(domain_size: int) -> int:
 
     A field of 2^20 will do for fewer items, so that it takes no search: that leaves 2^24 buckets.
     """
-    least = SMALL_PRIME if domain_size <= SMALL_PRIME else prime_from(domain_size, 1)
+    least = _SMALL_PRIME if domain_size <= _SMALL_PRIME else prime_from(domain_size, 1)
     return _REPORTS // least**2
 
 

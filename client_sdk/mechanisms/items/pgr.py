@@ -32,8 +32,8 @@ from ..families import CountedReports
 from ..frequency import FrequencyOracle, UniformLaw, cached_by_weights
 from ..supports import Channel
 
-MAX_ORDER: Final = 257  # of the field; near e^ε + 1 up to ε = 5.5
-MAX_VECTORS: Final = 1 << 24  # r^t, the cells of the transform; 128 MiB
+_MAX_ORDER: Final = 257  # of the field; near e^ε + 1 up to ε = 5.5
+_MAX_VECTORS: Final = 1 << 24  # r^t, the cells of the transform; 128 MiB
 _STEPS: Final = 1 << 30  # of all weights together in the transform
 
 
@@ -59,8 +59,8 @@ class PGR(CountedReports[int], FrequencyOracle):
         self.prepare(epsilon, domain_size, precision)
         best = best_order(self.epsilon, domain_size) if order is None else order
         if type(best) is not int or best not in _PRIMES:
-            raise InvalidParameterError("order", best, f"must be a prime up to {MAX_ORDER}")
-        if best ** dimension(best, domain_size) > MAX_VECTORS:
+            raise InvalidParameterError("order", best, f"must be a prime up to {_MAX_ORDER}")
+        if best ** dimension(best, domain_size) > _MAX_VECTORS:
             raise InvalidParameterError(
                 "domain_size", domain_size, f"is too large for order={best}"
             )
@@ -260,7 +260,7 @@ def dimension(order: int, domain_size: int) -> int:
 def best_order(epsilon: Fraction, domain_size: int) -> int:
     """Return the prime of the smallest mean variance among those whose transform is affordable."""
     odds = floor_to_grid(exp_floor(epsilon), 64)  # a hundred digits would take ten times as long
-    able = [r for r in _PRIMES if r ** dimension(r, domain_size) <= MAX_VECTORS]
+    able = [r for r in _PRIMES if r ** dimension(r, domain_size) <= _MAX_VECTORS]
     return min(able, key=lambda r: _mean_variance(r, domain_size, odds), default=2)
 
 
@@ -291,6 +291,6 @@ def _primes(most: int) -> tuple[int, ...]:
     return tuple(n for n in range(2, most + 1) if all(n % d for d in range(2, math.isqrt(n) + 1)))
 
 
-_PRIMES: Final = _primes(MAX_ORDER)
+_PRIMES: Final = _primes(_MAX_ORDER)
 
 MECHANISM: Final = PGR

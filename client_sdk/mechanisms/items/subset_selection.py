@@ -39,7 +39,7 @@ from ..supports import Channel
 DIGITS: Final = 2  # of a coin's chance after its leading zeros; each costs a read of all places
 SINGLES: Final = 12  # places; so few are raised sooner one at a time than by coins
 
-RANK_BITS: Final = 64  # of a packed report
+_RANK_BITS: Final = 64  # of a packed report
 MOST_SINGLY: Final = 32  # items; larger subsets are drawn sooner as bits
 
 
@@ -91,7 +91,7 @@ class SubsetSelection(BitReports):
     def fit(cls, epsilon: EpsilonLike, domain_size: int, payload_bits: int) -> SubsetSelection:
         """Take the best ω whose reports fit: the error falls up to the best ω, then rises."""
         best, size = cls(epsilon, domain_size).subset_size, 1
-        limit = 1 << min(payload_bits, RANK_BITS)
+        limit = 1 << min(payload_bits, _RANK_BITS)
         while size < best and math.comb(domain_size, size + 1) <= limit:
             size += 1
         return cls(epsilon, domain_size, subset_size=size)
@@ -128,7 +128,7 @@ class SubsetSelection(BitReports):
     @cached_property
     def is_ranked(self) -> bool:
         """Whether reports are ranks rather than bits."""
-        return self.subsets <= 1 << RANK_BITS
+        return self.subsets <= 1 << _RANK_BITS
 
     @cached_property
     def payload_size(self) -> int:

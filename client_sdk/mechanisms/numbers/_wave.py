@@ -35,7 +35,7 @@ LEAST_STEPS: Final = 2  # inner steps of a window; one is Duchi's bit
 
 # Reports do not tell how far rounding to inner steps spreads, so intervals state the most it can.
 # At this weight that is at most 2.5 % of the variance up to ε = 5; at 0 it would be up to a third.
-BLUR: Final = 4
+_BLUR: Final = 4
 
 
 @dataclass(frozen=True)
@@ -213,5 +213,5 @@ def _rough(gain: float, steps: int, width: int) -> tuple[float, float]:
     alone = constant + max(outer_excess(1 / slope, steps), rounding / slope)
     if steps == 1:
         return bit, bit
-    blur = BLUR * rounding
+    blur = _BLUR * rounding
     return alone + blur, slope * constant + rounding + (1 - slope) * bit + blur

@@ -51,7 +51,7 @@ from ..vectors import Vector, VectorMechanism
 
 WORDS: Final = 256  # of a seed; with more the error falls by less than 2.4 % up to epsilon 5
 SEEDS: Final = 1 << 16  # public: who tries all words finds 5.3 deviations along a line, not 9
-SIGN_BITS: Final = 31  # of the sign's chance
+_SIGN_BITS: Final = 31  # of the sign's chance
 CHUNK: Final = 1 << 20  # bytes of codewords that are added up at once
 
 # the upper half of T; the lower is its mirror
@@ -146,7 +146,7 @@ class Codebook(VectorMechanism):
         """Draw a seed and a sign, then one of the near words or of the others."""
         self.require_vector(value)
         first = randomness.uniform(self.seeds) * self.words
-        half = 1 << min(SIGN_BITS, self.precision)
+        half = 1 << min(_SIGN_BITS, self.precision)
         if not randomness.bernoulli_ratio(half + self.length_of(value, half), 2 * half):
             value = tuple(-x for x in value)
         ranked = self.ranked(first, value)

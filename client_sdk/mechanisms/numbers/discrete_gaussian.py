@@ -39,8 +39,8 @@ from ._sums import SumReports
 from .discrete_laplace import bernoulli_exp, discrete_laplace
 
 NOISE_UNIT: Final = 1024  # parts of a squared step in which σ^2 is given
-MAX_NOISE: Final = 4096 * 4096 * NOISE_UNIT  # a deviation of 4096 steps
-ROUNDS_LITTLE: Final = 64 * NOISE_UNIT  # σ = 8 steps: rounding adds at most 0.4 % to the variance
+_MAX_NOISE: Final = 4096 * 4096 * NOISE_UNIT  # a deviation of 4096 steps
+_ROUNDS_LITTLE: Final = 64 * NOISE_UNIT  # σ = 8 steps: rounding adds at most 0.4 % to the variance
 
 DIGITS: Final = 50  # decimal digits of a term
 LEAST: Final = Decimal("1e-40")  # of a term; a further one is left out
@@ -48,8 +48,8 @@ NEAR: Final = 20  # the first step of the search is 2^-20 of where it begins
 SLACK: Final = Fraction(1, 10**30)  # relative
 
 TAIL: Final = 9  # deviations; an honest report is clamped with probability below 3e-19
-MAX_STEPS: Final = 256  # of the grid that the noise is drawn on
-MAX_DELTA_EXPONENT: Final = 12
+_MAX_STEPS: Final = 256  # of the grid that the noise is drawn on
+_MAX_DELTA_EXPONENT: Final = 12
 
 
 def weights(noise: int) -> list[Decimal]:
@@ -101,17 +101,17 @@ def _bracket(epsilon: Fraction, delta: Fraction, shift: int) -> tuple[int, int]:
     likely = _guess(float(epsilon), float(delta), shift)
     # below a few steps the loss need not fall with noise: there the first power of two counts
     low, high, step = 0, 1, 1
-    if likely >= ROUNDS_LITTLE:
+    if likely >= _ROUNDS_LITTLE:
         step = 1 + (likely >> NEAR)
-        high = min(likely, MAX_NOISE)
+        high = min(likely, _MAX_NOISE)
         low = high - step
         while tail_loss(epsilon, shift, low) <= delta:
             low, high, step = max(low - 2 * step, 1), low, 2 * step
     while tail_loss(epsilon, shift, high) > delta:
-        if high == MAX_NOISE:
+        if high == _MAX_NOISE:
             rule = "is too small: this delta needs noise of more than 4096 times the range"
             raise InvalidParameterError("epsilon", epsilon, rule)
-        low, high, step = high, min(high + step, MAX_NOISE), 2 * step
+        low, high, step = high, min(high + step, _MAX_NOISE), 2 * step
     return low, high
 
 
@@ -121,7 +121,7 @@ def _guess(epsilon: float, delta: float, shift: int) -> int:
     In doubles; the search ends at the same noise wherever it begins, as the loss falls with noise.
     Source: Balle, Wang, ICML 2018, Theorem 8.
     """
-    low, high = 1.0, 2.0 * MAX_NOISE
+    low, high = 1.0, 2.0 * _MAX_NOISE
     for _ in range(NEAR + 40):  # halvings of the ratio, to the last bit of a double
         noise = math.sqrt(low * high)
         sigma = math.sqrt(noise / NOISE_UNIT) / shift
@@ -132,9 +132,9 @@ def _guess(epsilon: float, delta: float, shift: int) -> int:
     return round(high)
 
 
-def best_steps(epsilon: Fraction, delta: Fraction) -> int:
+def _best_steps(epsilon: Fraction, delta: Fraction) -> int:
     """Return the fewest steps, about, that make the noise wide enough for rounding to be little."""
-    return 1 + math.isqrt(ROUNDS_LITTLE // best_noise(epsilon, delta, 1))
+    return 1 + math.isqrt(_ROUNDS_LITTLE // best_noise(epsilon, delta, 1))
 
 
 def _from(start: int, terms: Sequence[Decimal]) -> Fraction:
@@ -187,11 +187,11 @@ class DiscreteGaussian(SumReports):
         Raises: InvalidParameterError: names the parameter; a *noise* that does not keep to δ too.
         """
         self.prepare(epsilon, domain_size, precision)
-        self.fix("delta_exponent", delta_exponent, least=1, most=MAX_DELTA_EXPONENT)
-        count = best_steps(self.epsilon, self.delta) if steps is None else steps
-        self.fix("steps", count, least=1, most=MAX_STEPS)
+        self.fix("delta_exponent", delta_exponent, least=1, most=_MAX_DELTA_EXPONENT)
+        count = _best_steps(self.epsilon, self.delta) if steps is None else steps
+        self.fix("steps", count, least=1, most=_MAX_STEPS)
         least = best_noise(self.epsilon, self.delta, count) if noise is None else noise
-        self.fix("noise", least, least=1, most=MAX_NOISE)
+        self.fix("noise", least, least=1, most=_MAX_NOISE)
         self.validate()
 
     def validate(self) -> None:

@@ -28,7 +28,7 @@ from ..exact import floor_to_grid
 from ._symbols import Moments
 from ._wave import MOST_OUTPUTS, ChosenWindow, Window, best_mixed_window, inside_of
 
-COIN_BITS: Final = 64  # of the public coin, which costs no privacy
+_COIN_BITS: Final = 64  # of the public coin, which costs no privacy
 BIT: Final = 2  # symbols of Duchi's bit, the last two
 
 
@@ -70,7 +70,7 @@ class Hybrid(ChosenWindow):
         """The chance of the piecewise part: its κ, rounded down."""
         if not self.window:
             return Fraction(0)
-        return floor_to_grid(self.window.slope, min(COIN_BITS, self.precision))
+        return floor_to_grid(self.window.slope, min(_COIN_BITS, self.precision))
 
     def constant_values(self) -> dict[str, Constant]:
         """Duchi's bit alone has neither a window nor a coin."""

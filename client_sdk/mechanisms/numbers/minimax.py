@@ -45,7 +45,7 @@ from ..families import Scatter, largest_spread
 from ._symbols import SymbolReports
 from ._wave import MOST_OUTPUTS, Window, inside_of
 
-BYTE: Final = 8  # bits of a distance
+_BYTE: Final = 8  # bits of a distance
 
 
 @dataclass(frozen=True, init=False)
@@ -76,7 +76,7 @@ class Minimax(SymbolReports):
             width, distances = design_of(self.epsilon)
         self.fix("width", width, least=1, most=MOST_OUTPUTS - 1)
         bits = distances.bit_length() if type(distances) is int and distances > 0 else 0
-        if not BYTE * (self.width // 2) < bits <= BYTE * MOST_OUTPUTS // 2:
+        if not _BYTE * (self.width // 2) < bits <= _BYTE * MOST_OUTPUTS // 2:
             rule = f"must be above 0, of more than width/2 and at most {MOST_OUTPUTS // 2} bytes"
             raise InvalidParameterError("distances", distances, rule)
         object.__setattr__(self, "distances", distances)
@@ -92,7 +92,7 @@ class Minimax(SymbolReports):
     @property
     def payload_count(self) -> int:
         """N: two outputs a distance."""
-        return 2 * ((self.distances.bit_length() + BYTE - 1) // BYTE)
+        return 2 * ((self.distances.bit_length() + _BYTE - 1) // _BYTE)
 
     @property
     def steps(self) -> int:

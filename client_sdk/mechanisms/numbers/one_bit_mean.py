@@ -31,7 +31,7 @@ from ..exact import THRESHOLD_BITS
 from ._wave import Window, WindowReports, inside_of
 
 MILLE: Final = 1000
-MAX_POINTS: Final = 1 << 24  # thresholds; as many as a domain has grid points
+_MAX_POINTS: Final = 1 << 24  # thresholds; as many as a domain has grid points
 
 
 @dataclass(frozen=True, init=False)
@@ -55,7 +55,7 @@ class OneBitMean(WindowReports):
         """Take thresholds at *points* places (by default one a grid step), and γ in per mille."""
         self.prepare(epsilon, domain_size, precision)
         places = domain_size - 1 if points is None else points
-        self.fix("points", places, least=1, most=MAX_POINTS)
+        self.fix("points", places, least=1, most=_MAX_POINTS)
         self.fix("flip_per_mille", flip_per_mille, least=0, most=MILLE // 2 - 1)
         self.validate()
 

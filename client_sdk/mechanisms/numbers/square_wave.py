@@ -30,8 +30,8 @@ from ..base import Array, Debiased, EpsilonLike, Numpy
 from ..exact import THRESHOLD_BITS, exp_floor, floor_to_grid
 from ..families import DistributionMechanism, Scatter, largest_spread
 
-MAX_BINS: Final = 1024  # input bins; what the source's authors use
-USUAL_BINS: Final = 128  # input bins; more only widen intervals of the distribution, as their root
+_MAX_BINS: Final = 1024  # input bins; what the source's authors use
+_USUAL_BINS: Final = 128  # input bins; more only widen intervals of the distribution, as their root
 
 
 @dataclass(frozen=True, init=False)
@@ -58,10 +58,10 @@ class SquareWave(DistributionMechanism):
         Args:   bins: from 2 to domain_size and MAX_BINS.  reach: from 0 to MAX_BINS.
         """
         self.prepare(epsilon, domain_size, precision)
-        count = min(domain_size, USUAL_BINS) if bins is None else bins
-        self.fix("bins", count, least=2, most=min(domain_size, MAX_BINS))
-        b = best_reach(self.epsilon, self.bins) if reach is None else reach
-        self.fix("reach", b, least=0, most=MAX_BINS)
+        count = min(domain_size, _USUAL_BINS) if bins is None else bins
+        self.fix("bins", count, least=2, most=min(domain_size, _MAX_BINS))
+        b = _best_reach(self.epsilon, self.bins) if reach is None else reach
+        self.fix("reach", b, least=0, most=_MAX_BINS)
         self.validate()
 
     def validate(self) -> None:
@@ -188,7 +188,7 @@ class SquareWave(DistributionMechanism):
         return float(slope), float(offset), float(extra)
 
 
-def best_reach(epsilon: Fraction, bins: int) -> int:
+def _best_reach(epsilon: Fraction, bins: int) -> int:
     """Return the integer nearest to the optimal half-width of Li et al. 2020, in bins.
 
     b = (εe^ε - e^ε + 1) / (2e^ε(e^ε - 1 - ε)) for a range of 1, which tends to 1/2 as ε does to 0.

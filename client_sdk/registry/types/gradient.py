@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 LOGISTIC, LINEAR = "logistic", "linear"
 LONGEST: Final = {LOGISTIC: 1, LINEAR: 2}  # of a gradient
-RADIUS: Final = {LOGISTIC: 8, LINEAR: 2}  # of the coefficients, for each ε, unless declared
+_RADIUS: Final = {LOGISTIC: 8, LINEAR: 2}  # of the coefficients, for each ε, unless declared
 MOST_ROUNDS: Final = 1_000
-MOST_RADIUS: Final = 1_000
-INTERCEPT: Final = "(intercept)"
+_MOST_RADIUS: Final = 1_000
+_INTERCEPT: Final = "(intercept)"
 _STEEPEST: Final = 36.0  # log odds; beyond, a float's chance is 0 or 1
 _KEYS: Final = {"kind", "rounds", "devices", "radius", "key", "features", "label"}
 _NUMBER: Final = {"min", "max", "zero"}
@@ -118,8 +118,8 @@ class GradientDomain(VectorDomain):
         radius = fields.decimal(f"{place}.radius", _radius(table, entry, model), problems)
         if rounds > MOST_ROUNDS:
             problems.add(f"{place}.rounds", f"must be at most {MOST_ROUNDS}")
-        if radius is None or not 0 < radius <= MOST_RADIUS:
-            problems.add(f"{place}.radius", f"must be above 0 and at most {MOST_RADIUS}")
+        if radius is None or not 0 < radius <= _MOST_RADIUS:
+            problems.add(f"{place}.radius", f"must be above 0 and at most {_MOST_RADIUS}")
         if not is_hex(table.get("key"), KEY_SIZE):
             rule = "must be a public key, in 64 small hexadecimal digits: hearsay learn rounds key"
             problems.add(f"{place}.key", rule)
@@ -129,7 +129,7 @@ class GradientDomain(VectorDomain):
             label = _ends(f"{place}.label", table.get("label"), {"min", "max"}, problems)
         elif "label" in table:
             problems.add(f"{place}.label", f"is for kind={LINEAR}; that of {LOGISTIC} is a truth")
-        names = (INTERCEPT, *(name for feature in features for name in feature.names))
+        names = (_INTERCEPT, *(name for feature in features for name in feature.names))
         if len(set(names)) != len(names) or not 2 <= len(names) <= MAX_VECTOR:
             rule = f"must give 1 to {MAX_VECTOR - 1} coefficients, each of another name"
             problems.add(f"{place}.features", rule)
@@ -234,7 +234,7 @@ VectorDomain.learned = GradientDomain
 def _radius(table: Mapping[str, Any], entry: Mapping[str, Any], model: str) -> object:
     """Return the declared radius, or the usual one: the less noise, the longer."""
     epsilon = fields.fraction_of(entry.get("epsilon"))
-    usual = RADIUS[model] * (epsilon if isinstance(epsilon, Fraction) else 1)
+    usual = _RADIUS[model] * (epsilon if isinstance(epsilon, Fraction) else 1)
     return fields.fraction_of(table.get("radius", usual))
 
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from typing import Self
 
 MAX_JOINT: Final = 4_096  # items of a grid or a pair; the share of a cell of more drowns in noise
-LEAST_PERIODS, MOST_PERIODS = 2, 8  # 4 to 256 items
+_LEAST_PERIODS, MOST_PERIODS = 2, 8  # 4 to 256 items
 JOINER: Final = "|"  # between the labels of a pair, which therefore hold none
-NO_STEP: Final = "none"  # the item of a funnel of which no step was reached
+_NO_STEP: Final = "none"  # the item of a funnel of which no step was reached
 
 
 @dataclass(frozen=True, init=False)
@@ -154,21 +154,21 @@ class FunnelDomain(ItemDomain):
     def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
         """Read the steps."""
         steps = fields.labels(f"{place}.values", entry.get("values"), problems)
-        if NO_STEP in steps:
-            problems.add(f"{place}.values", f'must not hold "{NO_STEP}", the item of no step')
+        if _NO_STEP in steps:
+            problems.add(f"{place}.values", f'must not hold "{_NO_STEP}", the item of no step')
             return None
         return cls(steps) if steps else None
 
     def __init__(self, steps: tuple[str, ...]) -> None:
         """Take the *steps* in order."""
-        self.__dict__.update(labels=(NO_STEP, *steps), steps=steps)
+        self.__dict__.update(labels=(_NO_STEP, *steps), steps=steps)
 
     def encode(self, value: object, metric: str) -> int:
         """Return the item of the step *value*; None and "none" stand for no step.
 
         Raises: InvalidValueError: not in the domain; the error does not show the value.
         """
-        return self.index_of(NO_STEP if value is None else value, metric)
+        return self.index_of(_NO_STEP if value is None else value, metric)
 
     def item_in_words(self, item: int) -> str:
         """Return how far it went."""
@@ -215,7 +215,7 @@ class RetentionDomain(ItemDomain):
         if not periods:
             return None
         if len(periods) > MOST_PERIODS:
-            problems.add(place, f"must hold {LEAST_PERIODS} to {MOST_PERIODS} periods")
+            problems.add(place, f"must hold {_LEAST_PERIODS} to {MOST_PERIODS} periods")
             return None
         return cls(periods)
 

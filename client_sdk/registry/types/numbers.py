@@ -20,7 +20,7 @@ from .items import MEAN_OF, ItemDomain, listed, plain
 if TYPE_CHECKING:
     from typing import Self
 
-NANOSECONDS: Final = {  # of units of time, as people write them
+_NANOSECONDS: Final = {  # of units of time, as people write them
     unit: nanoseconds
     for names, nanoseconds in (
         ("ns nanosecond nanoseconds", 1),
@@ -86,7 +86,7 @@ class NumberDomain(NumberGrid):
     @property
     def nanoseconds(self) -> int | None:
         """How many nanoseconds the unit has; None: it is none of time."""
-        return NANOSECONDS.get(self.unit)
+        return _NANOSECONDS.get(self.unit)
 
     @property
     def extent(self) -> float:

@@ -24,7 +24,7 @@ from .numbers import exact
 if TYPE_CHECKING:
     from typing import Self
 
-NORMS: Final = ("l2", "max")  # the first unless another is declared
+_NORMS: Final = ("l2", "max")  # the first unless another is declared
 MAX_TASTE: Final = 90  # items; their moment has 4,095 numbers, and one more item too many
 _FARTHEST: Final = UNIT << 64  # of a number: beyond, the direction of a vector hardly changes
 
@@ -73,7 +73,7 @@ class VectorDomain(Domain):
             problems.add(f"{place}.length", f"must be how many numbers, from 2 to {MAX_VECTOR}")
         if len(labels) > MAX_VECTOR:
             problems.add(f"{place}.values", f"must be at most {MAX_VECTOR}")
-        norm = fields.one_of(place, "norm", {"norm": NORMS[0], **entry}, NORMS, problems)
+        norm = fields.one_of(place, "norm", {"norm": _NORMS[0], **entry}, _NORMS, problems)
         bound = fields.decimal(f"{place}.bound", entry.get("bound", 1), problems)
         unit = fields.text(f"{place}.unit", entry.get("unit"), problems)
         if bound is not None and bound <= 0:

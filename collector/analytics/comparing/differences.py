@@ -38,12 +38,12 @@ from .ratios import ratio_of
 
 POWER: Final = 0.8  # the chance with which an effect is to be seen
 NO_CHANGE: Final = "no detectable change"
-MOST_REPORTS: Final = 10**12  # needed; beyond, it is as good as never
-MOST_EPOCHS: Final = 10**5
+_MOST_REPORTS: Final = 10**12  # needed; beyond, it is as good as never
+_MOST_EPOCHS: Final = 10**5
 PREVIOUS, FIRST = "previous", "first"  # stretches of time
 _ALONE: Final = "nothing else beside it has enough reports"
 MOST_ITEMS: Final = 1_024  # compared at once; more would leave each interval too wide to tell
-MOST_COMPARISONS: Final = 50_000  # of one answer
+_MOST_COMPARISONS: Final = 50_000  # of one answer
 
 
 def difference(first: Number, second: Number, alpha: float) -> Estimate:
@@ -87,7 +87,7 @@ def reports_needed(error: float, effect: float, n: int, alpha: float) -> int | N
     if not effect:
         return None
     needed = n * (smallest_seen(error, alpha) / effect) ** 2
-    return ceil(needed) if isfinite(needed) and needed <= MOST_REPORTS else None
+    return ceil(needed) if isfinite(needed) and needed <= _MOST_REPORTS else None
 
 
 def epochs_needed(
@@ -111,10 +111,10 @@ def epochs_needed(
             rate = span * part.n / side.n**2
             fresh, alike = (old + x * rate for old, x in zip((fresh, alike), law, strict=True))
     room = (effect / smallest_seen(1, level)) ** 2 - alike
-    return None if room * MOST_EPOCHS <= fresh else max(ceil(fresh / room), 1)
+    return None if room * _MOST_EPOCHS <= fresh else max(ceil(fresh / room), 1)
 
 
-def flipped_by(comparison: Comparison) -> int | None:
+def _flipped_by(comparison: Comparison) -> int | None:
     """Return how many fake devices could turn the sign of a difference, if it is known.
 
     They report under the definition under which it takes fewest.
@@ -236,8 +236,8 @@ def compared(
     Args: in_time: the pairs are stretches of time.
     Raises: QueryError: there are too many.  InvalidTallyError.
     """
-    if len(pairs) * len(items) > MOST_COMPARISONS:
-        rule = f"must leave at most {MOST_COMPARISONS} comparisons; name one item"
+    if len(pairs) * len(items) > _MOST_COMPARISONS:
+        rule = f"must leave at most {_MOST_COMPARISONS} comparisons; name one item"
         raise QueryError(f"options.item: {rule}")
     open_pairs = [pair for pair in pairs if pair.refusal is None]
     level = each_of(alpha, len(open_pairs) * len(items))
@@ -263,7 +263,7 @@ def difference_row(comparison: Comparison, alpha: float) -> Row:
         simultaneous=True,
         is_open=is_open(comparison.pair),
         p_value=comparison.p_value,
-        fakes_to_flip=flipped_by(comparison),
+        fakes_to_flip=_flipped_by(comparison),
         note=comparison.note,
     )
 

@@ -26,7 +26,7 @@ from client_sdk.registry.metric import Metric
 from ...estimation.estimate import normal_quantile
 from ...estimation.significance import student_quantile
 
-LEAST_CELL: Final = 25  # expected reports of a cell; fewer are not near enough to a normal law
+_LEAST_CELL: Final = 25  # expected reports of a cell; fewer are not near enough to a normal law
 
 
 class Score(NamedTuple):
@@ -39,7 +39,7 @@ class Score(NamedTuple):
 Check: TypeAlias = Callable[[Mechanism[Any], Any, int, float], Score | None]
 
 
-def check_sum(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score | None:
+def _check_sum(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score | None:
     """Compare the ones of unary reports with n (p + (k-1) q), in bits, by Bernstein's bound.
 
     Every report has one bit of chance p and k - 1 of chance q, whatever its item is.
@@ -55,7 +55,7 @@ def check_sum(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Sc
     )
 
 
-def check_dispersion(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score | None:
+def _check_dispersion(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score | None:
     """Compare counts of what every device draws evenly with evenness, by chi-square.
 
     The limit is that of Laurent and Massart for a chi-square law.
@@ -65,7 +65,7 @@ def check_dispersion(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float
         return None
     counts, chance = draws
     cells = counts.shape[-1]
-    if cells < 2 or n * chance < LEAST_CELL or chance >= 1:
+    if cells < 2 or n * chance < _LEAST_CELL or chance >= 1:
         return None
     scale = n * chance * (1 - chance) * cells / (cells - 1)
     statistic = ((counts - n * chance) ** 2).sum(axis=-1) / scale
@@ -73,7 +73,7 @@ def check_dispersion(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float
     return Score(statistic, cells - 1 + 2 * sqrt((cells - 1) * bits) + 2 * bits)
 
 
-def check_lower(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score | None:
+def _check_lower(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score | None:
     """Add up how far cells fall short of n q, q their least chance, in squared deviations.
 
     Cells are independent or negatively associated here, and each is likelier to be large than
@@ -84,7 +84,7 @@ def check_lower(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> 
     if least is None:
         return None
     q = np.broadcast_to(least, tally.shape[-1:])
-    enough = (n * q >= LEAST_CELL) & (q < 1)
+    enough = (n * q >= _LEAST_CELL) & (q < 1)
     if not enough.any():
         return None
     q, cells = q[enough], tally[..., enough]
@@ -92,7 +92,7 @@ def check_lower(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> 
     return Score((short**2).sum(axis=-1), shortfall_limit(cells.shape[-1], alpha))
 
 
-def check_upper(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score | None:
+def _check_upper(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score | None:
     """Compare every count with the largest chance that a value gives its cell, in nats.
 
     A count is a sum of coins, none of a larger chance, so by Chernoff n KL(count/n, chance) is
@@ -124,16 +124,16 @@ def shortfall_limit(cells: int, alpha: float) -> float:
 
 
 SINGLE: Final[dict[str, Check]] = {
-    "total": check_sum,
-    "spread": check_dispersion,
-    "floor": check_lower,
-    "ceiling": check_upper,
+    "total": _check_sum,
+    "spread": _check_dispersion,
+    "floor": _check_lower,
+    "ceiling": _check_upper,
 }
 
 
 LEAST_EARLIER: Final = 3  # epochs; of so few the law is so wide that only leaps are found
-LEAST_POOLED: Final = 4  # estimates; of fewer nothing is learned from the others
-DRIFT: Final = 0.1  # of a share: what it may always go from epoch to epoch, standard deviation
+_LEAST_POOLED: Final = 4  # estimates; of fewer nothing is learned from the others
+_DRIFT: Final = 0.1  # of a share: what it may always go from epoch to epoch, standard deviation
 _MOST_LOG: Final = 700.0  # of a number of reports: beyond it a float overflows
 _OWN: Final = log(20)  # -log of the chance that a tail of chi-square makes an item its own case
 
@@ -193,7 +193,7 @@ def change(
     scatter = ((values - middle) ** 2).sum(axis=0) / (len(past) - 1)
     fewer = np.maximum(now.variances - usual, 0)  # of fewer reports than before
     bound = _alone(scatter, usual, fewer, len(past), each / 2)
-    if now.values.size >= LEAST_POOLED:
+    if now.values.size >= _LEAST_POOLED:
         shares = np.clip(middle / _most(mechanism, now.values.size), 0, 1)
         shares += np.sqrt(usual / len(past))
         bound = np.minimum(bound, _pooled(scatter, usual, fewer, shares, len(past), each / 2))
@@ -243,8 +243,8 @@ def _pooled(scatter: Any, usual: Any, fewer: Any, shares: Any, count: int, alpha
     """Return how far each estimate may go by its noise, and by what all have gone beyond it."""
     squares, more = shares**2, 1 + 1 / count
     freedom = (count - 1) * max(int(squares.sum() ** 2 / (squares**2).sum()), 1)
-    beyond = max(float((scatter - usual).sum() / squares.sum()) - DRIFT**2, 0)
-    certain, learned = usual + DRIFT**2 * squares, beyond * squares
+    beyond = max(float((scatter - usual).sum() / squares.sum()) - _DRIFT**2, 0)
+    certain, learned = usual + _DRIFT**2 * squares, beyond * squares
     noise, drift = normal_quantile(alpha) ** 2, student_quantile(alpha, freedom) ** 2
     bound = noise * (certain * more + fewer) + drift * learned * more
     tail = 1 + 2 * sqrt(_OWN / (count - 1)) + 2 * _OWN / (count - 1)

@@ -34,7 +34,7 @@ from .influence import FAKES, key_mean_reach, mean_reach, moved, mover, quantile
 MEANS: Final = ("mean", "")  # what the mean of numbers is called in answers
 BEYOND: Final = 5  # standard errors outside of 0 to 1: by chance once in 3 million shares
 SELDOM: Final = 1 / 3_000_000  # the same of shares, exactly: few supports are not normal
-MOST_LOOKED_AT: Final = 60  # slices; of more, those that come last
+_MOST_LOOKED_AT: Final = 60  # slices; of more, those that come last
 
 
 def with_influence(rows: Sequence[Row], metric: Metric, tally: Any = None) -> tuple[Row, ...]:
@@ -117,7 +117,7 @@ def suspicions(slices: Sequence[Slice]) -> Iterator[str]:
     in_time = all(set(part.dimensions) == {TIME} for part in slices)
     # Estimated once: the comparisons are many more.  By whether something was taken out.
     pasts: Mapping[bool, list[EpochEstimates]] = {False: [], True: []}
-    for part in slices[-MOST_LOOKED_AT:]:
+    for part in slices[-_MOST_LOOKED_AT:]:
         if part.refusal is not None or repeats_of(part) > 1:
             continue
         place, past = ", ".join(part.dimensions.values()), pasts[part.left_out > 0]
@@ -138,7 +138,7 @@ def suspicions_of(
     for anomaly in anomalies_after(part.metric, part.tally, part.n, past, known=known):
         yield _sentence(anomaly)
     yield from impossible(part, known)
-    yield from impossible_mean(part)
+    yield from _impossible_mean(part)
 
 
 def _named(part: Slice, place: str) -> str:
@@ -179,7 +179,7 @@ def _chance(channel: Channel, share: float, n: int) -> float:
     return binomial_tail(supports, n, p) if share > 1 else binomial_tail(n - supports, n, 1 - q)
 
 
-def impossible_mean(part: Slice) -> Iterator[str]:
+def _impossible_mean(part: Slice) -> Iterator[str]:
     """Yield a sentence if the mean of a slice lies outside of the range, as noise goes."""
     domain, mechanism = part.metric.domain.grid, part.metric.mechanism
     if domain is None or part.n < 1:

@@ -75,7 +75,7 @@ def fakes_to_flip(winner: Side, loser: Side) -> int | None:
     return floor(down + second * (meet - loser.value) / (high - meet)) + 1
 
 
-def cdf_reach(linear: LinearCDF) -> tuple[Any, Any]:
+def _cdf_reach(linear: LinearCDF) -> tuple[Any, Any]:
     """Return the least and the most that one report stands for in F, at every threshold."""
     return linear.weights.min(axis=1), linear.weights.max(axis=1)
 
@@ -94,7 +94,7 @@ def quantiles_moved(
     """
     linear = linear_cdf(mechanism, n)
     middle = linear.weights @ (mechanism.require_counts(tally, n, np) / n)
-    curves = (middle, *((1 - fakes) * middle + fakes * end for end in cdf_reach(linear)))
+    curves = (middle, *((1 - fakes) * middle + fakes * end for end in _cdf_reach(linear)))
     bins = linear.shares.shape[0]
     places = np.linspace(-0.5, bins - 0.5, middle.size)
     crossings = []

@@ -30,7 +30,7 @@ LEAST: Final = 500  # reports of a source, and of the rest; fewer are not near e
 # Of the chance of a false alarm, the part that normal tails get: those of counts are skew.
 _NORMAL: Final = 0.25
 LEAST_KEPT: Final = 4  # sources of a trimmed mean, or nothing is known of how they spread
-MOST_SOURCES: Final = 1_000  # far more than are kept apart
+_MOST_SOURCES: Final = 1_000  # far more than are kept apart
 _ROUNDING: Final = 1e-9  # 0.3 of ten sources are three
 _OWN: Final = log(20)  # -log of the chance that a tail of chi-square says that a difference drifts
 
@@ -126,10 +126,10 @@ def least_sources(part: float) -> int:
 
     Raises: ValueError: no part from 0 to 1/2 of as many keys as there can be leaves enough.
     """
-    for count in range(1, MOST_SOURCES + 1) if part > 0 else ():
+    for count in range(1, _MOST_SOURCES + 1) if part > 0 else ():
         if (dropped := _dropped(part, count)) and count - 2 * dropped >= LEAST_KEPT:
             return count
-    rule = f"must be above 0 and leave {LEAST_KEPT} of at most {MOST_SOURCES} sources"
+    rule = f"must be above 0 and leave {LEAST_KEPT} of at most {_MOST_SOURCES} sources"
     raise ValueError(f"trim={part}: {rule}")
 
 

@@ -122,16 +122,16 @@ def sketches_of(mechanism: TextMechanism, tally: Any, n: int) -> list[Sketch]:
     """
     holders = mechanism.holders(tally, n, np)
     return [
-        sketch_of(mechanism, level, counts, reports, 1.0)
+        _sketch_of(mechanism, level, counts, reports, 1.0)
         for level, (counts, reports) in enumerate(zip(holders.counts, holders.reports, strict=True))
     ]
 
 
-def sketch_of(
+def _sketch_of(
     mechanism: TextMechanism, level: int, counts: Any, reports: Any, mass: float
 ) -> Sketch:
     """Return the sketch of *counts*, with the squared shares that they show."""
-    m, slope = mechanism.columns, slope_of(mechanism)
+    m, slope = mechanism.columns, _slope_of(mechanism)
     divisors = np.maximum(reports, 1)
     squares = (counts**2).sum(axis=1) - divisors * (m * mechanism.noise + slope * mass + 1)
     crowd = (squares / divisors**2 - mass**2 / m) * m / (m - 1)
@@ -149,7 +149,7 @@ def law_of(levels: Sequence[Sketch], n: int) -> Law:
     m, scale = mechanism.columns, mechanism.columns / (mechanism.columns - 1)
     reports = [max(level.n, 1) for level in levels]
     total = float(sum(reports))
-    slope = scale**2 * max(slope_of(mechanism), 0.0) / total
+    slope = scale**2 * max(_slope_of(mechanism), 0.0) / total
     parts = zip(levels, reports, strict=True)
     crowd = sum((many / total) ** 2 * level.crowd for level, many in parts)
     collisions = scale / m * (crowd / mechanism.rows + 1 / total)
@@ -157,7 +157,7 @@ def law_of(levels: Sequence[Sketch], n: int) -> Law:
     return Law(total, level, slope, max(1 / total - 1 / max(n, 1), 0.0))
 
 
-def slope_of(mechanism: TextMechanism) -> float:
+def _slope_of(mechanism: TextMechanism) -> float:
     """Return s = (1-p-q)/(p-q): by how much a cell that all devices are in varies more."""
     p, q = float(mechanism.channel.p), float(mechanism.channel.q)
     return (1 - p - q) / (p - q)
@@ -211,7 +211,7 @@ def without(sketch: Sketch, cells: Any, shares: Any) -> Sketch:
     counts = sketch.counts.copy()
     for row, reports in enumerate(sketch.reports):
         counts[row] -= reports * np.bincount(cells[row], shares, minlength=counts.shape[1])
-    rest = sketch_of(
+    rest = _sketch_of(
         sketch.mechanism, sketch.level, counts, sketch.reports, sketch.mass - float(shares.sum())
     )
     return replace(rest, crowd=min(rest.crowd, sketch.crowd))
@@ -224,13 +224,13 @@ def clipped(rest: Sketch, cells: Any, taken: Any) -> Sketch:
     """
     m, reports = rest.mechanism.columns, np.maximum(rest.reports, 1)[:, None]
     counts_taken = np.stack([np.bincount(row, taken, minlength=m) for row in cells])
-    own = slope_of(rest.mechanism) * counts_taken / reports  # a cell that many are in varies more
+    own = _slope_of(rest.mechanism) * counts_taken / reports  # a cell that many are in varies more
     shares = rest.counts / reports
     clean = np.ones(shares.shape, dtype=bool)
     for _ in range(_CLIPS):
         middle = float(shares[clean].mean())
         spread = float(((shares - middle) ** 2 - own)[clean].mean())
-        noise = (rest.mechanism.noise + slope_of(rest.mechanism) * middle) / float(reports.mean())
+        noise = (rest.mechanism.noise + _slope_of(rest.mechanism) * middle) / float(reports.mean())
         standing = (shares - middle) ** 2 > SURE**2 * (max(spread, noise) + own)
         if (standing == ~clean).all() or standing.all():
             break

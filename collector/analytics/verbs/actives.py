@@ -18,14 +18,14 @@ from ..verb import Slice, Verb, VerbQuery
 from .adoption import alike
 
 EXACT: Final = "exact: counted in the clear"
-AVERAGE: Final = "average of {} periods, each counted in the clear"
+_AVERAGE: Final = "average of {} periods, each counted in the clear"
 BOUNDS: Final = "no more than bounds is known: reports do not tell which devices came again"
 WEEKLY: Final = (
     "A device reports once in each period of a metric, and again if its definition changes: a "
     "metric that is asked every week counts the devices of a week, and one that is asked every 28 "
     "days those of 28 days"
 )
-CAVEAT: Final = (
+_CAVEAT: Final = (
     "Only devices that sent a report are counted: not those without consent, outside the sample or "
     "out of budget. Anyone with a write key can add reports"
 )
@@ -53,7 +53,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     row = _average if query.options.average else _together
     rows = tuple(row(parts, query.alpha, expected) for parts in _stretches(slices))
     is_bounded = any(row.value is None for row in rows)
-    warnings = (CAVEAT, WEEKLY) if is_bounded else (CAVEAT,)
+    warnings = (_CAVEAT, WEEKLY) if is_bounded else (_CAVEAT,)
     return Findings(rows, warnings, {"expected_devices": expected})
 
 
@@ -87,7 +87,7 @@ def _average(parts: Sequence[Slice], alpha: float, expected: int) -> Row:
     each = [[counts[epoch] for counts in reports.values()] for epoch in epochs]
     n, many = sum(map(sum, each)), max(len(epochs), 1)
     ends = sum(map(max, each)) / many, n / many
-    note = AVERAGE.format(many) if many > 1 else ""
+    note = _AVERAGE.format(many) if many > 1 else ""
     is_open = bool(running & epochs)
     return _row(dict(parts[0].dimensions), ends, n, alpha, expected, is_open=is_open, counted=note)
 

@@ -31,13 +31,13 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
 
     A point is counted in, and so is the range: what lay beyond an end was counted as that end.
     """
-    comparisons = sum(len(points_of(part, query.options)) for part in slices)
+    comparisons = sum(len(_points_of(part, query.options)) for part in slices)
     alpha = query.alpha / max(comparisons, 1) if query.options.simultaneous else query.alpha
     return Findings(tuple(row for part in slices for row in _rows(part, query, alpha)))
 
 
 def _rows(part: Slice, query: VerbQuery, alpha: float) -> Sequence[Row]:
-    points = points_of(part, query.options)
+    points = _points_of(part, query.options)
     names = named([f"{float(point):.12g}" for point in points])
     simultaneous = query.options.simultaneous
     if part.refusal is not None:
@@ -48,7 +48,7 @@ def _rows(part: Slice, query: VerbQuery, alpha: float) -> Sequence[Row]:
     return processed(rows, query.postprocess)
 
 
-def points_of(part: Slice, options: Options) -> list[Fraction]:
+def _points_of(part: Slice, options: Options) -> list[Fraction]:
     """Return the points that are asked for; without any, as many as STEPS between both ends."""
     if options.points:
         return sorted({Fraction(repr(point)) for point in options.points})

@@ -32,9 +32,9 @@ from ..rows import ALL, MEASURE, SHARE, Findings, Row, empty_row
 from ..sums import UNSURE, Shares
 from ..verb import Slice, Verb, VerbQuery, refused_rows, rows_of, widened
 
-MOST_SAID: Final = 12  # associations that are put in words; more are facts only
+_MOST_SAID: Final = 12  # associations that are put in words; more are facts only
 APART: Final = "the two were collected apart, so no more than bounds of both together is known"
-DECLARE: Final = "a metric of the type pair shows which answers go together"
+_DECLARE: Final = "a metric of the type pair shows which answers go together"
 
 
 def bounded(part: Slice, other: Slice, alpha: float, tables: int = 0) -> list[Row]:
@@ -115,14 +115,14 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     of = query.options.of
     if len(metrics) == 2:
         if of is not None:
-            raise QueryError(f"options.of: {APART}; {DECLARE}")
+            raise QueryError(f"options.of: {APART}; {_DECLARE}")
         return _apart(slices, metrics, query)
     if not metrics:
         return Findings(())
     domain, records = metrics[0].domain, is_of_records(metrics[0])
     if not (isinstance(domain, PairDomain) or records):
         raise QueryError(
-            f"metrics: {metrics[0].name} is one answer; name two that have reports; {DECLARE}"
+            f"metrics: {metrics[0].name} is one answer; name two that have reports; {_DECLARE}"
         )
     if of is not None and of not in domain.parts:
         raise QueryError(f"options.of: must be one of: {listed(tuple(domain.parts))}")
@@ -152,7 +152,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
 
 def _said(parts: Sequence[Slice], strengths: Sequence[Finding]) -> Iterator[str]:
     """Yield the association of each table in words, if these are few."""
-    if len(strengths) > MOST_SAID:
+    if len(strengths) > _MOST_SAID:
         yield f"associations of {len(strengths)} tables are in meta.facts.association"
         return
     for part, each in zip(parts, strengths, strict=True):
@@ -279,7 +279,7 @@ def _apart(slices: Sequence[Slice], metrics: Sequence[Metric], query: VerbQuery)
         if part.metric.address == first.address and other is not None:
             _require_free(part, (first.address, second.address))
             rows += bounded(part, other, query.alpha, comparisons)
-    return Findings(tuple(rows), (f"{first.address} and {second.address}: {APART}; {DECLARE}",))
+    return Findings(tuple(rows), (f"{first.address} and {second.address}: {APART}; {_DECLARE}",))
 
 
 def _key(part: Slice) -> tuple[tuple[str, str], ...]:
@@ -290,7 +290,7 @@ def refusal(metric: Metric) -> str | None:
     """Answer pairs, records, and two metrics of items."""
     if metric.domain.encodes is int or is_of_records(metric):
         return None
-    return f"has no single items to cross; {DECLARE}"
+    return f"has no single items to cross; {_DECLARE}"
 
 
 VERB = Verb(answer, refusal, Options, most_metrics=2, most_slices=400)

@@ -12,7 +12,7 @@ from ..rows import REACHED, Findings
 from ..sums import answer_joined
 from ..verb import Slice, Verb, VerbQuery
 
-CONVERTED: Final = "of the step before"
+_CONVERTED: Final = "of the step before"
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
@@ -24,7 +24,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     return answer_joined(
         slices,
         query.alpha,
-        measures=(REACHED, CONVERTED),
+        measures=(REACHED, _CONVERTED),
         ratios=lambda members: zip(members[1:], members[:-1], strict=True),
     )
 

@@ -21,11 +21,11 @@ from ..text.search import Plan, Search, candidates
 from ..text.sketches import shares_of, sketches_of
 from ..verb import Slice, Verb, VerbQuery, merged, named, of_answered, refused_rows, rows_of
 
-PRINTABLE: Final = "".join(map(chr, range(32, 127)))
+_PRINTABLE: Final = "".join(map(chr, range(32, 127)))
 USELESS: Final = 0.5  # share; where only strings more common than that would be found, none is told
 CUT: Final = "longer strings that begin with it are counted, too: strings are cut to {} bytes"
 UNSURE: Final = "not distinguishable from zero"
-NOT_SURE: Final = f"likely, not sure: {FALSE * 100:.0f} % of such strings are expected to be noise"
+_NOT_SURE: Final = f"likely, not sure: {FALSE * 100:.0f} % of such strings are expected to be noise"
 
 Share = Annotated[float, Meta(gt=0, lt=1)]
 Text = Annotated[str, Meta(max_length=128)]
@@ -41,7 +41,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     k: Annotated[int, Meta(ge=1, le=100_000)] = 100
     likely: bool = True
     candidates: Annotated[list[Text], Meta(max_length=100_000)] = field(default_factory=list)
-    alphabet: Annotated[str, Meta(min_length=1, max_length=128)] = PRINTABLE
+    alphabet: Annotated[str, Meta(min_length=1, max_length=128)] = _PRINTABLE
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
@@ -156,7 +156,7 @@ def _of_candidates(part: Slice, query: VerbQuery, alpha: float) -> tuple[list[Ro
 def _rows(part: Slice, estimates: Shares, alpha: float, marks: dict[bytes, str]) -> list[Row]:
     rows: list[Row] = []
     for text, estimate in estimates.items():
-        notes = [NOT_SURE if text in marks else UNSURE] if estimate.ci_low <= 0 else []
+        notes = [_NOT_SURE if text in marks else UNSURE] if estimate.ci_low <= 0 else []
         if len(text) > part.metric.mechanism.domain_size - 4:  # a character has up to 4 bytes
             notes.append(CUT.format(part.metric.mechanism.domain_size))
         names = named([text.decode("utf-8", "replace")])

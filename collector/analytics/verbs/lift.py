@@ -57,7 +57,7 @@ from ..verb import Slice, Verb, VerbQuery
 
 DIFFERENCE, LIFT = "difference", "lift"
 MOST_FACTS: Final = 1_000  # comparisons whose power is told
-MOST_TOLD: Final = 4  # comparisons, if there are more, none is told in words
+_MOST_TOLD: Final = 4  # comparisons, if there are more, none is told in words
 _MORE_DEVICES: Final = (
     "more devices: running longer is not enough, as each may repeat itself; if none reports twice, "
     f'ask with population "{NEW}"'
@@ -184,7 +184,7 @@ def _unseen(comparisons: Sequence[Comparison], options: Options) -> list[Compari
 
     Where an effect is named, all.
     """
-    if len(comparisons) > MOST_TOLD:
+    if len(comparisons) > _MOST_TOLD:
         return []
     return [c for c in comparisons if options.effect or covers_zero(c.difference)]
 

@@ -34,7 +34,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     searched by eye for where much is, so all intervals hold at once, and areas that noise alone may
     have filled are marked.
     """
-    areas = [areas_of(part, query.options.coarsen) for part in slices]
+    areas = [_areas_of(part, query.options.coarsen) for part in slices]
     comparisons = sum(map(len, areas))
     rows: list[Row] = []
     for part, cells in zip(slices, areas, strict=True):
@@ -70,7 +70,7 @@ def _estimates(
     return shares.groups(members, alpha), shares.note
 
 
-def areas_of(part: Slice, coarsen: int) -> dict[tuple[int, int], list[int]]:
+def _areas_of(part: Slice, coarsen: int) -> dict[tuple[int, int], list[int]]:
     """Return the items of each area by its row and column."""
     domain, areas = _domain(part), dict[tuple[int, int], list[int]]()
     for item in range(domain.size):

@@ -31,7 +31,7 @@ from ..verb import (
     rows_of,
 )
 
-CONSISTENT: Final = (
+_CONSISTENT: Final = (
     "all ranges are read off one linear estimate: those that adjoin add up exactly, "
     "but where the limit of an interval took the place of an estimate outside of it"
 )
@@ -69,7 +69,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         rows += rows_of(
             part, names, estimates, query.alpha, simultaneous=options.simultaneous, note=note
         )
-    return Findings(tuple(rows), facts={"ranges": CONSISTENT})
+    return Findings(tuple(rows), facts={"ranges": _CONSISTENT})
 
 
 def _estimates(

@@ -12,7 +12,7 @@ from ..rows import ACTIVE, Findings
 from ..sums import answer_joined
 from ..verb import Slice, Verb, VerbQuery
 
-RETAINED: Final = "of the first period"
+_RETAINED: Final = "of the first period"
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
@@ -24,7 +24,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     return answer_joined(
         slices,
         query.alpha,
-        measures=(ACTIVE, RETAINED),
+        measures=(ACTIVE, _RETAINED),
         ratios=lambda members: ((period & members[0], members[0]) for period in members[1:]),
     )
 

@@ -20,8 +20,8 @@ from ..verb import Slice, Verb, VerbQuery, refused_rows, rows_of, sampled
 from . import mean
 
 OF_REPORTS: Final = "the sum over the devices that reported, not over all there are"
-OF_EPOCHS: Final = "the sum over the reports, of which a device may have sent one in each of {}"
-OF_DRAWN: Final = "scaled up from the devices of the sample to all that would have reported"
+_OF_EPOCHS: Final = "the sum over the reports, of which a device may have sent one in each of {}"
+_OF_DRAWN: Final = "scaled up from the devices of the sample to all that would have reported"
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
@@ -38,9 +38,9 @@ def _rows(part: Slice, alpha: float) -> list[Row]:
 
 def _note(part: Slice) -> str:
     if part.metric.sample.share < 1:
-        return OF_DRAWN
+        return _OF_DRAWN
     epochs = len(part.epochs)
-    return OF_REPORTS if epochs < 2 else OF_EPOCHS.format(f"{epochs} epochs")
+    return OF_REPORTS if epochs < 2 else _OF_EPOCHS.format(f"{epochs} epochs")
 
 
 def _total(part: Slice, alpha: float) -> Estimate:

@@ -49,8 +49,8 @@ from .quantile import Level, quantile_rows
 
 _MINUS: Final = "\u2212"
 MOST_ITEMS: Final = 20  # lines that one picture can hold
-MOST_LEVELS: Final = 5  # quantiles of one answer
-MOST_WINDOWS: Final = 400  # rows of quantiles take milliseconds each
+_MOST_LEVELS: Final = 5  # quantiles of one answer
+_MOST_WINDOWS: Final = 400  # rows of quantiles take milliseconds each
 MOST_FACTS: Final = 100  # series whose change is told
 _CLOSEST: Final = 1e-9  # ends of an interval, nearer ones are told apart no further
 _DAY: Final = len("2026-11-16")
@@ -63,7 +63,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     item: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
-    levels: Annotated[tuple[Level, ...], Meta(max_length=MOST_LEVELS)] = ()
+    levels: Annotated[tuple[Level, ...], Meta(max_length=_MOST_LEVELS)] = ()
     window: Annotated[int, Meta(ge=1, le=92)] = 1
     population: Population = DRAWN
 
@@ -116,8 +116,8 @@ def _of_quantiles(slices: Sequence[Slice], options: Options, alpha: float) -> Fi
         for parts in series_of(slices)
         for window in _windows(parts, options.window)
     ]
-    if len(wholes) > MOST_WINDOWS:
-        rule = f"leaves {len(wholes)} stretches, must be at most {MOST_WINDOWS} of quantiles"
+    if len(wholes) > _MOST_WINDOWS:
+        rule = f"leaves {len(wholes)} stretches, must be at most {_MOST_WINDOWS} of quantiles"
         raise QueryError(f"options.levels: {rule}; take longer ones or a shorter window")
     rows = [
         row

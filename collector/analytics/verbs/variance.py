@@ -35,7 +35,7 @@ from . import mean
 POSSIBLE: Final = "possible"  # what noise moved beyond a variance that numbers can have: the end
 ROUNDING: Final = 1 / 4  # of a bin's square: the most that rounding at random adds
 _CLOSE: Final = 1e-6  # of the largest square; more is no parabola
-MEAN_ONLY: Final = (
+_MEAN_ONLY: Final = (
     'has reports that tell the mean, not how numbers differ; declare it with ask = ["quantiles"]'
 )
 
@@ -126,7 +126,7 @@ def refusal(metric: Metric) -> str | None:
     """Answer metrics whose reports tell of a distribution."""
     if metric.domain.grid is None:
         return mean.refusal(metric)
-    return None if isinstance(metric.mechanism, DistributionMechanism) else MEAN_ONLY
+    return None if isinstance(metric.mechanism, DistributionMechanism) else _MEAN_ONLY
 
 
 VERB = Verb(answer, refusal, most_slices=400, holds=of_answered)

@@ -147,7 +147,7 @@ def check_deployment(config: Config) -> list[Finding]:
     return [
         Finding(GOOD, "store", f"{counted(len(servers), 'server')} answered"),
         *examine(config, state),
-        *of_issuers(config.issuer_keys, today),
+        *_of_issuers(config.issuer_keys, today),
     ]
 
 
@@ -168,7 +168,7 @@ def check_settings(config: Config) -> list[Finding]:
         *_of_capsules(config),
         *_of_settings(config),
         *_of_registries(catalog, datetime.now(UTC).date()),
-        *of_issuers(config.issuer_keys, day_of(time.time())),
+        *_of_issuers(config.issuer_keys, day_of(time.time())),
     ]
 
 
@@ -180,7 +180,7 @@ def _of_capsules(config: Config) -> Iterator[Finding]:
         yield Finding(GOOD, "capsules", f"opened by {names}")
 
 
-def of_issuers(paths: Sequence[str], today: int) -> Iterator[Finding]:
+def _of_issuers(paths: Sequence[str], today: int) -> Iterator[Finding]:
     """Judge how long the keys last by which one-time tokens are taken.  Raises ConfigError."""
     if not paths:
         return

@@ -22,7 +22,7 @@ from ...storage.protocols import TallyStore
 from .findings import FAULT, GOOD, WARNING, Finding, RetiredList, State
 
 GRACE: Final = MAX_REPORT_AGE + 1  # days from the list on; until then reports may be under way
-LOOKED_BACK: Final = 60  # days; tallies before them say nothing of today's devices
+_LOOKED_BACK: Final = 60  # days; tallies before them say nothing of today's devices
 _RETIRE: Final = "write it with hearsay registry retire, by the key of the registry"
 
 
@@ -74,7 +74,7 @@ def _still(
     catalog: Catalog, storage: TallyStore, digests: frozenset[bytes], issued: date, today: date
 ) -> Iterator[str]:
     """Yield the names of metrics with reports of epochs that began when all should know."""
-    first = max(issued + timedelta(days=GRACE), today - timedelta(days=LOOKED_BACK))
+    first = max(issued + timedelta(days=GRACE), today - timedelta(days=_LOOKED_BACK))
     for digest in sorted(digests):
         metric = catalog.by_digest.get(digest)
         if metric is None or metric.every == ONCE or first > today:

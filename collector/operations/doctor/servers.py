@@ -20,8 +20,8 @@ from ...storage.preparation import LIBRARY_VERSION, PACKED
 from ...storage.preparation import faults as unsafe
 from .findings import FAULT, GOOD, INIT, NOTE, WARNING, Finding, State
 
-CLOCK_WARNING_S: Final = 60.0  # seconds; classes of lateness allow for MARGIN
-MOST_LAG: Final = 2  # days; workers confirm a day shortly after it has begun
+_CLOCK_WARNING_S: Final = 60.0  # seconds; classes of lateness allow for MARGIN
+_MOST_LAG: Final = 2  # days; workers confirm a day shortly after it has begun
 
 
 def profile(config: Config, state: State) -> Iterator[Finding]:
@@ -154,7 +154,7 @@ def clock(config: Config, state: State) -> Iterator[Finding]:
     if not ahead:
         return
     most = max(ahead, key=abs)
-    if abs(most) < CLOCK_WARNING_S:
+    if abs(most) < _CLOCK_WARNING_S:
         yield Finding(GOOD, "clock", f"the store's is {most:+.1f} s off this machine's")
         return
     level = FAULT if abs(most) >= MARGIN else WARNING
@@ -208,7 +208,7 @@ def confirmed(config: Config, state: State) -> Iterator[Finding]:
         why = "uploads of days whose ids were deleted are refused, and devices give them up in time"
         step = "synchronise all machines with a time server: docs/operate/operate.md#clock"
         yield Finding(FAULT, "ids", what, why, step)
-    elif first < today - MOST_LAG:
+    elif first < today - _MOST_LAG:
         what = f"upload ids are kept {counted(today - first, 'day')} longer than needed"
         why = "they fill memory; the day moves on by one at a time, while a worker runs"
         step = "see that workers run and that clocks agree; after a long pause, wait"

@@ -19,9 +19,9 @@ from ...storage.values import Counters
 from ..telemetry.activity import WORKER
 from .findings import FAULT, GOOD, INIT, NOTE, WARNING, Finding, State
 
-LATE_NOTE: Final = 0.1  # share of late reports that is worth a look
-FULL_SHARE: Final = 0.8  # share of the new tallies of a day from which a person should know
-OLD_FOLD: Final = 2  # days since the day of a fold: then it has waited for one at least
+_LATE_NOTE: Final = 0.1  # share of late reports that is worth a look
+_FULL_SHARE: Final = 0.8  # share of the new tallies of a day from which a person should know
+_OLD_FOLD: Final = 2  # days since the day of a fold: then it has waited for one at least
 SOON_DAYS: Final = 14  # days before the end of a metric or token at which a person should know
 _MOST: Final = 3  # sentences of an epoch; one attack can fail many checks
 
@@ -88,7 +88,7 @@ def archive(config: Config, state: State) -> Iterator[Finding]:
         return
     age = day_of(state.now) - min(days)
     what = f"{counted(sum(queue.waiting for queue in state.archiving), 'fold')} not yet written"
-    if age < OLD_FOLD:
+    if age < _OLD_FOLD:
         yield Finding(GOOD, "archive", what)
         return
     why = "they fill the store's memory until uploads are refused"
@@ -99,7 +99,7 @@ def archive(config: Config, state: State) -> Iterator[Finding]:
 def lateness(config: Config, state: State) -> Iterator[Finding]:
     """Look at how many reports miss the first answer."""
     late = sum(state.counters, Counters()).late_share
-    if late >= LATE_NOTE:
+    if late >= _LATE_NOTE:
         why = "answers of fresh windows lack them; later versions have them"
         yield Finding(NOTE, "lateness", f"{late:.0%} of the reports came late", why)
 
@@ -163,7 +163,7 @@ def growth(config: Config, state: State) -> Iterator[Finding]:
     memory = sum(server.memory_limit for server in state.servers)
     limit = daily_begun(config.new_tallies_mb, memory)
     for digest, size in state.begun.items():
-        if limit and size >= FULL_SHARE * limit:
+        if limit and size >= _FULL_SHARE * limit:
             what = f"write {id_of(digest)} has begun tallies of {size / 1e6:.0f} MB today"
             why = f"from {limit / 1e6:.0f} MB on uploads that begin another are answered 429"
             step = "replace the key if it is abused, or raise HEARSAY_NEW_TALLIES_MB"

@@ -36,7 +36,7 @@ DUPLICATES: Final = "duplicates"  # uploads
 LOST: Final = "lost"  # acknowledged uploads that the store no longer holds
 CLOCK_WAITS: Final = "clock_waits"  # rounds of a worker
 FOLDS: Final = "folds"  # by the index of their bound
-GRANTS: Final = "grants"  # keys and tokens of a process' own settings, by scope
+_GRANTS: Final = "grants"  # keys and tokens of a process' own settings, by scope
 FOLD_US: Final = "fold_us"  # microseconds, summed
 
 _log = logging.getLogger("hearsay.telemetry")
@@ -86,7 +86,7 @@ class Activity:
 
     def grant(self, scope: str, n: int) -> None:
         """Say that *n* keys or tokens of this process' own settings open *scope*."""
-        self._grants[f"{GRANTS}.{scope}"] = n
+        self._grants[f"{_GRANTS}.{scope}"] = n
 
     def leave(self) -> None:
         """Share a last time, and count no longer as alive.  Never raises."""
@@ -156,7 +156,7 @@ def granted_by(store: ActivityStore, now: float) -> Mapping[str, int]:
 
     Raises: StorageUnavailableError.
     """
-    return totals_of(_living(store, now), {}).of(GRANTS)
+    return totals_of(_living(store, now), {}).of(_GRANTS)
 
 
 def _living(store: ActivityStore, now: float) -> list[ActivityRecord]:

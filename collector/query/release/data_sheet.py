@@ -25,7 +25,7 @@ USES: Final = (
     "trying out queries, dashboards and models before real questions are asked",
     "any number of analyses by anybody: they cost no further privacy",
 )
-LIMITS: Final = (
+_LIMITS: Final = (
     "No row is a person: rows are made from shares, and a rare value may be held by nobody at all.",
     "Errors computed from the rows are too small: they do not know the noise of the reports. "
     "Take the intervals of the histogram.",
@@ -96,7 +96,7 @@ def facts_of(
         "parts": [_accuracy(part, alpha) for part in parts],
         "method": _method(parts, bool(drawn)),
         "uses": list(USES),
-        "limits": list(LIMITS),
+        "limits": list(_LIMITS),
         "made_by": f"hearsay {__version__}",
     }
 

@@ -37,7 +37,7 @@ from ...core.errors import QueryError
 from ...estimation.estimate import Estimate, shares
 from ...estimation.histogram import best_fit
 
-PLACE_DIGITS: Final = 6  # of a degree: a tenth of a metre, far below any cell
+_PLACE_DIGITS: Final = 6  # of a degree: a tenth of a metre, far below any cell
 MAX_RECORDS: Final = 5_000_000  # a gigabyte of memory while they are written
 Columns: TypeAlias = Mapping[str, Sequence[Any]]
 
@@ -129,12 +129,12 @@ class Degrees(Axis):
     def columns(self) -> Mapping[str, Sequence[float]]:
         """Return the ends of each cell."""
         ends = ((f"{self.name}_from", self.low), (f"{self.name}_to", self.high))
-        return {name: end.round(PLACE_DIGITS).tolist() for name, end in ends}
+        return {name: end.round(_PLACE_DIGITS).tolist() for name, end in ends}
 
     def draw(self, cells: Any, generator: np.random.Generator) -> list[float]:
         """Return a place from each of *cells*, anywhere within with equal chance."""
         drawn: list[float] = (
-            generator.uniform(self.low[cells], self.high[cells]).round(PLACE_DIGITS).tolist()
+            generator.uniform(self.low[cells], self.high[cells]).round(_PLACE_DIGITS).tolist()
         )
         return drawn
 

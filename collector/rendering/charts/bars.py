@@ -42,7 +42,7 @@ _THICK: Final = 14  # user units
 _MOST_EMPTY: Final = 4  # rows without a number, or reasons of more of them
 AT_ONCE: Final = "noise of all rows at once"
 _FEWEST_FOLDED: Final = 2  # folding a single row would save nothing
-DOT_ROW: Final = 24  # user units
+_DOT_ROW: Final = 24  # user units
 _HEADER: Final = 24  # user units
 _NEAR_ZERO: Final = 0.4  # of the range of the numbers: how far off zero may be and still be shown
 
@@ -186,7 +186,7 @@ def dots_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
     groups = list(dict.fromkeys(row.dimensions.get(header, "") for row in shown)) if header else []
     columns = Columns.of(shown, [*labels, *groups], face, unit)
     ticks, scale = columns.scale(*_ends(extent(shown)))
-    foot = columns.high(DOT_ROW) * len(shown) + _HEADER * len(groups) + 6.0
+    foot = columns.high(_DOT_ROW) * len(shown) + _HEADER * len(groups) + 6.0
     body = bottom_axis(ticks, scale, unit, 0, foot)
     body += _body(shown, labels, header, scale, columns)
     notes = remarks(shown, "Hollow: current period, not complete")
@@ -227,7 +227,7 @@ def _body(
     groups: dict[str, list[tuple[Row, str]]] = {}
     for row, label in zip(rows, labels, strict=True):
         groups.setdefault(row.dimensions.get(header, "") if header else "", []).append((row, label))
-    y, high = 3.0, columns.high(DOT_ROW)
+    y, high = 3.0, columns.high(_DOT_ROW)
     for group, members in groups.items():
         if header:
             yield columns.name(group, y + _HEADER / 2 + 2 + columns.rise, "value")
@@ -320,7 +320,7 @@ def _words(unit: str) -> str:
     return f"difference in {unit_words(unit)}" if unit else "difference"
 
 
-def is_detectable(row: Row) -> bool:
+def _is_detectable(row: Row) -> bool:
     """Return whether the interval of a difference leaves zero out."""
     numbers = numbers_of(row)
     return numbers is not None and (numbers.low > 0 or numbers.high < 0)
@@ -330,7 +330,7 @@ def verdict(row: Row) -> str:
     """Return in words what a difference shows: higher, lower, or nothing that noise does not."""
     if numbers_of(row) is None:
         return "no number"
-    if not is_detectable(row):
+    if not _is_detectable(row):
         return NO_CHANGE
     way = "higher" if (row.value or 0.0) > 0 else "lower"
     return way if row.p_value is None else f"{way}, {chance(row.p_value)}"
@@ -345,7 +345,7 @@ def _draw_difference(
     if numbers is None:
         yield columns.marker.mark(row, name, columns.words(reading(row), y))
         return
-    sure, middle = is_detectable(row), y + columns.stacked / 2
+    sure, middle = _is_detectable(row), y + columns.stacked / 2
     below = y + _UP + columns.sink
     yield from columns.ground_of_text(below)
     halo, whisker = lying_whisker(row, scale, middle, "reach-1" if sure else "quiet-reach")
@@ -369,7 +369,7 @@ def _difference_notes(rows: Sequence[Row], drawn: Sequence[Row], scale: Linear) 
     noted = [replace(row, note=None) if row.note == NO_CHANGE else row for row in drawn]
     yield from remarks(noted)
     for row in drawn if len(drawn) <= _FEW else ():
-        if row.fakes_to_flip is not None and is_detectable(row):
+        if row.fakes_to_flip is not None and _is_detectable(row):
             name = f"{label_of(row)}: " if label_of(row) else ""
             fakes = counted(row.fakes_to_flip, "fake device")
             yield Note(f"{name}more than noise; {fakes} could reverse it")

@@ -41,10 +41,10 @@ def curve(
 
     Args: devices: that are expected, marked.  need: the half-width that is wished, marked.
     """
-    return finish(curve_picture(curves, title, face, unit, devices, need), face)
+    return finish(_curve_picture(curves, title, face, unit, devices, need), face)
 
 
-def curve_picture(
+def _curve_picture(
     curves: Sequence[Curve],
     title: str,
     face: Face,

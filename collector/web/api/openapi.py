@@ -84,16 +84,16 @@ def in_path(name: str, pattern: str, what: str) -> Parameter:
 
 def in_query_as_json(name: str, forms: Sequence[type], what: str) -> Parameter:
     """Return a parameter that must be given: a JSON document of one of *forms*."""
-    content = {JSON: {"schema": schema_of(forms)}}
+    content = {JSON: {"schema": _schema_of(forms)}}
     parameter = {"name": name, "in": "query", "required": True, "description": what}
     return {**parameter, "content": content}
 
 
-def schema_of(forms: type | Sequence[type]) -> dict[str, Any]:
+def _schema_of(forms: type | Sequence[type]) -> dict[str, Any]:
     """Return the schema of what has exactly one of *forms*, each defined among the components."""
     if isinstance(forms, type):
         return {"$ref": _PLACES.format(name=forms.__name__)}
-    return {"oneOf": [schema_of(form) for form in forms]}
+    return {"oneOf": [_schema_of(form) for form in forms]}
 
 
 def in_query(name: str, schema: Mapping[str, Any], what: str) -> Parameter:
@@ -189,7 +189,7 @@ def _operation(view: Any, operation: Operation) -> dict[str, Any]:
     if operation.parameters:
         described["parameters"] = list(operation.parameters)
     if operation.takes:
-        content = {kind: {"schema": schema_of(forms)} for kind, forms in operation.takes.items()}
+        content = {kind: {"schema": _schema_of(forms)} for kind, forms in operation.takes.items()}
         described["requestBody"] = {"required": True, "content": content}
     if operation.carries:
         content = {operation.carries: {"schema": {"type": "string", "format": "binary"}}}
@@ -198,7 +198,7 @@ def _operation(view: Any, operation: Operation) -> dict[str, Any]:
 
 
 def _contents(operation: Operation) -> dict[str, Any]:
-    schema = schema_of(operation.answer) if operation.answer else {"type": "object"}
+    schema = _schema_of(operation.answer) if operation.answer else {"type": "object"}
     is_told = operation.answer or operation.media_type == JSON
     contents: dict[str, Any] = {operation.media_type: {"schema": schema} if is_told else {}}
     for kind, other in operation.alternatives.items():
@@ -222,7 +222,7 @@ def _problems(
     for status in statuses:
         response = {
             "description": HTTPStatus(status).phrase + "." if needed == OPEN else _reasons(status),
-            "content": {CONTENT_TYPE: {"schema": schema_of(Problem)}, **as_page},
+            "content": {CONTENT_TYPE: {"schema": _schema_of(Problem)}, **as_page},
         }
         yield str(status), response | ({"headers": headers[status]} if status in headers else {})
 

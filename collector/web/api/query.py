@@ -62,7 +62,7 @@ _PARAMETERS: Final = (
 _FORMAT: Final = in_query(
     "format", {"enum": [form.name for form in FORMS]}, "The form of the answer; see Accept."
 )
-FORMS_OF_QUESTIONS: Final = tuple(forms())
+_FORMS_OF_QUESTIONS: Final = tuple(forms())
 
 
 def _operation(*parameters: Parameter, **more: Any) -> Operation:
@@ -106,7 +106,7 @@ def estimate(name: str) -> ResponseReturnValue:
 
 @blueprint.post("/v1/query")
 @scope(ASK)
-@_operation(_FORMAT, takes={JSON: FORMS_OF_QUESTIONS})
+@_operation(_FORMAT, takes={JSON: _FORMS_OF_QUESTIONS})
 def ask() -> ResponseReturnValue:
     """Answer one question: metrics, a verb, a window, dimensions, filters, and how to show it."""
     if request.mimetype != JSON:
@@ -117,7 +117,7 @@ def ask() -> ResponseReturnValue:
 
 @blueprint.get("/v1/query")
 @scope(ASK)
-@_operation(in_query_as_json("q", FORMS_OF_QUESTIONS, "The question."), _FORMAT)
+@_operation(in_query_as_json("q", _FORMS_OF_QUESTIONS, "The question."), _FORMAT)
 def ask_by_link() -> ResponseReturnValue:
     """Answer the question in parameter ``q``: that of POST /v1/query, as a link."""
     _require_parameters("q", "format")

@@ -21,7 +21,7 @@ from ...intake.keyring import Keyring
 from ..auth import shown_in
 
 _FIELDS: Final = 4  # of the form of a log-in
-Wsgi: TypeAlias = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+_Wsgi: TypeAlias = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 _OF_A_BODY: Final = ("Content-Length", "Content-Type")
 
 
@@ -72,7 +72,7 @@ def environ_of(scope: Any, body: bytes) -> dict[str, Any]:
     return environ
 
 
-def call(app: Wsgi, environ: dict[str, Any]) -> Answer:
+def call(app: _Wsgi, environ: dict[str, Any]) -> Answer:
     """Return the response of *app*, whole: it is a page or a document, never a stream."""
     started: list[tuple[str, list[tuple[str, str]]]] = []
 

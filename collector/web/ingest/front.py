@@ -65,14 +65,14 @@ from .upload import PATH, Admission, Head, Judgement, acknowledgement, require_s
 Reader: TypeAlias = Callable[[int | None, int, float], Awaitable[bytes]]
 THREADS: Final = 8  # requests that Flask answers at once; they wait for the store
 WAITING: Final = 128  # requests that wait for one of those threads
-INLINE_BODY: Final = 4 * 1024  # bytes judged on the loop: 256 columns in 15 kB take milliseconds
-LARGE_THREADS: Final = 2  # large or compressed uploads decoded at once, beside the loop
-MAX_LARGE: Final = 128 * 1024 * 1024  # bytes of large bodies on their way at once
+_INLINE_BODY: Final = 4 * 1024  # bytes judged on the loop: 256 columns in 15 kB take milliseconds
+_LARGE_THREADS: Final = 2  # large or compressed uploads decoded at once, beside the loop
+_MAX_LARGE: Final = 128 * 1024 * 1024  # bytes of large bodies on their way at once
 BODY_S: Final = 10.0  # seconds in which a device's body must have arrived: 64 KiB at 7 kB/s
-LARGE_BODY_S: Final = 60.0  # seconds for a gateway's: 8 MiB at 140 kB/s
-FORM_S: Final = 2.0  # seconds for that of a form: 4 KiB at 2 kB/s
-SWEEP_S: Final = 0.5  # seconds between two looks for bodies that are late
-WRONG_S: Final = 1.0  # seconds until a wrong log-in is answered: one try a second a connection
+_LARGE_BODY_S: Final = 60.0  # seconds for a gateway's: 8 MiB at 140 kB/s
+_FORM_S: Final = 2.0  # seconds for that of a form: 4 KiB at 2 kB/s
+_SWEEP_S: Final = 0.5  # seconds between two looks for bodies that are late
+_WRONG_S: Final = 1.0  # seconds until a wrong log-in is answered: one try a second a connection
 MAX_WRONG: Final = 256  # wrong log-ins that wait for that at once; more are refused at once
 _HEADERS: Final = [(name.lower(), value) for name, value in (*EVERY_ANSWER, (CACHE, NO_STORE))]
 _ACCEPTED: Final = [("content-type", "application/json"), *_HEADERS]
@@ -88,8 +88,8 @@ class Front:
         self,
         app: Flask,
         body_s: float = BODY_S,
-        sweep_s: float = SWEEP_S,
-        wrong_s: float = WRONG_S,
+        sweep_s: float = _SWEEP_S,
+        wrong_s: float = _WRONG_S,
         store_s: float = DEADLINE_S,
         listens: Callable[[], None] = lambda: None,
         beat: Callable[[], None] = lambda: None,
@@ -103,12 +103,12 @@ class Front:
         """
         self._body_s, self._sweep_s, self._wrong_s = body_s, sweep_s, wrong_s
         self._store_s = store_s
-        self._form_s = min(FORM_S, body_s)
+        self._form_s = min(_FORM_S, body_s)
         self._listens, self._beat = listens, beat
         self._app, self._shared = app, services_of(app)
         self._hot, self._keyring = self._shared.hot, self._shared.keyring
         self._flask = ThreadPoolExecutor(THREADS, "flask")
-        self._large = ThreadPoolExecutor(LARGE_THREADS, "large")
+        self._large = ThreadPoolExecutor(_LARGE_THREADS, "large")
         self._ready = Readiness(self._shared.pressure)
         self._routes = app.url_map.bind("")
         self._waiting = Places(self._keyring, self._shared.config.proxy, THREADS + WAITING)
@@ -228,7 +228,7 @@ class Front:
             body = await read(head.length, limit, self._body_s)
             judgement = (
                 self._hot.judge(admission, body)
-                if len(body) <= INLINE_BODY
+                if len(body) <= _INLINE_BODY
                 else await self._loop.run_in_executor(self._large, self._hot.judge, admission, body)
             )
         count = partial(self._hot.count, admission, judgement)
@@ -243,11 +243,11 @@ class Front:
         self, admission: Admission, head: Head, read: Reader, size: int
     ) -> Judgement:
         """Read and judge a body that takes milliseconds to decode, beside the loop."""
-        if self._large_size + size > MAX_LARGE:
+        if self._large_size + size > _MAX_LARGE:
             raise OverloadedError("large uploads: as many are on their way as fit in memory")
         self._large_size += size
         try:
-            patience = LARGE_BODY_S if size > MAX_DEVICE_BODY else self._body_s
+            patience = _LARGE_BODY_S if size > MAX_DEVICE_BODY else self._body_s
             body = await read(head.length, admission.grant.limit, patience)
             return await self._loop.run_in_executor(self._large, self._hot.judge, admission, body)
         finally:

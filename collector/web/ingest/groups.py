@@ -33,7 +33,7 @@ DEADLINE_S: Final = ANSWER_TIMEOUT * (1 + RETRIES)
 
 _Outcome: TypeAlias = bool | Exception
 _Ready: TypeAlias = dict[str, object]
-Refusals: TypeAlias = Callable[[Sequence[Beginning]], Sequence[Exception | None]]
+_Refusals: TypeAlias = Callable[[Sequence[Beginning]], Sequence[Exception | None]]
 
 
 class _Waiting(NamedTuple):
@@ -52,7 +52,7 @@ class Groups:
         storage: Intake,
         loop: asyncio.AbstractEventLoop,
         largest: int = MAX_GROUP,
-        refusals: Refusals = lambda beginnings: [None] * len(beginnings),
+        refusals: _Refusals = lambda beginnings: [None] * len(beginnings),
     ) -> None:
         """Append to *storage* from a thread of its own, at most *largest* uploads at once.
 
@@ -200,7 +200,7 @@ class ServerGroups:
     """Groups for each server of the store: one that hangs holds up no other's uploads."""
 
     def __init__(
-        self, storage: Intake, loop: asyncio.AbstractEventLoop, refusals: Refusals
+        self, storage: Intake, loop: asyncio.AbstractEventLoop, refusals: _Refusals
     ) -> None:
         """Append to *storage*; see ``Groups`` for *refusals*."""
         self._storage, self._loop, self._refusals = storage, loop, refusals

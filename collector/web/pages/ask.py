@@ -185,15 +185,15 @@ def completed(query: Query, answers: Answers) -> Query:
     query = _over_time(with_defaults(_with_own_arms(query, metric), metric), metric)
     options = dict(query.options)
     if questions.needs_item(query.verb, metric) and "item" not in options:
-        options |= {"item": leading_item(metric, query, answers)}
+        options |= {"item": _leading_item(metric, query, answers)}
     for side, name in zip(("numerator", "denominator"), query.metrics, strict=False):
         other = answers.catalog.metric(name)
         if side in types_of(query.verb) and side not in options and item_needed(other):
-            options |= {side: leading_item(other, query, answers)}
+            options |= {side: _leading_item(other, query, answers)}
     return msgspec.structs.replace(query, options=options)
 
 
-def leading_item(metric: Metric, query: Query, answers: Answers) -> str:
+def _leading_item(metric: Metric, query: Query, answers: Answers) -> str:
     """Return the item that is told of where none was chosen: the most common in the range."""
     ask = Query(metrics=[metric.address], verb="top_k", date_range=query.date_range)
     try:

@@ -36,7 +36,7 @@ AT_ONCE: Final = (
 UNSURE: Final = "No interval is wholly above another: noise may make these differences."
 TREND: Final = "trend"
 SEGMENTS: Final = "segments"
-MOST_ORDERED: Final = 8  # segments whose order is told
+_MOST_ORDERED: Final = 8  # segments whose order is told
 MOST_STEPS: Final = 3  # items of which a change is told beside a chart
 _PERIODS: Final = {"1h": "hour,", "1d": "day,", "7d": "week, from", "28d": "four weeks, from"}
 _FAULTS: Final = (
@@ -156,7 +156,7 @@ def with_levels(
     average = counts_told(first.reply) or averaged(
         first.reply.meta.metrics[0], steps, reply, answers.today
     )
-    return steps, [with_notice(first, Notice(average)) if average else first, *others]
+    return steps, [_with_notice(first, Notice(average)) if average else first, *others]
 
 
 def counts_told(reply: Answer) -> str:
@@ -218,7 +218,7 @@ def days_told(reply: Answer, answers: Answers) -> str:
     return f"{words}{before}."
 
 
-def how_many(query: Query, metric: Metric, answers: Answers) -> str:
+def _how_many(query: Query, metric: Metric, answers: Answers) -> str:
     """Return how many devices say yes, of those that reported in the last complete period."""
     by_epoch = structs.replace(query, dimensions=[] if metric.every == ONCE else [TIME])
     try:
@@ -272,11 +272,11 @@ def with_order(panel: Panel, *, is_sure: bool = False) -> Panel:
     """
     reply, query = panel.reply, panel.wish.query
     rows = reply.rows if reply else ()
-    is_told = query.verb == SEGMENTS and query.postprocess == RAW and 1 < len(rows) <= MOST_ORDERED
+    is_told = query.verb == SEGMENTS and query.postprocess == RAW and 1 < len(rows) <= _MOST_ORDERED
     if not is_told or any(TIME in row.dimensions for row in rows):
         return panel
     said = order_told(rows)
-    return panel if is_sure and said == UNSURE else with_notice(panel, Notice(said))
+    return panel if is_sure and said == UNSURE else _with_notice(panel, Notice(said))
 
 
 def order_told(rows: Sequence[Row]) -> str:
@@ -299,7 +299,7 @@ def _segment(row: Row) -> str:
     return " · ".join(value for name, value in row.dimensions.items() if name != ITEM)
 
 
-def with_notice(panel: Panel, *notices: Notice) -> Panel:
+def _with_notice(panel: Panel, *notices: Notice) -> Panel:
     """Return *panel* with *notices* above its chart, after those that it has."""
     wish = replace(panel.wish, notices=(*panel.wish.notices, *notices))
     return replace(panel, wish=wish)

@@ -78,7 +78,7 @@ def list_of_boards(
         _matching(readable_boards(), words),
         key=lambda board: (board.content.group.casefold(), board.content.title.casefold()),
     )
-    questions = _matching(readable_questions(), words)
+    questions = _matching(_readable_questions(), words)
     return shown(
         "boards.html",
         400 if fault else 200,
@@ -289,7 +289,7 @@ def readable_boards() -> list[Document[Board]]:
     return [b for b in services().workspace.boards.documents() if is_readable(b.content)]
 
 
-def readable_questions() -> list[Document[SavedQuestion]]:
+def _readable_questions() -> list[Document[SavedQuestion]]:
     """Return the saved questions that the visitor may see, by title."""
     questions = services().workspace.questions.documents()
     readable = [question for question in questions if is_readable(question.content)]
@@ -306,7 +306,7 @@ def may_write() -> bool:
     return ASK in reader().scopes
 
 
-def may_delete(document: Document[Any]) -> bool:
+def _may_delete(document: Document[Any]) -> bool:
     """Return whether the visitor may delete *document*: who began it, or an owner of its app."""
     who, app = reader(), document.content.app or EVERY_APP
     if MANAGE in who.scopes and who.covers(app, "", MANAGE):
@@ -316,7 +316,7 @@ def may_delete(document: Document[Any]) -> bool:
 
 def require_may_delete(document: Document[Any]) -> None:
     """Raise ForbiddenError unless the visitor may delete *document*."""
-    if not may_delete(document):
+    if not _may_delete(document):
         raise ForbiddenError("only who began this, or an owner of its app, may delete it")
 
 

@@ -81,7 +81,7 @@ def compare() -> ResponseReturnValue:
         choices = _over(metric, choices, by, answers)
         item = _item(metric, choices, answers)
         panels = [
-            with_periods(answers.panel(_led(wish, answers), _address(wish)), answers)
+            _with_periods(answers.panel(_led(wish, answers), _address(wish)), answers)
             for wish in _wishes(metric, choices, by, item)
         ]
     shown_of = () if metric is None else (metric,)
@@ -89,7 +89,7 @@ def compare() -> ResponseReturnValue:
         "compare.html",
         metrics=metrics,
         metric=metric,
-        ways=ways_of(metric) if metric else {},
+        ways=_ways_of(metric) if metric else {},
         by=by,
         against=request.args.get("against", ""),
         earlier=EARLIER if by == BEFORE else {},
@@ -128,10 +128,10 @@ def compare_file(kind: str) -> ResponseReturnValue:
 
 
 def _is_comparable(metric: Metric) -> bool:
-    return bool(ways_of(metric)) and load("compare").refusal(metric) is None
+    return bool(_ways_of(metric)) and load("compare").refusal(metric) is None
 
 
-def ways_of(metric: Metric) -> dict[str, str]:
+def _ways_of(metric: Metric) -> dict[str, str]:
     """Return what a metric can be compared by, in words."""
     ways = {} if metric.every == ONCE else {BEFORE: "an earlier period"}
     if metric.show == COUNT:
@@ -147,7 +147,7 @@ def _metric(answers: Answers, metrics: list[Metric]) -> Metric | None:
 
 
 def _by(metric: Metric) -> str:
-    ways = ways_of(metric)
+    ways = _ways_of(metric)
     by = request.args.get("by") or next(iter(ways), "")
     # The form keeps what was chosen for another metric.
     return by if by in ways else next(iter(ways), "")
@@ -216,11 +216,11 @@ def _tells(panels: list[Panel]) -> bool:
 
 def dated(panel: Panel, answers: Answers) -> Panel:
     """Return *panel* with the days that it is of in its hint, or with those it holds together."""
-    compared = with_periods(panel, answers)
+    compared = _with_periods(panel, answers)
     return with_days(panel, answers) if compared is panel else compared
 
 
-def with_periods(panel: Panel, answers: Answers) -> Panel:
+def _with_periods(panel: Panel, answers: Answers) -> Panel:
     """Return *panel* of a difference with what is held against what in its hint, if that is one.
 
     It has no axis of time, so notes on days of either period stand above it.

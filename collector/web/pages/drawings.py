@@ -23,7 +23,7 @@ from ...rendering.wording import worded
 from ..services import services
 
 WIDTH: Final = 540  # user units: about the pixels of a panel, so that its letters are of its size
-NARROW_WIDTH: Final = 320  # user units: the pixels of a panel on a phone of 360
+_NARROW_WIDTH: Final = 320  # user units: the pixels of a panel on a phone of 360
 _NARROW: Final = "-n"  # after the prefix of ids
 WINDOW: Final = "window"
 _PAIR: Final = "pair"
@@ -42,7 +42,7 @@ def twice(draw: Draw, prefix: str, **face: Any) -> Markup:
     narrow = Face(
         prefix + _NARROW,
         heading=False,
-        width=NARROW_WIDTH,
+        width=_NARROW_WIDTH,
         look="narrow",
         styled=True,
         felt=False,
@@ -134,7 +134,7 @@ def _charts(
             drawn.setdefault(row.dimensions.get(MEASURE, ""), []).append(row)
     for number, (measure, some) in enumerate(drawn.items()):
         words = measure_words(measure)
-        plain = labelled(words_of([plain_row(row) for row in some]))
+        plain = labelled(words_of([_plain_row(row) for row in some]))
         past = before and replace(before, rows=words_of(_past_of(before, measure)))
         chart = charts_of(
             subject.verb,
@@ -153,7 +153,7 @@ def _charts(
 def _past_of(before: Before, measure: str) -> list[Row]:
     """Return the rows of *before* that are of *measure*, as its panel draws them."""
     return [
-        plain_row(row)
+        _plain_row(row)
         for row in possible(before.rows, "")
         if row.dimensions.get(TIME) != ALL and row.dimensions.get(MEASURE, "") == measure
     ]
@@ -164,7 +164,7 @@ def identifier(text: str) -> str:
     return "c-" + re.sub(r"[^A-Za-z0-9-]", "-", text)[:60]
 
 
-def plain_row(row: Row) -> Row:
+def _plain_row(row: Row) -> Row:
     """Return *row* without what its panel tells already: its measure, and how it was counted."""
     dimensions = {
         WINDOW if name == TIME and "/" in value else name: value  # two windows make no line

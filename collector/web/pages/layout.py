@@ -66,7 +66,7 @@ class Link(NamedTuple):
     scope: str
 
 
-LINKS: Final = (
+_LINKS: Final = (
     Link("Overview", "overview.overview", VIEW),
     Link("Boards", "boards.boards_page", VIEW),
     Link("Compare", "compare.compare", ASK),
@@ -159,7 +159,7 @@ def utc(moment: int) -> str:
 
 def links_of(credential: Credential | None) -> list[Link]:
     """Return the pages that *credential* opens, in order."""
-    return [link for link in LINKS if credential and link.scope in credential.scopes]
+    return [link for link in _LINKS if credential and link.scope in credential.scopes]
 
 
 def addressed(links: Iterable[Link]) -> list[dict[str, str]]:
@@ -191,7 +191,7 @@ def page_of(problem: Document) -> Response | None:
         detail="" if wrong else details["detail"],
         of_the_store=bool(wrong),
         back=_back(),
-        **({"links": addressed(LINKS)} if hidden else {}),
+        **({"links": addressed(_LINKS)} if hidden else {}),
     )
     for name, value in problem.headers:
         if name != "Content-Type":

@@ -59,11 +59,11 @@ from .panels import (
     in_columns,
 )
 
-MUCH_LATE: Final = 0.2  # of the reports, from which on their share is worth saying
+_MUCH_LATE: Final = 0.2  # of the reports, from which on their share is worth saying
 _SHORT: Final = 20  # items that a chart shows all of
 _LINES: Final = 20  # items of which a trend is told without choosing one
 LEVELS: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99}
-LEVEL_HINT: Final = "Below it are as many of the devices as it says: p95 has 95 % of them below."
+_LEVEL_HINT: Final = "Below it are as many of the devices as it says: p95 has 95 % of them below."
 _TITLES: Final = {  # of panels; another verb is called as its summary says
     "map": "Where devices are",
     "crosstab": "Both answers together",
@@ -97,7 +97,7 @@ _PARAMETERS = (_ITEM, *RANGE_PARAMETERS)
 _SHOWN = (_ALL, BEFORE_PARAMETER)
 
 
-def first_wish(metric: Metric, choices: Choices) -> PanelRequest:
+def _first_wish(metric: Metric, choices: Choices) -> PanelRequest:
     """Return the metric's own question, in the form that its type deserves."""
     if metric.show == COUNT:
         return PanelRequest("answer", _DEVICES, _counted(metric, choices))
@@ -105,7 +105,7 @@ def first_wish(metric: Metric, choices: Choices) -> PanelRequest:
     return PanelRequest("answer", title, choices.query(metric, verb, options))
 
 
-def further_wishes(metric: Metric, choices: Choices, item: str) -> Iterator[PanelRequest]:
+def _further_wishes(metric: Metric, choices: Choices, item: str) -> Iterator[PanelRequest]:
     """Yield what else can be asked.
 
     Args: item: of which segments and lines are told where one must be chosen; "" for none.
@@ -137,7 +137,7 @@ def items_of(metric: Metric) -> tuple[str, ...]:
     return metric.domain.compared or (metric.domain.labels if item_needed(metric) else ())
 
 
-def levels_of(metric: Metric) -> tuple[str, ...]:
+def _levels_of(metric: Metric) -> tuple[str, ...]:
     """Return the quantiles that can be followed over time in place of the mean."""
     is_followed = isinstance(metric.mechanism, DistributionMechanism) and metric.every != ONCE
     return tuple(LEVELS) if is_followed else ()
@@ -155,7 +155,7 @@ def leads_of(query: Query, catalog: Catalog) -> Callable[[Row], str] | None:
     segment = (pair for pair in segment_of(query.filters) if pair[0] in metric.segments)
     chosen = replace(chosen, segment=tuple(segment), item=str(query.options.get("item", "")))
     stretch = next((name for name in query.dimensions if name.startswith(TIME)), TIME)
-    return leads(metric, chosen, items_of(metric) if has_choice(metric) else (), stretch)
+    return leads(metric, chosen, items_of(metric) if _has_choice(metric) else (), stretch)
 
 
 def usual_item(metric: Metric, rows: Sequence[Row]) -> str:
@@ -175,7 +175,7 @@ def called(metric: Metric, item: str) -> str:
     return domain.item_in_words(domain.labels.index(item))
 
 
-def has_choice(metric: Metric) -> bool:
+def _has_choice(metric: Metric) -> bool:
     """Return whether anything on the page of *metric* is told of one item."""
     is_line = metric.every != ONCE and not metric.domain.compared
     return item_needed(metric) and (is_line or bool(metric.segments))
@@ -211,9 +211,9 @@ def _over_time(metric: Metric, choices: Choices, item: str) -> Iterator[PanelReq
     stretch = granularity(metric, choices)
     items = items_of(metric)
     wants_one = len(items) > _LINES or bool(choices.item)
-    if choices.item in levels_of(metric):
+    if choices.item in _levels_of(metric):
         query = choices.query(metric, "trend", {"levels": [LEVELS[choices.item]]}, [stretch])
-        yield PanelRequest("time", f"{choices.item} over time", query, LEVEL_HINT)
+        yield PanelRequest("time", f"{choices.item} over time", query, _LEVEL_HINT)
     elif not metric.domain.compared and (not wants_one or item):
         options = {"item": item} if wants_one else {}
         title = f"{called(metric, item)} over time" if wants_one else "Over time"
@@ -266,14 +266,14 @@ def metric_page(name: str) -> ResponseReturnValue:
     answers, choices = Answers(relay=services().config.relay), choices_of(request.args)
     metric = answers.catalog.metric(name)
     notices = tuple(_notices(metric, choices, answers))
-    wish = _shown(first_wish(metric, choices), metric, choices, notices)
+    wish = _shown(_first_wish(metric, choices), metric, choices, notices)
     first = answers.panel(wish, _csv(metric, wish, choices))
     item = _item(metric, choices, first)
     panels = [
         first,
         *(
             answers.panel(_shown(wish, metric, choices, notices), _csv(metric, wish, choices))
-            for wish in further_wishes(metric, choices, item)
+            for wish in _further_wishes(metric, choices, item)
         ),
     ]
     steps, panels = with_levels(panels, metric, answers)
@@ -293,11 +293,11 @@ def metric_page(name: str) -> ResponseReturnValue:
         above=above,
         chosen=choices.shown_for([metric]),
         ranges=choices.ranges([metric]),
-        items=levels_of(metric) or (items_of(metric) if has_choice(metric) else ()),
+        items=_levels_of(metric) or (items_of(metric) if _has_choice(metric) else ()),
         called=partial(called, metric),
-        is_number=bool(levels_of(metric)),
+        is_number=bool(_levels_of(metric)),
         unchosen="last" if is_joined(metric.domain) else "most common",
-        much_late=MUCH_LATE,
+        much_late=_MUCH_LATE,
         filter_rows=filter_rows(metric, filters_of(choices.segment)),
         can_ask=ASK in (who.scopes if (who := visitor()) else ()),
         earlier=PERIODS if metric.every != ONCE else {},
@@ -327,8 +327,8 @@ def metric_file(name: str, panel: str, kind: str) -> ResponseReturnValue:
 
 
 def _wishes(metric: Metric, choices: Choices) -> Iterator[PanelRequest]:
-    yield first_wish(metric, choices)
-    yield from further_wishes(metric, choices, choices.item)
+    yield _first_wish(metric, choices)
+    yield from _further_wishes(metric, choices, choices.item)
 
 
 def _notices(metric: Metric, choices: Choices, answers: Answers) -> Iterator[Notice]:
@@ -342,14 +342,14 @@ def _notices(metric: Metric, choices: Choices, answers: Answers) -> Iterator[Not
         )
     if not choices.against or metric.every == ONCE:
         return
-    if answers.has_earlier(metric, first_wish(metric, choices).query, choices.against):
+    if answers.has_earlier(metric, _first_wish(metric, choices).query, choices.against):
         return
     if choices.against != PREVIOUS:
         yield Notice("There are no reports of the same dates a year ago.")
         return
     longest = answers.previous_range(metric)
     whole, named = replace(whole, range=longest), WORDS[longest]
-    if answers.has_earlier(metric, first_wish(metric, whole).query, PREVIOUS):
+    if answers.has_earlier(metric, _first_wish(metric, whole).query, PREVIOUS):
         url = page + whole.address()
         words = f"Choose {named} to compare"
         yield Notice("The previous period has no reports.", words, url)
@@ -367,7 +367,7 @@ def _shown(
     page = url_for("metric.metric_page", name=metric.address) + choices.address()
     return replace(
         wish,
-        link=leads(metric, own, items_of(metric) if has_choice(metric) else (), stretch),
+        link=leads(metric, own, items_of(metric) if _has_choice(metric) else (), stretch),
         against=choices.against,
         rows=ALL_DRAWN if request.args.get("all") == wish.id else MOST_DRAWN,
         notices=notices if is_over_time else (),

@@ -60,7 +60,7 @@ def _list(
     shelf = shared.workspace.notes
     notes = list(matching(readable_notes(), words))
     now = shared.clock()
-    gone = [n for n in shelf.deleted() if may_see(n.content)] if may_write() else []
+    gone = [n for n in shelf.deleted() if _may_see(n.content)] if may_write() else []
     return shown(
         "notes.html",
         400 if fault else 200,
@@ -171,11 +171,11 @@ def readable_notes() -> list[Document[Note]]:
     return readable(shared.workspace.notes.documents(), visible(), shared.catalog)
 
 
-def may_see(note: Note) -> bool:
+def _may_see(note: Note) -> bool:
     """Return whether the visitor may see *note*."""
     return is_visible(note, visible(), services().catalog)
 
 
 def _require_seen(document: Document[Note]) -> None:
-    if not may_see(document.content):
+    if not _may_see(document.content):
         raise UnknownDocumentError("note")

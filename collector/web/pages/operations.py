@@ -32,7 +32,7 @@ blueprint = Blueprint("operations", __name__)
 def operations() -> ResponseReturnValue:
     """Show what came, what became of it, and what an operator should do next."""
     snapshot = services().snapshot()
-    findings = findings_of(snapshot)
+    findings = _findings_of(snapshot)
     totals = snapshot.totals
     now = datetime.fromtimestamp(services().clock(), UTC)
     return shown(
@@ -54,7 +54,7 @@ def operations() -> ResponseReturnValue:
     )
 
 
-def findings_of(snapshot: Snapshot) -> list[Finding]:
+def _findings_of(snapshot: Snapshot) -> list[Finding]:
     """Return what is found in *snapshot*, as ``hearsay doctor`` would judge it."""
     shared = services()
     if not snapshot.store_is_up:

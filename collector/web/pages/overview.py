@@ -151,7 +151,7 @@ def _title(metric: Metric) -> str:
     return metric.title.casefold()
 
 
-def tile_of(metric: Metric, choices: Choices, answers: Answers) -> Tile:
+def _tile_of(metric: Metric, choices: Choices, answers: Answers) -> Tile:
     """Return the tile of *metric*; what is damaged costs no other tile."""
     url = url_for("metric.metric_page", name=metric.address) + choices.address()
     try:
@@ -175,7 +175,7 @@ def tile_of(metric: Metric, choices: Choices, answers: Answers) -> Tile:
     return replace(tile, line=line, change=change, p_value=p_value, now=now)
 
 
-def sure_of_changes(tiles: Sequence[Tile]) -> list[Tile]:
+def _sure_of_changes(tiles: Sequence[Tile]) -> list[Tile]:
     """Return *tiles* with those changes only that are more than noise on a page of so many.
 
     Each line is tested, and of many lines without a change some look as if they had one.
@@ -326,7 +326,7 @@ def _overview(metrics: Sequence[Metric], app: str = "") -> ResponseReturnValue:
     pages = max(-(-len(chosen) // MOST_TILES), 1)
     page = min(selection.page, pages)
     shown_here = chosen[(page - 1) * MOST_TILES : page * MOST_TILES]
-    tiles = sure_of_changes([tile_of(metric, choices, answers) for _, metric in shown_here])
+    tiles = _sure_of_changes([_tile_of(metric, choices, answers) for _, metric in shown_here])
     headed = zip((heading for heading, _ in shown_here), tiles, strict=True)
     return shown(
         "overview.html",

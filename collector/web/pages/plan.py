@@ -68,11 +68,11 @@ def plan_page() -> ResponseReturnValue:
     metrics = list(visible())
     name = request.args.get("metric")
     metric = visible().metric(name) if name else (metrics[0] if metrics else None)
-    planned = _planned(metric, sliders_of(metric, request.args)) if metric else {}
+    planned = _planned(metric, _sliders_of(metric, request.args)) if metric else {}
     return shown("plan.html", metrics=metrics, metric=metric, least=LEAST, most=MOST, **planned)
 
 
-def sliders_of(metric: Metric, parameters: Mapping[str, str]) -> Sliders:
+def _sliders_of(metric: Metric, parameters: Mapping[str, str]) -> Sliders:
     """Read the sliders; what is not told is as the metric declares it.
 
     Raises: QueryError: names the parameter and what would work.

@@ -27,7 +27,7 @@ from ...query.window import EPOCH, GRANULARITIES, PERIOD
 from .metric import item_needed, items_of
 
 ACTIVES, CROSSTAB, RATIO, TREND = "actives", "crosstab", "ratio", "trend"
-MOST_TOGETHER: Final = 20  # items that one answer tells of without choosing one
+_MOST_TOGETHER: Final = 20  # items that one answer tells of without choosing one
 _WORDS: Final[Mapping[str, str]] = {  # in the order of the page
     "top_k": "Which are most common?",
     "heavy_hitters": "Which are most common?",
@@ -123,7 +123,7 @@ def is_answerable(verb: str, metric: Metric, metrics: Sequence[Metric]) -> bool:
         return metric.every != ONCE or bool(metric.segments)
     if verb == "range" and metric.domain.boolean:
         return False
-    return not needs_partner(verb, metric) or bool(partners_of(verb, metric, metrics))
+    return not _needs_partner(verb, metric) or bool(partners_of(verb, metric, metrics))
 
 
 def _has_sense(verb: str, metric: Metric) -> bool:
@@ -136,14 +136,14 @@ def _has_sense(verb: str, metric: Metric) -> bool:
     return verb != "range" or metric.domain.grid is not None
 
 
-def needs_partner(verb: str, metric: Metric) -> bool:
+def _needs_partner(verb: str, metric: Metric) -> bool:
     """Return whether *verb* is about *metric* and another one."""
     return load(verb).most_metrics > 1 and not (verb == CROSSTAB and metric.domain.parts)
 
 
 def partners_of(verb: str, metric: Metric, metrics: Sequence[Metric]) -> list[Metric]:
     """Return those of *metrics* that *verb* can be asked of beside *metric*."""
-    if not needs_partner(verb, metric):
+    if not _needs_partner(verb, metric):
         return []
     others = [
         other
@@ -214,4 +214,4 @@ def needs_item(verb: str, metric: Metric) -> bool:
     """Return whether *verb* tells of one item only, which must be chosen."""
     if "item" not in types_of(verb) or verb == ADOPTION or not item_needed(metric):
         return False
-    return verb == SEGMENTS or len(items_of(metric)) > MOST_TOGETHER
+    return verb == SEGMENTS or len(items_of(metric)) > _MOST_TOGETHER

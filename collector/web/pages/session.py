@@ -67,7 +67,7 @@ def log_in() -> ResponseReturnValue:
         if not wants_page():
             raise UnauthorizedError("the form must hold a good read token as token")
         return _form(address, 401)
-    response = redirect(address if address != "/" else home_of(credential), _SEE_OTHER)
+    response = redirect(address if address != "/" else _home_of(credential), _SEE_OTHER)
     auth.keep(response, token)
     return response
 
@@ -98,7 +98,7 @@ def local(path: str) -> str:
     return path if _LOCAL.fullmatch(path) else "/"
 
 
-def home_of(credential: Credential) -> str:
+def _home_of(credential: Credential) -> str:
     """Return the first page that *credential* opens."""
     links = links_of(credential)
     return url_for(links[0].endpoint) if links else "/"

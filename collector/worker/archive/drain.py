@@ -14,7 +14,7 @@ from ...storage.protocols import ArchiveQueue
 from ...storage.values import ArchivedFold
 from .files import Folder, encode_rows
 
-FILE_SIZE: Final = 64 * 1024 * 1024  # bytes of entries after which a file is full
+_FILE_SIZE: Final = 64 * 1024 * 1024  # bytes of entries after which a file is full
 # A store that syncs every second may forget its last two in a crash, and count other folds by the
 # numbers of those that it forgot.  A file must hold none of them, so it ends this long ago.
 SETTLE: Final = 3.0  # seconds
@@ -25,7 +25,7 @@ def drain(
     folder: Folder,
     mechanisms: Mechanisms,
     settle: Callable[[], None],
-    size: int = FILE_SIZE,
+    size: int = _FILE_SIZE,
 ) -> int:
     """Write what waits now to *folder*, and return the number of files.
 

@@ -34,7 +34,7 @@ _LOCK: Final = "lock"
 _NEW: Final = ".new"  # ends the name of a file that is not whole yet
 _FILE: Final = re.compile(r"folded=(\d{4}-\d{2}-\d{2})/(\d+)-(\d+)-(\d+)\.parquet")
 _NAME_SIZE: Final = 16  # bytes of chance in an archive's name
-EPOCH_DAY: Final = date(1970, 1, 1)
+_EPOCH_DAY: Final = date(1970, 1, 1)
 _COLUMNS: Final[tuple[tuple[str, Any], ...]] = (
     ("metric", pa.binary(DIGEST_SIZE)),
     ("epoch", pa.int64()),
@@ -105,7 +105,7 @@ class Folder:
             files = [
                 File(
                     path,
-                    (date.fromisoformat(match[1]) - EPOCH_DAY).days,
+                    (date.fromisoformat(match[1]) - _EPOCH_DAY).days,
                     *map(int, match.groups()[1:]),
                 )
                 for match, path in matches
@@ -134,7 +134,7 @@ class Folder:
 
     def commit(self, day: int, shard: int, first: int, last: int, data: bytes) -> Path:
         """Make *data* the file of these folds: durable, and whole or not at all."""
-        folder = self.path / f"folded={date.fromordinal(EPOCH_DAY.toordinal() + day)}"
+        folder = self.path / f"folded={date.fromordinal(_EPOCH_DAY.toordinal() + day)}"
         if not folder.exists():
             folder.mkdir(mode=0o700)
             _sync(self.path)

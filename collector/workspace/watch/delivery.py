@@ -48,7 +48,7 @@ _INWARD: Final = tuple(
 )
 _PORTS: Final = {"http": 80, "https": 443}
 _WORDS: Final = {FIRING: "alarm", QUIET: "over"}
-Resolve: TypeAlias = Callable[[str, int], list[str]]
+_Resolve: TypeAlias = Callable[[str, int], list[str]]
 
 
 class DeliveryError(CollectorError, OSError):
@@ -60,7 +60,7 @@ def deliver(
     message: WatchMessage,
     now: int,
     *,
-    resolve: Resolve | None = None,
+    resolve: _Resolve | None = None,
     answer_s: float = TIMEOUT_S,
 ) -> None:
     """Hand *message* to *channel*; returns once it was taken.
@@ -72,7 +72,7 @@ def deliver(
         if channel.mail:
             _mail(channel, message)
         else:
-            _post(channel, message, now, resolve or addresses_of, answer_s)
+            _post(channel, message, now, resolve or _addresses_of, answer_s)
     except DeliveryError:
         raise
     # ValueError: of an address or a password that is none, which its text may repeat.
@@ -106,7 +106,7 @@ def signature(secret: bytes, now: int, body: bytes) -> str:
     return f"t={now},v1={digest}"
 
 
-def addresses_of(host: str, port: int) -> list[str]:
+def _addresses_of(host: str, port: int) -> list[str]:
     """Return the addresses of *host*.  Raises OSError."""
     entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
@@ -122,7 +122,7 @@ def require_public(address: str) -> None:
 
 
 def _post(
-    channel: Channel, message: WatchMessage, now: int, resolve: Resolve, answer_s: float
+    channel: Channel, message: WatchMessage, now: int, resolve: _Resolve, answer_s: float
 ) -> None:
     url = channel.webhook or _secret(channel.webhook_file)
     parts = urlsplit(url)

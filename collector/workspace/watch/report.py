@@ -37,7 +37,7 @@ from ...storage.protocols import TallyStore
 from ...storage.records import FIRING, UNABLE, UNKNOWN, WatchState
 
 MOST_ROWS: Final = 40  # of a table
-MOST_CHANGES: Final = 3  # of one metric
+_MOST_CHANGES: Final = 3  # of one metric
 RECENT_DAYS: Final = 35  # in which a store that is in use has a report
 _TOP: Final = 8  # items of a list, the most common ones
 _ABOUT: Final = (
@@ -235,7 +235,7 @@ class _Asker:
             for row in known
             if (row.p_value or 0.0) <= ALPHA
         ]
-        words = ", ".join(sure[:MOST_CHANGES]) or "no change that is more than noise"
+        words = ", ".join(sure[:_MOST_CHANGES]) or "no change that is more than noise"
         return f"{words} against {before}", known[0].p_value
 
 

@@ -48,9 +48,9 @@ from .rules import Channel, Watch, Watches, is_bounded
 
 LEASE_S: Final = 120  # for which no other process evaluates or sends; a try takes half a minute
 RENEW_S: Final = 60  # left of it, at which it is renewed
-HISTORY: Final = 60  # verdicts that are kept of a watch
+_HISTORY: Final = 60  # verdicts that are kept of a watch
 MOST_WAITING: Final = 1_000  # messages; then the oldest are given up
-FIRST_RETRY_S: Final = 5
+_FIRST_RETRY_S: Final = 5
 LAST_RETRY_S: Final = 300
 GIVEN_UP_S: Final = 7 * 86_400  # seconds after which a message is sent no more
 PERIOD_S: Final = 30.0  # between two rounds
@@ -206,7 +206,7 @@ class Rounds:
         cursor = WatchCursor(watch.definition, period, verdict.state, since, after)
         outbox, given_up = self._ledger.outbox, self._ledger.given_up
         channels = self._watches.channels_of(watch)
-        if channels and is_news(watch, verdict.state, reported):
+        if channels and _is_news(watch, verdict.state, reported):
             message = WatchMessage(
                 id=_id(watch, period),
                 watch=watch.name,
@@ -237,7 +237,7 @@ class Rounds:
             title=title_of(watch, metric),
             definition=watch.definition,
             rate=rate,
-            verdicts=(verdict, *verdicts)[:HISTORY],
+            verdicts=(verdict, *verdicts)[:_HISTORY],
         )
         self._store.put(series)
 
@@ -256,7 +256,7 @@ class Rounds:
                     self._deliver(channel, message, now)
                 except DeliveryError as error:
                     _log.warning("%s; it is sent again", error)
-                    wait = min(FIRST_RETRY_S * 2**tries, LAST_RETRY_S)
+                    wait = min(_FIRST_RETRY_S * 2**tries, LAST_RETRY_S)
                     left = {**message.left, channel.name: (min(tries + 1, 20), now + wait)}
                     self._exchange(message, replace(message, left=left))
                     break
@@ -278,7 +278,7 @@ class Rounds:
         self._commit(replace(self._ledger, outbox=tuple(each for each in changed if each)))
 
 
-def is_news(watch: Watch, state: str, before: str) -> bool:
+def _is_news(watch: Watch, state: str, before: str) -> bool:
     """Return whether somebody is to be told that a watch says *state*, after *before* was told.
 
     A change is told each time, as each is of other periods; of a threshold its begin and its end.

@@ -26,10 +26,10 @@ from ...analytics.verb import ESTIMATE
 from ...core.cells import LAST_VERSION
 from ...core.errors import ConfigError, unread
 
-FALSE_ALARMS: Final = 0.05  # chance of any false alarm in any 365 days, if the file says nothing
-MOST_WATCHES: Final = 1_000  # of one file; each is asked once a day
-MOST_CHANNELS: Final = 20
-MOST_WINDOW: Final = 92  # periods that a number rests on
+_FALSE_ALARMS: Final = 0.05  # chance of any false alarm in any 365 days, if the file says nothing
+_MOST_WATCHES: Final = 1_000  # of one file; each is asked once a day
+_MOST_CHANNELS: Final = 20
+_MOST_WINDOW: Final = 92  # periods that a number rests on
 # Evaluations in any 365 days, by the length of a period.
 YEARLY: Final[Mapping[str, int]] = {
     every: -(-365 * DAY // length) for every, length in LENGTHS.items() if length >= DAY
@@ -72,7 +72,7 @@ class Watch(Struct, frozen=True, forbid_unknown_fields=True):
     verb: _Text = ESTIMATE
     options: dict[str, Any] = field(default_factory=dict)
     filters: list[tuple[Literal["is", "is_not"], _Text, list[_Text]]] = field(default_factory=list)
-    window: Annotated[int, Meta(ge=1, le=MOST_WINDOW)] = 1  # periods that a number rests on
+    window: Annotated[int, Meta(ge=1, le=_MOST_WINDOW)] = 1  # periods that a number rests on
     version: Annotated[int, Meta(ge=0, le=LAST_VERSION)] = 0  # published, that it waits for
     channels: list[str] | None = None  # all, if it is left out
     note: Annotated[str, Meta(max_length=300)] = ""  # sent along: what to do
@@ -92,9 +92,9 @@ class Watch(Struct, frozen=True, forbid_unknown_fields=True):
 class Watches(Struct, frozen=True, forbid_unknown_fields=True):
     """A whole file."""
 
-    watch: Annotated[list[Watch], Meta(min_length=1, max_length=MOST_WATCHES)]
-    channel: Annotated[list[Channel], Meta(max_length=MOST_CHANNELS)] = field(default_factory=list)
-    false_alarms: Annotated[float, Meta(gt=0, le=0.5)] = FALSE_ALARMS
+    watch: Annotated[list[Watch], Meta(min_length=1, max_length=_MOST_WATCHES)]
+    channel: Annotated[list[Channel], Meta(max_length=_MOST_CHANNELS)] = field(default_factory=list)
+    false_alarms: Annotated[float, Meta(gt=0, le=0.5)] = _FALSE_ALARMS
 
     def rate(self, every: str) -> float:
         """Return the chance of a false alarm that one evaluation may have.
