@@ -15,7 +15,6 @@ from .typing import Final, NamedTuple, TypeAlias
 
 Fields: TypeAlias = tuple[tuple[str, str], ...]
 
-_MEDIA_TYPE: Final = "message/bhttp"
 MAX_FIELDS: Final = 64  # field lines of a section; ours has four
 MAX_PARTS: Final = 64  # of content whose length is not known; each costs time, ours comes whole
 _REQUEST, _RESPONSE = 0, 1  # framing indicators; two more say that the length is not known

@@ -63,7 +63,6 @@ class Reason(StrEnum):
     BUDGET = "budget"
     CLOSED = "closed"
     QUEUE_FULL = "queue_full"  # more metrics and epochs wait to be written than memory is kept for
-    HANDED_OVER = "handed_over"  # to the child that a program leaves behind that ends at once
     DROPPED = "dropped"  # charged, but the application's on_report did not let it out
 
     # windows, in which values are aggregated until their epoch is over
@@ -91,7 +90,6 @@ class Reason(StrEnum):
     ENTROPY = "entropy"
     STORE = "store"
     LATE = "late"  # ends that waited too short a time: what was recorded last may be lost
-    NO_CHILD = "no_child"  # none could be started, so this process wrote its values itself
     INTERNAL = "internal"  # an error that this package does not define
 
 

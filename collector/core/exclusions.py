@@ -135,8 +135,3 @@ def latest(known: Exclusion | None, other: Exclusion) -> Exclusion:
 def in_order(exclusions: Iterable[Exclusion]) -> list[Exclusion]:
     """Return *exclusions* in the order in which they were made."""
     return sorted(exclusions, key=lambda exclusion: (exclusion.at, exclusion.id))
-
-
-def _covering(exclusions: Iterable[Exclusion], metric: Metric) -> tuple[Exclusion, ...]:
-    """Return those of *exclusions* that are in force and of *metric*."""
-    return tuple(exclusion for exclusion in exclusions if exclusion.covers(metric))

@@ -11,7 +11,7 @@
 export const REASONS = /* @__PURE__ */ (
   // calls of record: the value became a report, or it was refused and nothing was drawn
   "recorded aggregated consent opted_out automated unknown_metric invalid_value expired retired " +
-  "already_reported not_in_panel budget closed queue_full handed_over dropped " +
+  "already_reported not_in_panel budget closed queue_full dropped " +
   // windows, in which values are aggregated until their epoch is over
   "window_opened window_closed window_dropped " +
   // reports that waited
@@ -19,15 +19,15 @@ export const REASONS = /* @__PURE__ */ (
   // uploads
   "duplicates network postponed refused list_refused " +
   // failures of the device, whatever was being done
-  "entropy store late no_child internal"
+  "entropy store late internal"
 ).split(" ") as readonly Reason[];
 
 /** Why a count went up. */
 export type Reason =
   | "recorded" | "aggregated" | "consent" | "opted_out" | "automated" | "unknown_metric" | "invalid_value"
   | "expired" | "retired" | "already_reported" | "not_in_panel" | "budget" | "closed" | "queue_full"
-  | "handed_over" | "dropped"
+  | "dropped"
   | "window_opened" | "window_closed" | "window_dropped"
   | "outbox_full" | "too_old" | "revoked" | "withdrawn" | "uploaded" | "withheld" | "rejected"
   | "duplicates" | "network" | "postponed" | "refused" | "list_refused"
-  | "entropy" | "store" | "late" | "no_child" | "internal";
+  | "entropy" | "store" | "late" | "internal";

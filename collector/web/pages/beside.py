@@ -218,31 +218,6 @@ def days_told(reply: Answer, answers: Answers) -> str:
     return f"{words}{before}."
 
 
-def _how_many(query: Query, metric: Metric, answers: Answers) -> str:
-    """Return how many devices say yes, of those that reported in the last complete period."""
-    by_epoch = structs.replace(query, dimensions=[] if metric.every == ONCE else [TIME])
-    try:
-        rows = answers.reply(by_epoch, is_checked=False).rows
-    except _FAULTS:
-        return ""
-    yes = metric.domain.answer_items()[0]
-    complete = [row for row in rows if row.item == yes and row.value is not None]
-    if metric.every != ONCE:
-        complete = [row for row in complete if not row.is_open]
-    if not complete:
-        return ""
-    row = complete[-1]
-    shares = (row.value or 0.0, row.ci_low or 0.0, row.ci_high or 0.0)
-    number, least, most = (f"{min(max(round(row.n * x), 0), row.n):,}" for x in shares)
-    period = ""
-    if metric.every in _PERIODS:
-        period = f" in the last complete {_PERIODS[metric.every]} {row.dimensions[TIME]}"
-    return (
-        f"About {number} of the {row.n:,} devices that reported{period} say "
-        f"{metric.domain.headline(yes)} ({least} to {most})."
-    )
-
-
 def sample_in_words(metric: Metric, said: Iterable[str]) -> str:
     """Return who answers *metric*, "" if that is everybody or is *said* already."""
     words = metric.sample.in_words or ""
