@@ -20,9 +20,9 @@ STORE_URLS := $(addprefix secrets/,init_url ingest_url worker_url query_url arch
 help:
 	@echo "make setup      install Hearsay and its development tools into .venv"
 	@echo "make demo       run the whole of Hearsay here, on real data"
-	@echo "make test       lint, type-check and test all that needs Python alone: minutes"
+	@echo "make test       lint, type-check and test all that needs Python alone: four minutes"
 	@echo "make test-all   make test, then make test-rest: all but what is slow"
-	@echo "make test-rest  what make test leaves out: browsers, Node, proxies, most end-to-end tests"
+	@echo "make test-rest  what make test leaves out: browsers, Node, proxies, most end-to-end tests: a quarter of an hour"
 	@echo "make test-slow  run the tests that take minutes"
 	@echo "make test-faults  kill, fill, cut off and corrupt at full scale: a quarter of an hour"
 	@echo "make mutants    plant bugs at random places and say which no test sees: hours"
