@@ -320,7 +320,7 @@ def console(real_store: EmbeddedStore, tmp_path: Path) -> Iterator[Console]:
     made = Console(real_store.url, registry)
     yield made
     connection = Connection.open(real_store.url)
-    connection.call("DEL", f"{made.keys.prefix}:credentials")
+    RedisStorage(connection, made.keys).destroy()
     connection.close()
 
 
@@ -353,6 +353,25 @@ def test_the_list_shows_what_each_may_do_and_whether_it_still_may(console: Conso
     [token] = [row for row in rows if not row.startswith(name)]
     assert token.split()[1:5] == ["read", "viewer", OURS, "alpha,beta"]
     assert token.split()[-1] == "good"
+
+
+@pytest.mark.real
+@needs_real
+def test_a_quota_is_given_and_taken_by_a_command_and_shown_in_the_list(console: Console) -> None:
+    prepared = CliRunner().invoke(main, ["init"], env={**ENVIRONMENT, **console.env})
+    name = console.run("create", "write").stderr.split()[1][:-1]
+
+    given = console.run("quota", name, "5000000")
+    listed = console.run("list").output
+    taken = console.run("quota", name)
+    wrong = console.run("quota", "nothing", "5")
+
+    assert prepared.exit_code == 0, prepared.output
+    assert given.output == f"quota: 5,000,000 a day, key {name}\n"
+    assert "5000000" in listed
+    assert taken.output == f"quota: none, key {name}\n"
+    assert "5000000" not in console.run("list").output
+    assert (wrong.exit_code, "is of no key" in wrong.output) == (1, True)
 
 
 def test_the_help_says_the_range_of_days_of_each_kind_and_what_a_program_is() -> None:
