@@ -1,7 +1,7 @@
 """What an archive costs: folding with and without one, writing files, folding them again.
 
 Run: ``python -m benchmarks archive``.  One server, one worker, one process that writes, and Dask's
-local cluster.  Folds with and without an archive take turns in one run, on one store.
+threads of this process.  Folds with and without an archive take turns in one run, on one store.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _measured(load: _Load) -> dict[str, float]:
         "fold without an archive, s a million reports": 1e6 * seconds[0] / reports,
         "fold with an archive": 1e6 * seconds[1] / reports,
         "write to files": 1e6 * writing / reports,
-        "refold on one thread, start of the cluster included": 1e6 * reading / reports,
+        "refold on one thread": 1e6 * reading / reports,
         "kB a million reports in the files": 1e3 * size / reports,
     }
 

@@ -112,18 +112,28 @@ class Pressure:
 
     def _looked(self) -> Load:
         """Ask the store; what it refuses to an append comes first."""
-        refusing = self._gauge.refusing()
-        if len(refusing) == self._gauge.shards:
-            return Load(failure=refusing[0], refusing=refusing)
         try:
-            backlog, health = self._gauge.backlog(refusing), self._gauge.health()
+            refusing, backlog = self._backlog()
+            health = self._gauge.health()
         except CollectorError as error:
-            return Load(failure=error, refusing=refusing)
+            return Load(failure=error, refusing=self._gauge.refusing())
         try:
             self._clock.require_near(*health.times)
         except ClockError as error:
             return Load(backlog, health, error, refusing)
         return Load(backlog, health, None, refusing)
+
+    def _backlog(self) -> tuple[Mapping[int, CollectorError], int]:
+        """Return which shards refuse, and what waits on the others.  Raises: none takes any."""
+        refusing = self._gauge.refusing()
+        if len(refusing) < self._gauge.shards:
+            try:
+                return refusing, self._gauge.backlog(refusing)
+            except CollectorError:  # one may have gone away since
+                refusing = self._gauge.refusing()
+        if len(refusing) == self._gauge.shards:
+            raise refusing[0]
+        return refusing, self._gauge.backlog(refusing)
 
     def ready(self) -> dict[str, object]:
         """Ask the store whether uploads are taken; return what readiness says.
@@ -131,10 +141,7 @@ class Pressure:
         Raises: CollectorError: why none are.
         """
         self.require_room()
-        refusing = self._gauge.refusing()
-        if len(refusing) == self._gauge.shards:
-            raise refusing[0]
-        backlog = self._gauge.backlog(refusing)
+        refusing, backlog = self._backlog()
         return {"status": "ok", "backlog": backlog, "lost": self.lost, "refusing": [*refusing]}
 
     @property

@@ -1,8 +1,9 @@
 """How much of the store's memory a key may fill, so that no key fills it for all.
 
 A write key is public.  Whoever floods with it may use up what all devices with this key have, and
-nothing of other keys.  Ids cannot be kept by key, to be freed with it: an upload whose answer was
-lost comes again under the key of the next release, and would be counted twice.
+nothing of other keys; of a key with a quota, an operator has said how much that is.  Ids cannot be
+kept by key, to be freed with it: an upload whose answer was lost comes again under the key of the
+next release, and would be counted twice.
 
 What a key occupies is bytes: those of its ids and those of the tallies that it began.
 """

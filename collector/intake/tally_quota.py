@@ -192,7 +192,8 @@ class Growth:
     def _ask(self, places: Collection[TallyPlace]) -> set[TallyPlace] | None:
         """Return those of *places* that have a tally; None if the store does not say."""
         shards, now = {shard for shard, _ in places}, self._monotonic()
-        if any(now - at < _PAUSE_S for shard, at in self._failed_at.items() if shard in shards):
+        never = float("-inf")
+        if any(now - self._failed_at.get(shard, never) < _PAUSE_S for shard in shards):
             return None
         try:
             return self._storage.existing(places)

@@ -107,7 +107,13 @@ def set_quota(id_: str, quota: int | None, store: CredentialStore, today: int) -
     Raises: CredentialError: there is no such id, it is no longer good, or it is no write key.
             NotPreparedError: hearsay init has not run.
     """
-    return _change(id_, store, today, lambda credential: replace(credential, quota=quota))
+
+    def limited(credential: Credential) -> Credential:
+        if credential.kind not in (WRITE, GATEWAY):
+            raise CredentialError("id", "is of a token; a quota is for write keys only")
+        return replace(credential, quota=quota)
+
+    return _change(id_, store, today, limited)
 
 
 def _change(

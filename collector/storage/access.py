@@ -41,8 +41,8 @@ _CLUSTER: Final = "+cluster|slots +asking +readonly"
 _RULES: Final[Mapping[str, str]] = {
     INIT: (
         "~{p}:* +function|load +config|get +acl|dryrun +scan +fcall_ro|hearsay_counted"
-        " +fcall|hearsay_version +fcall|hearsay_establish +fcall|hearsay_replace"
-        " +fcall|hearsay_requeue +fcall|hearsay_drop +fcall|hearsay_restore"
+        " +fcall|hearsay_version +fcall|hearsay_establish +fcall|hearsay_begin_shard"
+        " +fcall|hearsay_replace +fcall|hearsay_requeue +fcall|hearsay_drop +fcall|hearsay_restore"
         " +fcall|hearsay_lose +fcall|hearsay_mark +fcall|hearsay_prune"
         " +fcall|hearsay_prune_key"
         " +get +set +mget +type +exists +strlen +getrange +bitfield +unlink +persist +expireat"

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from redis.crc import key_slot
@@ -96,7 +97,7 @@ class ClusterConnection(Connection):
 
     def close(self) -> None:
         """Close the sockets."""
-        for node in self._open.values():
+        for node in [*self._open.values()]:
             node.close()
 
     def _send_round(
@@ -163,21 +164,26 @@ class ClusterConnection(Connection):
             return
         raise StorageUnavailableError("store: no server of the cluster answers") from failure
 
+    def _learned(self, address: str) -> bool:
+        """Read the map of slots anew, and return whether the server at *address* holds any."""
+        self._learn()
+        return address in self._slots.values()
+
     def _node(self, address: str) -> _Server:
         if address not in self._open:
             url = f"{self._scheme}://{self._user}{address}/0"
-            self._open.setdefault(address, _Server(url, self._learn))
+            self._open.setdefault(address, _Server(url, partial(self._learned, address)))
         return self._open[address]
 
 
 class _Server(Connection):
     """Commands to one server of a cluster, refused at once while it is away."""
 
-    def __init__(self, url: str, learn: Callable[[], None]) -> None:
-        """Ask the server at *url*; *learn* reads anew which server holds what."""
+    def __init__(self, url: str, learned: Callable[[], bool]) -> None:
+        """Ask the server at *url*; *learned* reads anew whether it holds anything."""
         super().__init__(client_of(url))
         self._probe = Connection(client_of(url, _PROBE_S))
-        self._learn = learn
+        self._learned = learned
         self._failure = ""  # why it is asked no more; "" if it is
         self._turn = threading.Lock()
         self._closed = threading.Event()
@@ -213,7 +219,8 @@ class _Server(Connection):
                 self._probe.call("PING")
                 break
             with suppress(CollectorError):
-                self._learn()
+                if not self._learned():
+                    break  # another has what it held
         self._failure = ""
 
 

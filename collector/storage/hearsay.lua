@@ -26,6 +26,8 @@ local MOST_COUNTED = 2 ^ 62
 -- ids a bucket for which it is planned, and from which there are four times as many buckets; how
 -- many ids are counted as one.  A bucket of 384 on average has more than 512 once in 10^9.
 local FEWEST, MOST_BUCKETS, PLANNED, FULL, SAMPLE = 16, 2 ^ 24, 288, 384, 16
+-- Numbers in a range that folds for the archive are counted from; multiples of it are exact in Lua.
+local RANGE = 2 ^ 33
 -- A member of every bucket: one without it is not there.
 local MARK = '0'
 
@@ -249,6 +251,31 @@ end
 
 -- keys: a hash.  args: fields and values.  Needs no room: a full store is prepared, too.
 local function establish(keys, args) return redis.call('HSET', keys[1], unpack(args)) end
+
+-- keys: state of the shard, archive's stream.  args: secret and number before the first fold, both
+-- drawn, for a shard that has none; by how many ranges folds are to be numbered later, and 1 if they
+-- are to be numbered anew.  In one step: a fold has the number that refold and archive expect.
+local function begin_shard(keys, args)
+  local state = redis.call('HMGET', keys[1], 'secret', 'folds', 'ranges')
+  if not state[1] then redis.call('HSET', keys[1], 'secret', args[1]) end
+  if state[2] and args[4] ~= '1' then return 0 end
+  local first, ranges = state[2] or args[2], tonumber(state[3] or 0)
+  local newest = redis.call('XREVRANGE', keys[2], '+', '-', 'COUNT', 1)[1]
+  if state[2] then
+    ranges = math.max(ranges + 1, tonumber(args[3]))
+  elseif newest then  -- the state is lost, and the folds are not: they go on in their range
+    local number = tonumber(string.match(newest[1], '-(%d+)'))
+    redis.call('HSET', keys[1], 'folds', ('%.0f'):format(math.floor(number / RANGE) * RANGE))
+    return 1
+  else
+    redis.call('UNLINK', keys[2])  -- it may have counted further
+  end
+  redis.call('HSET', keys[1], 'folds', first, 'ranges', ranges)
+  local before = ('1-%.0f'):format(tonumber(first) + ranges * RANGE)
+  redis.call('XADD', keys[2], before, '', '')
+  redis.call('XDEL', keys[2], before)
+  return 1
+end
 
 -- keys: stream.  args: consumer, most entries, bytes after which to stop, milliseconds after which
 -- an entry counts as left, cursor, deliveries from which an entry ends the claim of left ones.
@@ -650,7 +677,8 @@ end
 -- keys: stream, state of the shard.  args: generation.  Refused, as an append would be, when memory is
 -- full or the log cannot be written.
 local function ready(keys, args)
-  if redis.call('HGET', keys[2], 'generation') ~= args[1] then return replaced() end
+  local state = redis.call('HMGET', keys[2], 'generation', 'secret')
+  if state[1] ~= args[1] or not state[2] then return replaced() end
   return redis.call('XLEN', keys[1])
 end
 
@@ -668,6 +696,7 @@ register('ready', ready)
 register('confirm_day', confirm_day, 'allow-oom')
 register('forget_ids', forget_ids, 'allow-oom')
 register('establish', establish, 'allow-oom')
+register('begin_shard', begin_shard, 'allow-oom')
 register('claim', claim, 'allow-oom')
 register('fold', function(keys, args) return fold(keys, args) end, 'allow-oom')
 register('fold_archived', fold_archived, 'allow-oom')

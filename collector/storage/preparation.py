@@ -24,8 +24,6 @@ from contextlib import suppress
 from importlib.resources import files
 from typing import Final, NamedTuple
 
-from client_sdk.core.epoch import DAY
-
 from ..core.config import HA, STANDARD, STRICT, VOLATILE
 from ..core.errors import (
     CollectorError,
@@ -40,12 +38,13 @@ from .keys import Keys
 _SIZE: Final = 8  # bytes of chance
 _READS: Final = 10  # until nobody writes meanwhile; a store is given its generation in two steps
 _ID, _WHOLE, _RESTORED = "id", "whole", "restored"  # fields of the store's hash
-_FIELD, _OF_IDS = "generation", "secret"  # of the hash of each shard, as in hearsay.lua
+_FIELD: Final = "generation"  # of the hash of each shard, as in hearsay.lua
 _FOLDS: Final = "folds"  # of that hash too: the number after which its first fold was counted
 _RANGES: Final = "ranges"  # and how many ranges after that one its folds are counted now
 _FOLD_NUMBERS: Final = 1 << 33  # in a range, which begins at a multiple of it
 _FOLD_RANGES: Final = 1 << 30
-_MOST_RANGES: Final = 1 << 12  # that hearsay init leaves out
+_FOLDS_FROM: Final = 1_767_225_600  # 2026-01-01, in Unix time
+_FOLDS_EVERY: Final = 60  # seconds to a range: no copy is put back sooner after hearsay init
 _SECRET: Final = 16  # bytes of chance
 _OLDEST_REDIS: Final = (7, 0)  # functions, and stream ids of the form ms-*
 _OLDEST_VALKEY: Final = (7, 2)  # its first release
@@ -266,9 +265,8 @@ def prepare(connection: Connection, keys: Keys, profile: str, renew: bool = Fals
     _record_shards(connection, keys)
     for shard in range(keys.shards):
         _create_group(connection, keys.stream(shard))
-    _give_secrets(connection, keys)
+    _begin_shards(connection, keys, renew)
     establish(connection, keys, renew)
-    _number_folds(connection, keys, renew)
 
 
 def _checked(
@@ -332,36 +330,22 @@ def _load_library(connection: Connection) -> None:
         raise NotPreparedError(f"library.version={loaded}: {rule}") from error
 
 
-def _give_secrets(connection: Connection, keys: Keys) -> None:
-    """Give each shard the secret by which it finds its ids, unless it has one."""
-    with suppress(RefusedByStoreError, StorageFullError):  # a worker must start; init gives it
-        for state in map(keys.state, range(keys.shards)):
-            if not connection.call("HEXISTS", state, _OF_IDS):
-                connection.call("HSETNX", state, _OF_IDS, secrets.token_hex(_SECRET))
+def _begin_shards(connection: Connection, keys: Keys, renew: bool) -> None:
+    """Give each shard the secret by which it finds its ids, and a number to count folds from.
 
-
-def _number_folds(connection: Connection, keys: Keys, renew: bool) -> None:
-    """Let each shard count the folds of its archive from a number of chance on, *renew*: anew.
-
-    So a fold is known by shard and number: not taken for one of another store, nor for one that the
-    archive has of this store, and that the copy from which it was put back does not know.
+    A fold is known by shard and number.  The first is drawn, so that it is none of another store.
+    *renew*: folds are numbered anew, by the time, so that none has the number of one that the
+    archive has of this store, and that a copy from which it was put back does not know.
     """
+    later = (int(time.time()) - _FOLDS_FROM) // _FOLDS_EVERY
     for shard in range(keys.shards):
-        state, stream = keys.state(shard), keys.archive(shard)
-        with suppress(RefusedByStoreError, StorageFullError):  # as for secrets
-            if not connection.call("HEXISTS", state, _FOLDS):
-                drawn = secrets.randbelow(_FOLD_RANGES) * _FOLD_NUMBERS
-                connection.call("HSETNX", state, _FOLDS, drawn)
-            elif renew:
-                connection.call("HINCRBY", state, _RANGES, 1 + secrets.randbelow(_MOST_RANGES))
-            else:
-                continue
-            numbers = _numbers(connection.call("HMGET", state, _FOLDS, _RANGES))
-            before = f"1-{numbers.stop - _FOLD_NUMBERS}"
-            today = int(time.time()) // DAY
-            # A fold of nothing: whoever reads the stream before it is gone keeps nothing.
-            connection.call("XADD", stream, before, "d", today, "c", "")
-            connection.call("XDEL", stream, before)
+        names = keys.state(shard), keys.archive(shard)
+        drawn = secrets.token_hex(_SECRET), secrets.randbelow(_FOLD_RANGES) * _FOLD_NUMBERS
+        try:
+            connection.call("FCALL", "hearsay_begin_shard", 2, *names, *drawn, later, int(renew))
+        except (RefusedByStoreError, NotPreparedError):  # may not, or by a later library
+            if renew:
+                raise
 
 
 def folds_of(connection: Connection, keys: Keys) -> list[range]:

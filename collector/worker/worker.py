@@ -94,6 +94,7 @@ class Worker:
         self._consumer = consumer or secrets.token_hex(_CONSUMER_SIZE)
         self._pace, self._beat = pace or Pace(), beat
         self._unknown: set[bytes] = set()  # digests already logged
+        self._failing: set[int] = set()  # shards already logged
         self._clock, self._tell_clock, self._tell_fold = clock, tell_clock, tell_fold
         self._fold_begun = 0.0  # moment on the monotonic clock: after a claim, or the last fold
         # Moments on the monotonic clock: of the next look for killed workers, and for old ids; of
@@ -121,20 +122,25 @@ class Worker:
     def step(self) -> int:
         """Claim from every shard once and fold; return the number of entries folded.
 
-        A shard that fails does not keep the others waiting: its error is raised at the end, if
-        there was nothing to fold on them.
+        A shard that fails does not keep the others waiting: it is logged when it begins to, and
+        its error is raised at the end, if there was nothing to fold on them.
 
         Raises: StorageUnavailableError: what was claimed stays pending and is claimed again.
                 ClockError: the clocks do not agree; nothing is held.
         """
         if self._clock is not None:
             self._clock.look()
-        folded, failure = 0, None
+        folded, failures = 0, dict[int, Exception]()
         for shard in range(self._storage.shards):
             try:
                 folded += self._step_shard(shard)
             except (StorageUnavailableError, StorageFullError, ClockError) as error:
-                failure = failure or error
+                failures[shard] = error
+        failure = next(iter(failures.values()), None)
+        if folded:  # else what is raised is logged
+            for shard in failures.keys() - self._failing:
+                _log.warning("shard=%d: is not folded, as others are: %s", shard, failures[shard])
+            self._failing = {*failures}
         if isinstance(failure, ClockError):
             self._tell_clock()
         if failure is not None and not folded:

@@ -190,10 +190,11 @@ class HotRoute:
         ):
             source |= {ATTESTED}
         verdict = judge(upload, grant.catalog, today, of_device=grant.is_public, source=source)
+        if verdict.accepted:
+            self._pressure.require_shard(upload.id)
         self._pressure.charge_fold(grant.key, verdict.steps)
         if not verdict.accepted:
             return Judgement(None, verdict)
-        self._pressure.require_shard(upload.id)
         entry = encode(verdict.accepted)
         day = self._tokens.remembered_day(token, upload, of_device=grant.is_public)
         return Judgement(SealedUpload(upload.id, day, entry, verdict.reports), verdict)

@@ -51,14 +51,21 @@ def drain(
 def _drain_shard(
     queue: ArchiveQueue, folder: Folder, mechanisms: Mechanisms, shard: int, last: int, size: int
 ) -> int:
-    queue.forget(shard, folder.mark(shard))  # of one who died between the rename and this
-    files = 0
-    for batch in _batches(queue.waiting(shard, last), size):
+    written = [range(file.first, file.last + 1) for file in folder.files() if file.shard == shard]
+    mark, files = folder.mark(shard), 0
+    folds = (
+        fold
+        for fold in queue.waiting(shard, last)
+        # Of one who died between the rename and the forgetting; not each below the mark is.
+        if fold.number > mark or not any(fold.number in numbers for numbers in written)
+    )
+    for batch in _batches(folds, size):
         first, end = batch[0].number, batch[-1].number
         data = encode_rows(shard, _columns(batch, mechanisms))
         folder.commit(batch[0].day, shard, first, end, data)
         queue.forget(shard, end)
         files += 1
+    queue.forget(shard, last)
     return files
 
 

@@ -217,8 +217,9 @@ def test_a_quota_is_for_write_keys_that_are_good() -> None:
     revoke(key, store)
 
     for name, rule in ((token, "write keys only"), (key, "is revoked"), ("none", "of no key")):
-        with pytest.raises(CredentialError, match=rule):
-            set_quota(name, 5, store, TODAY)
+        for quota in (5, None):
+            with pytest.raises(CredentialError, match=rule):
+                set_quota(name, quota, store, TODAY)
 
 
 class Meanwhile(RedisCredentials):

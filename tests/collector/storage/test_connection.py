@@ -285,7 +285,16 @@ def test_keys_of_one_step_share_a_tag_and_carry_the_prefix(
         f"hearsay_{step}"
         for step in (
             *("append", "claim", "fold", "quarantine"),
-            *("retire", "sweep", "now", "confirm_day", "forget_ids", "ready", "establish"),
+            *(
+                "retire",
+                "sweep",
+                "now",
+                "confirm_day",
+                "forget_ids",
+                "ready",
+                "establish",
+                "begin_shard",
+            ),
         )
     }
     for command in steps:

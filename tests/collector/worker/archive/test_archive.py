@@ -162,38 +162,58 @@ def test_a_store_never_goes_on_in_the_archive_of_another(desk: Desk, tmp_path: P
 
 
 @pytest.mark.parametrize("server_kind", [REAL], indirect=True)
-def test_an_archive_that_is_ahead_of_a_store_put_back_misses_no_fold_of_it(desk: Desk) -> None:
-    """Folds after the copy never have the numbers of those that only the archive knows."""
-    chance = random.Random(7)
+@pytest.mark.parametrize("inits", [0, 1, 3])
+def test_an_archive_that_is_ahead_of_a_store_put_back_misses_no_fold_of_it(
+    desk: Desk, inits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Folds after the copy never have the numbers of those that only the archive knows.
 
-    def count(uploads: int) -> None:
+    However often hearsay init has run since the copy, and though the copy is put back twice.
+    """
+    chance, now = random.Random(7), count(2_000_000_000, 3_600)
+    monkeypatch.setattr("collector.storage.preparation.time.time", lambda: float(next(now)))
+
+    def take(uploads: int) -> None:
         desk.upload(chance, uploads)
         desk.work()
         desk.drain()
 
-    count(20)
+    take(20)
     names = [*desk.server.call("KEYS", f"{desk.keys.prefix}:*")]
     copy = {name: desk.server.call("DUMP", name) for name in names}
-    count(40)
-    desk.server.call("DEL", *desk.server.call("KEYS", f"{desk.keys.prefix}:*"))
-    for name, value in copy.items():
-        desk.server.call("RESTORE", name, 0, value)
-    desk.storage.prepare(renew=True)  # as hearsay init
-    count(12)
+    for _ in range(inits):
+        desk.storage.prepare(renew=True)  # as hearsay init
+    take(40)
+    for _ in range(2):
+        desk.server.call("DEL", *desk.server.call("KEYS", f"{desk.keys.prefix}:*"))
+        for name, value in copy.items():
+            desk.server.call("RESTORE", name, 0, value)
+        desk.storage.prepare(renew=True)
+        take(12)
 
     archived = tallies_of(Folder(desk.path), METRICS, in_this_process)
-    counted = sum(reports_of(vector) for vector in archived.values())
-    assert counted == 3 * (20 + 40 + 12)
+    assert sum(reports_of(vector) for vector in archived.values()) == 3 * (20 + 40 + 12 + 12)
     more = sum(each.archived - each.stored for each in desk.compare().differences)
-    assert more == 3 * 40
+    assert more == 3 * (40 + 12)
+    records = RedisExclusions(desk.server, desk.keys.prefix)
     with pytest.raises(ArchiveError, match="has counted these reports"):
-        restore(
-            desk.queue,
-            RedisExclusions(desk.server, desk.keys.prefix),
-            Folder(desk.path),
-            METRICS,
-            in_this_process,
-        )
+        restore(desk.queue, records, Folder(desk.path), METRICS, in_this_process)
+
+
+def test_a_fold_below_those_in_files_is_written_and_not_forgotten(desk: Desk) -> None:
+    """As where a store went back, and nobody ran hearsay init."""
+    chance = random.Random(8)
+    for _ in range(2):
+        desk.upload(chance, 20)
+        desk.work()
+        desk.drain()
+    desk.upload(chance, 20)
+    desk.work()
+    Folder(desk.path).commit(20_000, 0, 1 << 70, 1 << 70, encode_rows(0, {}))
+
+    desk.drain()
+
+    assert desk.compare().differences == ()
 
 
 def test_a_file_has_no_id_and_no_time_finer_than_a_day(desk: Desk) -> None:
