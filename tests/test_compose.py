@@ -255,7 +255,7 @@ def test_make_secrets_keeps_what_is_there_and_makes_the_users_anew_when_one_has_
     folder = tmp_path / "secrets"
 
     def made() -> list[str]:
-        command = ["make", "--silent", "-C", str(tmp_path), "secrets"]
+        command = ["make", "--silent", "--no-print-directory", "-C", str(tmp_path), "secrets"]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
     first = made()

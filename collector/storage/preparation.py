@@ -340,6 +340,8 @@ def _begin_shards(connection: Connection, keys: Keys, renew: bool) -> None:
     later = (int(time.time()) - _FOLDS_FROM) // _FOLDS_EVERY
     for shard in range(keys.shards):
         names = keys.state(shard), keys.archive(shard)
+        if not renew and None not in connection.call("HMGET", names[0], "secret", _FOLDS):
+            continue
         drawn = secrets.token_hex(_SECRET), secrets.randbelow(_FOLD_RANGES) * _FOLD_NUMBERS
         try:
             connection.call("FCALL", "hearsay_begin_shard", 2, *names, *drawn, later, int(renew))
