@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import socket
 import subprocess
@@ -63,20 +64,25 @@ class Node:
 
 
 _CLAIMS: Final[list[socket.socket]] = []
+_RANGE: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_DYNAMIC: Final = 32_768  # where no file says it
 
 
 def free_port() -> int:
     """Return a free port that is given to no other test, in no other run, while this one lasts.
 
     All servers here use TCP: the number is held by its twin of UDP, which the system gives once.
+    It is none of those from which the system takes the number of a connection that goes out.
     """
+    above = int(_RANGE.read_text().split()[0]) if _RANGE.exists() else _DYNAMIC
     while True:
         claim = socket.socket(type=socket.SOCK_DGRAM)
         _CLAIMS.append(claim)
-        claim.bind(("127.0.0.1", 0))
+        address = "127.0.0.1", random.randrange(10_000, max(above, 20_000))
         with suppress(OSError), socket.socket() as probe:
-            probe.bind(claim.getsockname())
-            return int(claim.getsockname()[1])
+            claim.bind(address)
+            probe.bind(address)
+            return address[1]
 
 
 def listens(port: int) -> bool:
