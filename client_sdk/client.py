@@ -16,7 +16,6 @@ from .core.paths import PathOrStr, RegistryFile, absolute
 from .core.randomness import Randomness
 from .core.stats import Reason
 from .core.typing import TYPE_CHECKING, Final
-from .core.wire import DEVICE, RELAYED
 from .privacy.caps import Caps
 from .privacy.consent import Consent, ConsentLike, Level, OptOuts
 from .recording.background import Mode, ModeLike
@@ -26,6 +25,7 @@ from .registry.contract import Registry
 from .storage.trusted_clock import Uptimes
 from .upload.transport import ACCEPTED, Answer, Transport
 from .upload.way import transport_to
+from .wire.reports import DEVICE, RELAYED
 
 if TYPE_CHECKING:
     from .learning.model import ModelSource

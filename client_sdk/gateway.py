@@ -19,7 +19,6 @@ from .core.paths import PathOrStr, RegistryFile, absolute
 from .core.randomness import Randomness
 from .core.stats import Reason
 from .core.typing import TYPE_CHECKING, Final, TypeVar
-from .core.wire import GATEWAY
 from .privacy.caps import Caps
 from .privacy.consent import Consent, ConsentLike, OptOuts
 from .recording.engine import Engine
@@ -30,6 +29,7 @@ from .storage.secret import NAMES_FILE, Secret, device_key
 from .storage.trusted_clock import Uptimes
 from .upload.transport import MESSAGEPACK, RequestsTransport, Transport
 from .upload.uploader import Delivery
+from .wire.reports import GATEWAY
 
 if TYPE_CHECKING:
     from .storage.store import Store

@@ -19,13 +19,13 @@ import time
 from collections.abc import Iterator
 from itertools import islice
 
+from .core.base64url import from_base64url
 from .core.epoch import ONCE, epoch_label
 from .core.errors import InvalidParameterError
 from .core.limits import MAX_ACKNOWLEDGED, PERMIT_FILE
 from .core.paths import PathOrStr, RegistryFile, absolute
 from .core.randomness import system_randomness
 from .core.typing import TYPE_CHECKING, Final
-from .core.wire import Report, from_base64url
 from .privacy.automation import CONTAINER
 from .privacy.budget import epsilon
 from .privacy.consent import Level, OptOuts, set_user_opt_out
@@ -44,6 +44,7 @@ from .storage.secret import Secret
 from .storage.store import Store
 from .upload.schedule import refusal_of
 from .upload.transport import why_turned_away
+from .wire.reports import Report
 
 if TYPE_CHECKING:
     from .storage.schema import Transaction

@@ -12,17 +12,18 @@ from collections.abc import Mapping
 from threading import RLock
 
 from .client import DEFAULT_CAPS, Client
+from .core.base64url import from_base64url
 from .core.epoch import DAY
 from .core.paths import RegistryFile
 from .core.stats import MISTAKES, Reason, caller, rule_of
 from .core.typing import Final
-from .core.wire import Report, from_base64url
 from .privacy.caps import Caps
 from .privacy.consent import Consent, ConsentLike, NoOptOuts
 from .recording.background import Mode
 from .registry.contract import Registry
 from .storage.trusted_clock import Uptime
 from .upload.transport import ACCEPTED, PROBLEM, PROBLEM_TYPE, Answer, Transport
+from .wire.reports import Report
 
 NOON: Final = 20_000 * DAY + DAY // 2  # Unix time; a day in 2024, far from its edges
 

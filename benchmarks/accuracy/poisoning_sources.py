@@ -24,7 +24,7 @@ from typing import Final
 from benchmarks.accuracy._poisoning_cases import Case, cases
 from benchmarks.lib.page import head, row
 from client_sdk.core.epoch import DAY, epoch_label
-from client_sdk.core.wire import Column
+from client_sdk.wire.reports import Column
 from collector.core.catalog import Catalog
 from collector.core.cells import key_source
 from collector.core.entry import AcceptedColumn

@@ -16,8 +16,8 @@ import requests
 
 from client_sdk.core.epoch import day_of, epoch_of
 from client_sdk.core.randomness import system_randomness
-from client_sdk.core.wire import Column, seal_binary, seal_padded
 from client_sdk.registry import Registry
+from client_sdk.wire.reports import Column, seal_binary, seal_padded
 from collector.demo.demo import free_port
 from collector.demo.embedded import PATH, WHEEL, launch
 from collector.storage.connect import open_storage

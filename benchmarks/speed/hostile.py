@@ -21,8 +21,8 @@ from benchmarks.speed.ingest import DEVICE
 from benchmarks.speed.ingest_load import SLOW, slow_connections
 from client_sdk.core.epoch import day_of, epoch_of
 from client_sdk.core.limits import MAX_COLUMNS, MAX_DEVICE_BODY
-from client_sdk.core.wire import Column, seal, seal_binary
 from client_sdk.registry import Registry
+from client_sdk.wire.reports import Column, seal, seal_binary
 
 RATE: Final = 200.0  # honest uploads a second
 ATTACK: Final = 100.0  # hostile requests a second

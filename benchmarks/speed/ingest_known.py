@@ -24,8 +24,8 @@ from benchmarks.lib.page import show, verdict
 from benchmarks.lib.registries import items, registry_text
 from benchmarks.speed.ingest import measure
 from client_sdk.core.epoch import day_of
-from client_sdk.core.wire import Column, seal_padded
 from client_sdk.registry import Registry
+from client_sdk.wire.reports import Column, seal_padded
 
 Seal: TypeAlias = Callable[[bytes], bytes]  # an upload, by its id
 

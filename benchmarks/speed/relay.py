@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.lib.page import ROOT, show
-from client_sdk.core.oblivious import ANSWER_TYPE, REQUEST_TYPE
+from client_sdk.wire.oblivious import ANSWER_TYPE, REQUEST_TYPE
 from collector.demo.demo import free_port
 
 MESSAGES: Final = 6_000

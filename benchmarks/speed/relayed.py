@@ -20,12 +20,12 @@ from benchmarks.lib import sites
 from benchmarks.lib.load import Plan, send
 from benchmarks.lib.page import head, row, verdict
 from benchmarks.speed.ingest import DEVICE
-from client_sdk.core import binary_http
-from client_sdk.core.binary_http import Request
-from client_sdk.core.oblivious import PATH, REQUEST_TYPE, KeyConfiguration
-from client_sdk.core.wire import base64url
+from client_sdk.core.base64url import base64url
 from client_sdk.registry import Registry
 from client_sdk.upload.ohttp import seal
+from client_sdk.wire import binary_http
+from client_sdk.wire.binary_http import Request
+from client_sdk.wire.oblivious import PATH, REQUEST_TYPE, KeyConfiguration
 from collector.intake.capsules import Opener
 from collector.intake.oblivious_keys import add_key
 

@@ -15,7 +15,11 @@ from typing import Final
 
 from benchmarks.lib.page import head, row, verdict
 from benchmarks.lib.registries import items, registry_text
-from client_sdk.core.private_token import (
+from client_sdk.core.base64url import from_base64url
+from client_sdk.core.randomness import system_randomness
+from client_sdk.registry import Registry
+from client_sdk.upload.blind_rsa import blind, finalize, is_permutation
+from client_sdk.wire.private_token import (
     MODULUS_SIZE,
     challenge_digest,
     from_header,
@@ -25,10 +29,7 @@ from client_sdk.core.private_token import (
     upload_id_of,
     week_of,
 )
-from client_sdk.core.randomness import system_randomness
-from client_sdk.core.wire import Column, from_base64url, seal_padded
-from client_sdk.registry import Registry
-from client_sdk.upload.blind_rsa import blind, finalize, is_permutation
+from client_sdk.wire.reports import Column, seal_padded
 from collector.core.catalog import Catalog
 from collector.core.cells import ATTESTED, UNKNOWN
 from collector.core.entry import encode

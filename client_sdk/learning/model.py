@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from math import inf, isfinite
 from os import PathLike
 
+from ..core.base64url import is_hex
 from ..core.dataclass import dataclass
 from ..core.errors import InvalidParameterError
 from ..core.limits import DIGEST_SIZE
 from ..core.paths import PathOrStr
 from ..core.typing import TYPE_CHECKING, Any, Final, TypeAlias
-from ..core.wire import is_hex
 
 if TYPE_CHECKING:
     from ..registry.metric import Metric

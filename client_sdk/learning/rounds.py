@@ -22,12 +22,12 @@ import json
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
+from ..core.base64url import is_hex
 from ..core.dataclass import dataclass, replace
 from ..core.epoch import ONCE
 from ..core.errors import InvalidParameterError
 from ..core.stats import warn
 from ..core.typing import TYPE_CHECKING, Final, Protocol
-from ..core.wire import is_hex
 from ..registry.types.gradient import GradientDomain, learning_of
 from .model import Model, ModelSource, read, wrong
 
@@ -192,14 +192,14 @@ def predict(metric: Metric, source: ModelSource, features: Mapping[str, object])
 
 def signed(model: Model, seed: bytes) -> Model:
     """Return *model* with the signature of the secret *seed*."""
-    from ..core.ed25519 import sign
+    from ..wire.ed25519 import sign
 
     return replace(model, parts={**model.parts, _SIGNATURE: sign(seed, _message(model)).hex()})
 
 
 def require_signed(model: Model, key: str) -> None:
     """Raise InvalidParameterError unless the holder of the public *key* signed *model*."""
-    from ..core.ed25519 import verify  # 9 ms, for those who learn
+    from ..wire.ed25519 import verify  # 9 ms, for those who learn
 
     signature = model.parts.get(_SIGNATURE)
     if not is_hex(signature, _SIZE) or not verify(

@@ -20,7 +20,6 @@ from ..core.paths import create_or_open
 from ..core.randomness import Randomness
 from ..core.stats import Reason
 from ..core.typing import TYPE_CHECKING, Any, Final
-from ..core.wire import DEVICE, RELAYED
 from ..privacy.caps import Caps
 from ..privacy.consent import Consent, OptOuts
 from ..privacy.opt_outs import answer_in
@@ -29,6 +28,7 @@ from ..storage.ledger import Charge
 from ..storage.trusted_clock import Uptimes
 from ..upload.transport import Transport
 from ..upload.way import transport_to
+from ..wire.reports import DEVICE, RELAYED
 from .engine import Engine
 from .handover_protocol import RATIO, Notes, erased_state, mark_of, permit_in, place_of, portable
 from .inbox import Inbox, Pending, Settled

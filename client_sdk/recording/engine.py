@@ -18,7 +18,6 @@ from ..core.paths import RegistryFile
 from ..core.randomness import Randomness, system_randomness
 from ..core.stats import MISTAKES, Reason, Stats, reason_of
 from ..core.typing import TYPE_CHECKING, Final, NamedTuple
-from ..core.wire import DEVICE, GATEWAY, Bounds
 from ..privacy.caps import Caps
 from ..privacy.consent import Consent, ConsentLike, ConsentSwitch, OptOuts
 from ..registry.contract import Registry
@@ -30,6 +29,7 @@ from ..storage.trusted_clock import SystemUptime, Uptimes
 from ..upload.schedule import SHORTEST_REST
 from ..upload.transport import Transport
 from ..upload.uploader import Delivery, Uploader
+from ..wire.reports import DEVICE, GATEWAY, Bounds
 from .background import (
     THREADS_STAND_STILL,
     Background,

@@ -23,7 +23,6 @@ from ..core.limits import EXPIRES_SOON
 from ..core.randomness import Randomness
 from ..core.stats import Reason, reason_of
 from ..core.typing import TYPE_CHECKING, Final, cast
-from ..core.wire import Report
 from ..privacy.consent import ConsentSwitch
 from ..registry.contract import Registry
 from ..registry.metric import Metric
@@ -32,6 +31,7 @@ from ..storage.ledger import Charge, Ledger, reports_of, set_reports, tag_of
 from ..storage.outbox import Outbox
 from ..storage.store import Store
 from ..storage.trusted_clock import MAX_WALL, SystemUptime, Uptimes
+from ..wire.reports import Report
 from .inbox import OnReport, Pending, ReportView, Settled, Slot
 
 if TYPE_CHECKING:

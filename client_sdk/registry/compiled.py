@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from ..core import compact_json
+from ..core.base64url import is_hex
 from ..core.epoch import EVERY, ONCE, is_date
 from ..core.errors import RegistryError
 from ..core.limits import KEY_SIZE, MAX_COMPILED, MIN_REPORTS_FLOOR
 from ..core.typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
-from ..core.wire import is_hex
 from ..mechanisms import names
 from .compiled_form import Entry, load_parameters
 from .metric import AGGREGATES, SHAPES, Metric, digest_of, meaning_of, sha256

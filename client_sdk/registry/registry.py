@@ -11,11 +11,11 @@ from datetime import date
 from fractions import Fraction
 from functools import partial
 
+from ..core.base64url import is_hex
 from ..core.epoch import EVERY, ONCE
 from ..core.errors import HearsayError, RegistryError
 from ..core.limits import DEFAULT_MIN_REPORTS, KEY_SIZE, MIN_REPORTS_FLOOR
 from ..core.typing import Any, Final, NamedTuple
-from ..core.wire import is_hex
 from ..mechanisms import DistributionMechanism, names
 from . import fields
 from .domain import Domain, Encoded

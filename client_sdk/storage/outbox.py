@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from ..core import compact_json
+from ..core.base64url import from_base64url
 from ..core.dataclass import dataclass
 from ..core.limits import MAX_ACKNOWLEDGED, MAX_REPORT_AGE
 from ..core.typing import TYPE_CHECKING
-from ..core.wire import DEVICE, Bounds, Report, from_base64url
+from ..wire.reports import DEVICE, Bounds, Report
 
 if TYPE_CHECKING:
     from .schema import Transaction

@@ -22,9 +22,9 @@ from __future__ import annotations
 from hashlib import sha384
 from math import gcd
 
-from ..core.private_token import EXPONENT, ROOTS, permutation_targets
 from ..core.randomness import Randomness
 from ..core.typing import Final, NamedTuple
+from ..wire.private_token import EXPONENT, ROOTS, permutation_targets
 
 SALT_SIZE: Final = 48  # bytes
 _HASH_SIZE: Final = 48  # bytes of SHA-384

@@ -18,12 +18,14 @@ import os
 from collections.abc import Callable, Generator, Mapping
 from importlib.util import find_spec
 
-from ..core import binary_http
-from ..core.binary_http import Request
+from ..core.base64url import from_base64url
 from ..core.dataclass import dataclass
 from ..core.errors import InvalidParameterError, TransportError
 from ..core.limits import RELAY_WAIT, SIZE_CLASSES
-from ..core.oblivious import (
+from ..core.typing import Final
+from ..wire import binary_http
+from ..wire.binary_http import Request
+from ..wire.oblivious import (
     AEAD,
     ANSWER_TYPE,
     EXPORT_LABEL,
@@ -38,8 +40,6 @@ from ..core.oblivious import (
     decode_configurations,
     info_of,
 )
-from ..core.typing import Final
-from ..core.wire import from_base64url
 from .endpoint import PATH, checked_url
 from .transport import JSON, NEEDED, NO_HEADERS, OK, Answer, RequestsTransport, no_key, wait_of
 

@@ -15,8 +15,8 @@ from ..core.dataclass import dataclass, replace
 from ..core.limits import MAX_COLUMNS, SIZE_CLASSES, UPLOAD_ID_SIZE
 from ..core.randomness import Randomness
 from ..core.typing import TYPE_CHECKING, Any, Final, TypeAlias
-from ..core.wire import DEVICE, Bounds, Report, columns_of
 from ..storage.outbox import discard_token, token_of
+from ..wire.reports import DEVICE, Bounds, Report, columns_of
 
 if TYPE_CHECKING:
     from sqlite3 import Cursor
@@ -55,7 +55,7 @@ class SealedUpload:
         """What it is sent with beside its body."""
         if self.token is None:
             return {}
-        from ..core.private_token import HEADER, header_of  # few applications need it
+        from ..wire.private_token import HEADER, header_of  # few applications need it
 
         return {HEADER: header_of(self.token)}
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ..core import compact_json
+from ..core.base64url import from_base64url
 from ..core.dataclass import as_dict, dataclass, field
 from ..core.epoch import DAY, HOUR, day_of, epoch_start
 from ..core.errors import (
@@ -27,7 +28,11 @@ from ..core.errors import (
     TransportError,
 )
 from ..core.limits import MAX_REPORT_AGE
-from ..core.private_token import (
+from ..core.randomness import Randomness
+from ..core.stats import Reason, Stats
+from ..core.typing import TYPE_CHECKING, Any, Final, NamedTuple
+from ..storage.schema import property_of, set_property
+from ..wire.private_token import (
     DIRECTORY_PATH,
     DIRECTORY_TYPE,
     EVERY,
@@ -45,11 +50,6 @@ from ..core.private_token import (
     upload_id_of,
     week_of,
 )
-from ..core.randomness import Randomness
-from ..core.stats import Reason, Stats
-from ..core.typing import TYPE_CHECKING, Any, Final, NamedTuple
-from ..core.wire import from_base64url
-from ..storage.schema import property_of, set_property
 from .blind_rsa import blind, finalize, is_permutation
 from .endpoint import checked_url
 from .transport import OK, Answer, RequestsTransport, is_ours

@@ -17,11 +17,11 @@ from ..core.locks import ProcessLock
 from ..core.randomness import Randomness
 from ..core.stats import Reason, Stats
 from ..core.typing import TYPE_CHECKING, Any, Final
-from ..core.wire import DEVICE, Bounds
 from ..privacy.consent import ConsentSwitch
 from ..storage import outbox, retired
 from ..storage.outbox import discard_token, keep_acknowledged
 from ..storage.store import Store
+from ..wire.reports import DEVICE, Bounds
 from . import sealing
 from .schedule import FIRST_REST, UPLOAD_EVERY, Schedule
 from .sealing import SealedUpload, Sealer

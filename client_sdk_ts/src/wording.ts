@@ -11,7 +11,7 @@ import { epochLabel } from "./core/epoch.js";
 import { type Caps, capsOf, capTexts } from "./privacy/caps.js";
 import type { Metric, Registry } from "./registry/compiled.js";
 import type { State } from "./storage/state.js";
-import { type Report, reportsOf } from "./upload/wire.js";
+import { type Report, reportsOf } from "./wire/reports.js";
 
 /** What the numbers of a notice depend on: that the device keeps its ledger, and can check its clock. */
 export interface Device {

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from client_sdk.core.epoch import day_of, epoch_label
-from client_sdk.core.private_token import EVERY, MAX_TOKENS, MAX_WEEKS, Plan, week_of
+from client_sdk.wire.private_token import EVERY, MAX_TOKENS, MAX_WEEKS, Plan, week_of
 
 from ..core.errors import MissingPackageError
 from .root import explained, main

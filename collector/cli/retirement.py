@@ -13,9 +13,9 @@ from typing import Final
 
 import click
 
+from client_sdk.core.base64url import is_hex
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.core.limits import KEY_SIZE
-from client_sdk.core.wire import is_hex
 from client_sdk.privacy.retirement import MAX_LIST, MAX_RETIRED, Retirement, read
 from client_sdk.registry.contract import Registry
 
@@ -61,7 +61,7 @@ def new_key(path: Path) -> str:
 
     Raises: InvalidParameterError: there is a file already, or none can be written.
     """
-    from client_sdk.core.ed25519 import public_of  # it works out a point, and few commands need it
+    from client_sdk.wire.ed25519 import public_of  # it works out a point, and few commands need it
 
     seed = secrets.token_bytes(KEY_SIZE)
     try:
@@ -86,7 +86,7 @@ def retire(
     Raises: InvalidParameterError: the key is none, or not that of the registry; *known* is not
             signed by it; there are too many.  UnknownMetricError.
     """
-    from client_sdk.core.ed25519 import public_of
+    from client_sdk.wire.ed25519 import public_of
 
     seed = seed_of(key)
     public = public_of(seed)

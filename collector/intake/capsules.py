@@ -15,10 +15,10 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
-from client_sdk.core import binary_http
-from client_sdk.core.binary_http import Fields, Request, Response
 from client_sdk.core.limits import MAX_DEVICE_BODY, SIZE_CLASSES
-from client_sdk.core.oblivious import (
+from client_sdk.wire import binary_http
+from client_sdk.wire.binary_http import Fields, Request, Response
+from client_sdk.wire.oblivious import (
     AEAD,
     ANSWER_OVERHEAD,
     EXPORT_LABEL,

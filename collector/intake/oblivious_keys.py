@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Final
 
-from client_sdk.core.oblivious import KEY_SIZE, KeyConfiguration, encode_configurations
-from client_sdk.core.wire import base64url, from_base64url
+from client_sdk.core.base64url import base64url, from_base64url
+from client_sdk.wire.oblivious import KEY_SIZE, KeyConfiguration, encode_configurations
 
 from ..core.errors import FAULTS, ConfigError, MissingPackageError
 

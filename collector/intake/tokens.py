@@ -19,7 +19,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from client_sdk.core.private_token import (
+from client_sdk.core.base64url import from_base64url
+from client_sdk.wire.private_token import (
     EXPONENT,
     Plan,
     challenge_digest,
@@ -32,7 +33,6 @@ from client_sdk.core.private_token import (
     upload_id_of,
     week_of,
 )
-from client_sdk.core.wire import from_base64url
 
 from ..core.catalog import Catalog
 from ..core.errors import ConfigError, MissingPackageError, TokenError

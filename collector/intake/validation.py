@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from client_sdk.core.epoch import DAY, ONCE, day_of_date, epoch_of
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
-from client_sdk.core.wire import Column
 from client_sdk.registry.metric import Metric
+from client_sdk.wire.reports import Column
 
 from ..core.catalog import Catalog
 from ..core.cells import RELAYED, UNKNOWN, Cell, Source, is_declared, segment_text

@@ -10,8 +10,9 @@ from typing import Annotated, Final, Generic, Literal, NamedTuple, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from client_sdk.core.base64url import from_base64url
 from client_sdk.core.limits import DIGEST_SIZE, MAX_COLUMNS, MAX_LABEL, MAX_NAME, UPLOAD_ID_SIZE
-from client_sdk.core.wire import Column, from_base64url
+from client_sdk.wire.reports import Column
 
 from ..core.errors import MalformedUploadError
 

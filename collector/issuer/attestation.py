@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
-from client_sdk.core.wire import base64url
+from client_sdk.core.base64url import base64url
 
 from ..core.config import is_loopback
 from ..core.deadline import Deadline

@@ -29,7 +29,9 @@ from cryptography.hazmat.primitives.serialization import (
     load_der_private_key,
 )
 
-from client_sdk.core.private_token import (
+from client_sdk.core.base64url import base64url, from_base64url
+from client_sdk.core.randomness import system_randomness
+from client_sdk.wire.private_token import (
     EXPONENT,
     KIND,
     MODULUS_SIZE,
@@ -41,8 +43,6 @@ from client_sdk.core.private_token import (
     permutation_targets,
     read_plan,
 )
-from client_sdk.core.randomness import system_randomness
-from client_sdk.core.wire import base64url, from_base64url
 
 from ..core.errors import FAULTS, ConfigError
 

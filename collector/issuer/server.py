@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
 
 from client_sdk.core.epoch import day_of
-from client_sdk.core.private_token import (
+from client_sdk.wire.private_token import (
     DIRECTORY_PATH,
     DIRECTORY_TYPE,
     REQUEST_PATH,

@@ -21,12 +21,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from client_sdk.core.ed25519 import public_of
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.learning.model import Model
 from client_sdk.learning.rounds import learning, signed
 from client_sdk.registry.metric import ROUND as DIMENSION
 from client_sdk.registry.metric import Metric
+from client_sdk.wire.ed25519 import public_of
 
 from ..analytics.verb import NOT_SAID
 from ..core.catalog import Catalog

@@ -19,7 +19,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from client_sdk.core.limits import MAX_ANSWER
-from client_sdk.core.oblivious import ANSWER_TYPE, PATH, REQUEST_TYPE
+from client_sdk.wire.oblivious import ANSWER_TYPE, PATH, REQUEST_TYPE
 
 from ..core.deadline import Deadline
 from ..core.errors import ConfigError

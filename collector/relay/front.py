@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
 
 from client_sdk.core.limits import MAX_DEVICE_BODY
-from client_sdk.core.oblivious import ANSWER_TYPE, MAX_HEAD, OVERHEAD, REQUEST_TYPE
+from client_sdk.wire.oblivious import ANSWER_TYPE, MAX_HEAD, OVERHEAD, REQUEST_TYPE
 
 from ..core.errors import MalformedHeadError
 from ..core.listening import require_plain

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from client_sdk.core.private_token import HEADER
+from client_sdk.wire.private_token import HEADER
 
 Headers = Sequence[tuple[str, str]]
 

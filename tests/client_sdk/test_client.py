@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from client_sdk.client import Client
+from client_sdk.core.base64url import from_base64url
 from client_sdk.core.errors import InvalidParameterError, RegistryError
 from client_sdk.core.stats import Reason
-from client_sdk.core.wire import from_base64url
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import Consent
 from tests.support.device.clock import FakeClock

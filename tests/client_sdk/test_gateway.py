@@ -11,7 +11,6 @@ import pytest
 from client_sdk.core.dataclass import replace
 from client_sdk.core.errors import RegistryError
 from client_sdk.core.limits import MAX_COLUMNS, MAX_REPORT_AGE
-from client_sdk.core.wire import GATEWAY, Report
 from client_sdk.gateway import Gateway
 from client_sdk.handles import Handle, require_definitions
 from client_sdk.privacy.caps import Caps
@@ -22,6 +21,7 @@ from client_sdk.storage.secret import NAMES_FILE
 from client_sdk.storage.store import Store
 from client_sdk.upload.sealing import SealedUpload, Sealer, remove
 from client_sdk.upload.transport import Transport
+from client_sdk.wire.reports import GATEWAY, Report
 from collector.intake.wire import MSGPACK, Upload, decode
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import (

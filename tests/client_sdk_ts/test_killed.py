@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from client_sdk.core.wire import from_base64url
+from client_sdk.core.base64url import from_base64url
 from client_sdk.privacy.caps import Caps
 from client_sdk.registry import Registry
 from client_sdk.storage.ledger import WEEK

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import pytest
 
+from client_sdk.core.base64url import base64url
 from client_sdk.core.epoch import DAY, HOUR
 from client_sdk.core.errors import AlreadyReportedError, BudgetExhaustedError
 from client_sdk.core.stats import reason_of
-from client_sdk.core.wire import base64url
 from client_sdk.privacy.caps import Caps
 from client_sdk.storage import trusted_clock
 from client_sdk.storage.database import open_in_memory

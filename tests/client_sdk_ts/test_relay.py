@@ -10,12 +10,12 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from client_sdk.core.binary_http import Request, decode_response, encode_request
-from client_sdk.core.oblivious import KeyConfiguration
-from client_sdk.core.wire import base64url
+from client_sdk.core.base64url import base64url
 from client_sdk.upload.endpoint import PATH
 from client_sdk.upload.ohttp import RelayTransport, seal
 from client_sdk.upload.transport import RETIRED_PATH
+from client_sdk.wire.binary_http import Request, decode_response, encode_request
+from client_sdk.wire.oblivious import KeyConfiguration
 from tests.support.node import Node
 
 FOLDER: Final = Path(__file__).parents[1] / "vectors" / "http"

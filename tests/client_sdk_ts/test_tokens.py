@@ -16,7 +16,10 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
 from cryptography.hazmat.primitives.hashes import SHA384
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from client_sdk.core.private_token import (
+from client_sdk.core.randomness import system_randomness
+from client_sdk.registry import Registry
+from client_sdk.upload.blind_rsa import SALT_SIZE, blind, finalize
+from client_sdk.wire.private_token import (
     EXPONENT,
     KIND,
     RESPONSE_TYPE,
@@ -26,9 +29,6 @@ from client_sdk.core.private_token import (
     parse,
     token_input,
 )
-from client_sdk.core.randomness import system_randomness
-from client_sdk.registry import Registry
-from client_sdk.upload.blind_rsa import SALT_SIZE, blind, finalize
 from collector.issuer.keys import SigningKey, write_keys
 from collector.planning.compilation import compiled
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY

@@ -6,14 +6,15 @@ import json
 import random
 from typing import Any, Final
 
-from client_sdk.core.ed25519 import public_of
+from client_sdk.core.base64url import base64url, from_base64url
 from client_sdk.core.randomness import ByteRandomness
-from client_sdk.core.wire import Report, base64url, columns_of, from_base64url, seal_padded
 from client_sdk.privacy.retirement import Retirement
 from client_sdk.privacy.retirement import read as read_list
 from client_sdk.storage.store import Store
 from client_sdk.upload.schedule import Schedule
 from client_sdk.upload.transport import Answer, _retry_after, outcome_of, read_acknowledgement
+from client_sdk.wire.ed25519 import public_of
+from client_sdk.wire.reports import Report, columns_of, seal_padded
 from tests.support.enumeration.seeded import ShakeStream
 from tests.support.node import Node
 

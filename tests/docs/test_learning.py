@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import pytest
 
-from client_sdk.core.ed25519 import public_of
 from client_sdk.core.errors import RegistryError
 from client_sdk.learning.model import Model
 from client_sdk.learning.rounds import FINAL, learning, signed
 from client_sdk.registry import Registry
 from client_sdk.testing import MemoryClient
+from client_sdk.wire.ed25519 import public_of
 from collector.cli import main
 from tests.docs.pages import only, text_of
 from tests.support.device.learning import SEED, round_model

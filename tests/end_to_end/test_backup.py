@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 import requests
 
-from client_sdk.core.wire import Column
+from client_sdk.wire.reports import Column
 from tests.support.crowds.uploads import (
     GATEWAY_KEY,
     READ_TOKEN,

@@ -19,8 +19,8 @@ from typing import Final
 
 import pytest
 
+from client_sdk.core.base64url import base64url
 from client_sdk.core.epoch import DAY, HOUR, epoch_of
-from client_sdk.core.wire import base64url
 from client_sdk.recording import handover
 from client_sdk.registry import Registry
 from client_sdk.upload.transport import Answer

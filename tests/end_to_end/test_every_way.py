@@ -13,8 +13,8 @@ import pytest
 from flask import Flask
 
 from client_sdk.core.epoch import day_of
-from client_sdk.core.private_token import HEADER, header_of, upload_id_of, week_of
-from client_sdk.core.wire import Column
+from client_sdk.wire.private_token import HEADER, header_of, upload_id_of, week_of
+from client_sdk.wire.reports import Column
 from collector.core.config import Config
 from collector.issuer.keys import write_keys
 from collector.storage.connection import Connection

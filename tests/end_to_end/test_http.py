@@ -13,8 +13,8 @@ import requests
 
 from client_sdk.core.epoch import day_of
 from client_sdk.core.limits import MAX_DEVICE_BODY
-from client_sdk.core.wire import Column, seal
 from client_sdk.upload.transport import JSON, Outcome, RequestsTransport, outcome_of
+from client_sdk.wire.reports import Column, seal
 from tests.support.crowds.uploads import (
     READ_TOKEN,
     WRITE_KEY,

@@ -11,8 +11,8 @@ from typing import Any, Final
 import pytest
 from flask.testing import FlaskClient
 
-from client_sdk.core.wire import Column
 from client_sdk.registry import Registry
+from client_sdk.wire.reports import Column
 from collector.core.catalog import Catalog
 from collector.core.config import Config
 from collector.web import create_app

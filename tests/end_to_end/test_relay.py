@@ -22,12 +22,12 @@ import requests
 from click.testing import CliRunner
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from client_sdk.core.binary_http import Request, encode_request
 from client_sdk.core.limits import RELAY_WAIT, RELAY_WAIT_CHILD
-from client_sdk.core.oblivious import KeyConfiguration
 from client_sdk.recording.child import SENDING
 from client_sdk.upload.ohttp import RelayTransport, seal
 from client_sdk.upload.transport import TIMEOUT
+from client_sdk.wire.binary_http import Request, encode_request
+from client_sdk.wire.oblivious import KeyConfiguration
 from collector.cli import main
 from collector.relay.batches import CARRY_S
 from collector.relay.front import ANSWER_SIZE, MAX_MESSAGE

@@ -17,8 +17,8 @@ import pytest
 import requests
 
 from client_sdk import Client, Issuer
+from client_sdk.core.base64url import base64url
 from client_sdk.core.epoch import HOUR
-from client_sdk.core.wire import base64url
 from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.registry import Registry
 from client_sdk.upload.tokens import MAX_RETRY

@@ -17,8 +17,8 @@ import pytest
 import requests
 
 from client_sdk.core.epoch import day_of, epoch_of
-from client_sdk.core.wire import Column
 from client_sdk.registry import Registry
+from client_sdk.wire.reports import Column
 from collector.storage.connection import Connection
 from tests.support.crowds.uploads import (
     WRITE_KEY,

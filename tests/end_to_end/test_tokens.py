@@ -14,8 +14,8 @@ import pytest
 import requests
 
 from client_sdk import Client, Issuer
-from client_sdk.core.private_token import Plan, read_plan
 from client_sdk.privacy.consent import NoOptOuts
+from client_sdk.wire.private_token import Plan, read_plan
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, bearer, registry_text
 from tests.support.device.issuing import SECRET
 from tests.support.patience import PATIENCE, wait_for

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 import requests
 
-from client_sdk.core.wire import Column
+from client_sdk.wire.reports import Column
 from collector.demo.demo import Children
 from collector.intake.keyring import TRUST_S
 from collector.storage.access import INGEST, QUERY, WORKER

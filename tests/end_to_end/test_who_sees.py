@@ -13,9 +13,10 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from client_sdk.core.oblivious import KeyConfiguration
-from client_sdk.core.wire import Column, base64url
+from client_sdk.core.base64url import base64url
 from client_sdk.registry import Registry
+from client_sdk.wire.oblivious import KeyConfiguration
+from client_sdk.wire.reports import Column
 from collector.intake.capsules import Opener
 from collector.intake.oblivious_keys import add_key, read_keys
 from tests.support.crowds.uploads import WRITE_KEY, as_json, registry_text, upload

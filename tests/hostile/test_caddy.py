@@ -14,9 +14,9 @@ import pytest
 import requests
 
 from client_sdk.core.limits import MAX_DEVICE_BODY
-from client_sdk.core.oblivious import PATH as OBLIVIOUS
-from client_sdk.core.oblivious import REQUEST_TYPE
 from client_sdk.upload.transport import RequestsTransport
+from client_sdk.wire.oblivious import PATH as OBLIVIOUS
+from client_sdk.wire.oblivious import REQUEST_TYPE
 from collector.intake.capsules import MAX_CAPSULE
 from collector.intake.wire import JSON, MSGPACK
 from tests.hostile.conftest import LISTED

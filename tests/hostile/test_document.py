@@ -15,7 +15,7 @@ import requests
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client_sdk.core.oblivious import REQUEST_TYPE
+from client_sdk.wire.oblivious import REQUEST_TYPE
 from collector.core.config import Config
 from collector.web import create_app
 from collector.web.api.openapi import document as document_of

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from client_sdk.core.epoch import day_of
-from client_sdk.core.wire import Column
 from client_sdk.registry import Registry
+from client_sdk.wire.reports import Column
 from collector.cli import main
 from collector.core.config import VOLATILE, Config
 from collector.core.credentials import WRITE, Credential, digest_of, id_of

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from client_sdk.core.oblivious import REQUEST_TYPE
+from client_sdk.wire.oblivious import REQUEST_TYPE
 from collector.core.config import Config
 from collector.relay.batches import Batches
 from collector.relay.front import Front as RelayFront

@@ -12,9 +12,9 @@ from typing import Any, Final, TypeAlias
 
 import pytest
 
-from client_sdk.core.wire import Column
 from client_sdk.mechanisms import Mechanism, names
 from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.wire.reports import Column
 from collector.core.catalog import Catalog
 from collector.estimation.tally import check_column
 from collector.intake.validation import judge

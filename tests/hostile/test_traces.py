@@ -14,7 +14,8 @@ from urllib.parse import quote
 
 import pytest
 
-from client_sdk.core.wire import Column, base64url
+from client_sdk.core.base64url import base64url
+from client_sdk.wire.reports import Column
 from collector.intake.wire import JSON
 from tests.hostile.conftest import LISTED
 from tests.hostile.markup import MARKUP

@@ -13,7 +13,7 @@ from client_sdk.mechanisms import names as mechanism_names
 PACKAGES: Final = ("client_sdk", "collector")
 
 # The rooms that the collector takes from the device: contracts, never the device's own machinery.
-SHARED: Final = {"core", "learning", "mechanisms", "privacy", "registry"}
+SHARED: Final = {"core", "learning", "mechanisms", "privacy", "registry", "wire"}
 # They drive real clients, or attack mechanisms with the device's own randomness.
 DEVICE_USERS: Final = ("collector.demo", "collector.testing", "collector.audit")
 # Whose mathematics is of one type of values; all others ask the domain, whatever its class.

@@ -21,11 +21,11 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import exp, isfinite, sqrt
 
+from ...core.base64url import is_hex
 from ...core.dataclass import dataclass
 from ...core.errors import InvalidValueError
 from ...core.limits import KEY_SIZE, MIN_REPORTS_FLOOR
 from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
-from ...core.wire import is_hex
 from ...mechanisms import MAX_VECTOR
 from .. import fields
 from ..domain import Domain

@@ -12,10 +12,10 @@ import { type Bytes, concat, fromBase64url, utf8 } from "../core/bytes.js";
 import { systemSource } from "../core/entropy.js";
 import { InvalidParameterError, TransportError } from "../core/errors.js";
 import type { ByteSource } from "../core/randomness.js";
-import { field, readResponse, writeRequest } from "./binary_http.js";
+import { field, readResponse, writeRequest } from "../wire/binary_http.js";
 import { AEAD, AEAD_KEY_SIZE, AEAD_NONCE_SIZE, expand, extract, KDF, KEM, KEY_SIZE, open, seal, sender } from "./hpke.js";
 import { addressOf, type Answer, type Exchange, type Headers, PATH, requireUrl, retryAfter, type Transport } from "./transport.js";
-import { SIZE_CLASSES } from "./wire.js";
+import { SIZE_CLASSES } from "../wire/reports.js";
 
 const REQUEST_TYPE = "message/ohttp-req";
 const RESPONSE_TYPE = "message/ohttp-res";

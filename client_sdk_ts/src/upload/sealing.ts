@@ -13,7 +13,7 @@ import { fromNumber, toBase64url } from "../core/bytes.js";
 import type { Randomness } from "../core/randomness.js";
 import type { SealedUpload, State, WaitingReport } from "../storage/state.js";
 import type { Purse } from "./tokens.js";
-import { MAX_BODY, SIZE_CLASSES, sealPadded } from "./wire.js";
+import { MAX_BODY, SIZE_CLASSES, sealPadded } from "../wire/reports.js";
 
 /** Uploads from which on, while they fail, only what is a day old is sealed. */
 const MAX_SEALED = 5;

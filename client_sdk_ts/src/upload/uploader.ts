@@ -19,7 +19,7 @@ import { inTime, LATE, within } from "./patience.js";
 import type { fetchRetired, RetirementParts } from "./retired.js";
 import type { Purse } from "./tokens.js";
 import { type Answer, outcomeOf, readAcknowledgement, TOO_LARGE } from "./transport.js";
-import { reportsOf } from "./wire.js";
+import { reportsOf } from "../wire/reports.js";
 
 /** Seconds; a pass so late was missed, as the timer looks twice in that time. */
 const ASLEEP = 600;

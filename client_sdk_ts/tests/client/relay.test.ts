@@ -9,13 +9,13 @@ import { type Answer, Client as BrowserClient, type ClientOptions } from "../../
 import { Client as NodeClient } from "../../src/node.js";
 import { toHex, fromHex, utf8 } from "../../src/core/bytes.js";
 import { relay } from "../../src/parts/relay.js";
-import { readResponse } from "../../src/upload/binary_http.js";
+import { readResponse } from "../../src/wire/binary_http.js";
 import { seal, sender } from "../../src/upload/hpke.js";
 import { encapsulate, readKeys, relayTransport } from "../../src/upload/ohttp.js";
 import { fetchExchange, outcomeOf, type Transport } from "../../src/upload/transport.js";
 import { allMechanisms } from "../../src/all.js";
 import { Gateway, keyList, type Opened } from "../support/peer.js";
-import { reportsOf } from "../../src/upload/wire.js";
+import { reportsOf } from "../../src/wire/reports.js";
 import { counted, DAILY, DAY, FakeClock, FakeCollector, HOURLY, options, WEEKLY } from "./support.js";
 
 const CLIENTS = [["fetch", BrowserClient], ["node", NodeClient]] as const;

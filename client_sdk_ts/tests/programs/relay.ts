@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 
 import { fromHex, toHex } from "../../src/core/bytes.js";
-import { type BinaryRequest, readResponse, writeRequest } from "../../src/upload/binary_http.js";
+import { type BinaryRequest, readResponse, writeRequest } from "../../src/wire/binary_http.js";
 import { encapsulate, readKeys, relayTransport } from "../../src/upload/ohttp.js";
 import type { Exchange } from "../../src/upload/transport.js";
 import { capsuleOf, Gateway } from "../support/peer.js";

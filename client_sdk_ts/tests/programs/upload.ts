@@ -6,7 +6,7 @@ import type { Randomness } from "../../src/core/randomness.js";
 import { readRetirement } from "../../src/privacy/retirement.js";
 import * as schedule from "../../src/upload/schedule.js";
 import { addressOf, type Answer, outcomeOf, readAcknowledgement, retryAfter } from "../../src/upload/transport.js";
-import { type Report, sealPadded } from "../../src/upload/wire.js";
+import { type Report, sealPadded } from "../../src/wire/reports.js";
 
 interface Sealable {
   id: string;

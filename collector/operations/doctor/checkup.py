@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from client_sdk.core.epoch import day_of, epoch_label
-from client_sdk.core.private_token import EVERY, week_of
 from client_sdk.privacy.wording import counted
+from client_sdk.wire.private_token import EVERY, week_of
 
 from ...core.catalog import Catalog
 from ...core.config import HIDDEN, VOLATILE, Config, is_loopback

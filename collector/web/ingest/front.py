@@ -23,7 +23,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.test import create_environ
 
 from client_sdk.core.limits import MAX_DEVICE_BODY
-from client_sdk.core.oblivious import PATH as OBLIVIOUS
+from client_sdk.wire.oblivious import PATH as OBLIVIOUS
 
 from ...core.credentials import OPEN
 from ...core.errors import (

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from client_sdk.core.binary_http import Fields, Request
-from client_sdk.core.oblivious import ANSWER_TYPE, REQUEST_TYPE
+from client_sdk.wire.binary_http import Fields, Request
+from client_sdk.wire.oblivious import ANSWER_TYPE, REQUEST_TYPE
 
 from ...core.cells import RELAYED
 from ...core.errors import CapsuleError, UnknownRequestError

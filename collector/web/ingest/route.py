@@ -13,9 +13,9 @@ from flask import Blueprint, Response, request
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import NotFound, ServiceUnavailable
 
-from client_sdk.core.oblivious import ANSWER_TYPE, REQUEST_TYPE
-from client_sdk.core.oblivious import PATH as OBLIVIOUS
-from client_sdk.core.private_token import HEADER
+from client_sdk.wire.oblivious import ANSWER_TYPE, REQUEST_TYPE
+from client_sdk.wire.oblivious import PATH as OBLIVIOUS
+from client_sdk.wire.private_token import HEADER
 
 from ...core.credentials import OPEN, OPERATE, REPORT
 from ...core.errors import BodyTooLargeError, CapsuleError, ConfigError

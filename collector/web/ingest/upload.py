@@ -13,7 +13,7 @@ from typing import IO, Final, NamedTuple
 import msgspec
 
 from client_sdk.core.limits import MAX_INFLATION
-from client_sdk.core.private_token import HEADER
+from client_sdk.wire.private_token import HEADER
 
 from ...core.cells import ATTESTED, RELAYED, UNKNOWN, Source
 from ...core.entry import AcceptedColumn, encode

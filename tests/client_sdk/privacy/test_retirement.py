@@ -10,11 +10,11 @@ from typing import Any, Final
 import pytest
 
 from client_sdk.client import Client
-from client_sdk.core.ed25519 import public_of
 from client_sdk.core.errors import RegistryError, TransportError
 from client_sdk.privacy.retirement import MAX_LIST, MAX_RETIRED, Retirement, parsed, read
 from client_sdk.registry import Registry
 from client_sdk.upload.transport import Answer, RequestsTransport
+from client_sdk.wire.ed25519 import public_of
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import changed, make_client, metric_text, rows
 from tests.support.device.device_transport import ScriptedTransport

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.core.wire import from_base64url
+from client_sdk.core.base64url import from_base64url
 from client_sdk.storage.ledger import WEEK
 from tests.support.device.device import rows
 from tests.support.device.killing import CAPS, END

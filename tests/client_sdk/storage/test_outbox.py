@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from client_sdk.core.base64url import from_base64url
 from client_sdk.core.dataclass import replace
 from client_sdk.core.epoch import day_of
 from client_sdk.core.errors import EntropyError, TransportError
@@ -21,7 +22,6 @@ from client_sdk.core.limits import (
     UPLOAD_ID_SIZE,
 )
 from client_sdk.core.randomness import Randomness
-from client_sdk.core.wire import DEVICE, Report, from_base64url
 from client_sdk.recording.erasure import erase
 from client_sdk.storage import outbox
 from client_sdk.storage.outbox import AcknowledgedReport, Outbox, acknowledged_reports
@@ -29,6 +29,7 @@ from client_sdk.storage.store import Store
 from client_sdk.upload import sealing
 from client_sdk.upload.sealing import MAX_SEALED, SealedUpload, Sealer
 from client_sdk.upload.transport import Answer
+from client_sdk.wire.reports import DEVICE, Report
 from tests.support.device.device_desk import Desk
 from tests.support.device.device_transport import NoEntropy, ScriptedTransport, reports_in
 from tests.support.enumeration.seeded import SeededRandomness

@@ -10,7 +10,16 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from client_sdk.core.private_token import (
+from client_sdk.core.randomness import ByteRandomness, system_randomness
+from client_sdk.upload.blind_rsa import (
+    blind,
+    blind_with,
+    encode,
+    finalize,
+    is_encoding,
+    is_permutation,
+)
+from client_sdk.wire.private_token import (
     Plan,
     challenge,
     challenge_digest,
@@ -26,15 +35,6 @@ from client_sdk.core.private_token import (
     token_input,
     upload_id_of,
     week_of,
-)
-from client_sdk.core.randomness import ByteRandomness, system_randomness
-from client_sdk.upload.blind_rsa import (
-    blind,
-    blind_with,
-    encode,
-    finalize,
-    is_encoding,
-    is_permutation,
 )
 
 DATA: Final = Path(__file__).parents[2] / "data"

@@ -8,8 +8,10 @@ from typing import Any, Final
 
 import pytest
 
+from client_sdk.core.base64url import base64url
 from client_sdk.core.errors import InvalidParameterError
-from client_sdk.core.oblivious import (
+from client_sdk.upload.ohttp import Capsule, configuration_of, seal
+from client_sdk.wire.oblivious import (
     HEADER_SIZE,
     KEY_SIZE,
     OVERHEAD,
@@ -19,8 +21,6 @@ from client_sdk.core.oblivious import (
     encode_configurations,
     info_of,
 )
-from client_sdk.core.wire import base64url
-from client_sdk.upload.ohttp import Capsule, configuration_of, seal
 
 VECTORS: Final[dict[str, Any]] = json.loads(
     Path("tests/vectors/http/oblivious_http.json").read_text("utf-8")

@@ -15,14 +15,9 @@ import pytest
 
 from client_sdk import command
 from client_sdk.client import Client
-from client_sdk.core import binary_http
-from client_sdk.core.binary_http import Request
-from client_sdk.core.ed25519 import public_of
 from client_sdk.core.errors import InvalidParameterError, TransportError
 from client_sdk.core.limits import SIZE_CLASSES
-from client_sdk.core.oblivious import OVERHEAD
 from client_sdk.core.randomness import system_randomness
-from client_sdk.core.wire import RELAYED
 from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.privacy.retirement import Retirement
 from client_sdk.recording.handover_protocol import place_of
@@ -31,6 +26,11 @@ from client_sdk.testing import answer_of
 from client_sdk.upload.ohttp import RelayTransport
 from client_sdk.upload.sealing import Sealer
 from client_sdk.upload.transport import Answer, Outcome, outcome_of
+from client_sdk.wire import binary_http
+from client_sdk.wire.binary_http import Request
+from client_sdk.wire.ed25519 import public_of
+from client_sdk.wire.oblivious import OVERHEAD
+from client_sdk.wire.reports import RELAYED
 from collector.intake.capsules import OpenCapsule, Opener
 from collector.intake.oblivious_keys import read_keys
 from tests.support.device.clock import FakeClock

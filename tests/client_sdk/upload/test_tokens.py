@@ -10,15 +10,15 @@ from typing import Any, Final
 import pytest
 
 from client_sdk.client import Client
+from client_sdk.core.base64url import base64url, from_base64url
 from client_sdk.core.epoch import DAY, day_of
 from client_sdk.core.errors import InvalidParameterError, TransportError
-from client_sdk.core.private_token import from_header, parse, upload_id_of, week_of
-from client_sdk.core.wire import base64url, from_base64url
 from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.storage.schema import property_of
 from client_sdk.testing import answer_of
 from client_sdk.upload.tokens import Issuer
 from client_sdk.upload.transport import Answer, RequestsTransport
+from client_sdk.wire.private_token import from_header, parse, upload_id_of, week_of
 from collector.issuer.keys import SigningKey, directory
 from tests.support.device.clock import NOON, FakeClock
 from tests.support.device.device import ENDPOINT, KEY, metric_text, registry_of

@@ -17,12 +17,12 @@ from typing import Final, NamedTuple
 import pytest
 
 from client_sdk.core.epoch import day_of
-from client_sdk.core.private_token import TOKEN_SIZE, modulus_of, week_of
 from client_sdk.core.randomness import system_randomness
 from client_sdk.core.stats import Stats
 from client_sdk.storage.store import Store
 from client_sdk.upload.blind_rsa import Blinding, blind_with, encode, finalize
 from client_sdk.upload.tokens import Purse
+from client_sdk.wire.private_token import TOKEN_SIZE, modulus_of, week_of
 from collector.issuer.keys import SigningKey
 from tests.support.device.clock import NOON, FakeClock
 from tests.support.device.issuing import keys_from, running_issuer
@@ -127,7 +127,7 @@ def spent_by(issued: Sequence[bytes]) -> list[bytes]:
     """Return tokens in the order in which a device's purse spends them."""
     clock = FakeClock()
     purse = purse_of("https://issuer.example.org", "p" * 43, "x", clock)
-    from client_sdk.core.private_token import upload_id_of
+    from client_sdk.wire.private_token import upload_id_of
 
     with purse._store.transaction() as tx:
         assert purse.count(tx, day_of(NOON)) == 0

@@ -18,10 +18,10 @@ import pytest
 from client_sdk.core.dataclass import replace
 from client_sdk.core.epoch import DAY, HOUR
 from client_sdk.core.errors import TransportError
-from client_sdk.core.wire import DEVICE, Bounds
 from client_sdk.testing import answer_of
 from client_sdk.upload.schedule import FIRST_REST, MOST_LOTS, UPLOAD_EVERY
 from client_sdk.upload.transport import Answer, RequestsTransport, Transport
+from client_sdk.wire.reports import DEVICE, Bounds
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import KEY, make_client, metric_text, registry_of
 from tests.support.device.device_desk import Desk

@@ -12,12 +12,12 @@ import pytest
 from client_sdk.core.epoch import day_of
 from client_sdk.core.errors import TransportError
 from client_sdk.core.limits import SIZE_CLASSES
-from client_sdk.core.wire import GATEWAY, Report
 from client_sdk.storage.outbox import Outbox
 from client_sdk.storage.store import Store
 from client_sdk.testing import answer_of
 from client_sdk.upload.schedule import FIRST_SPREAD, MAX_BACKOFF
 from client_sdk.upload.transport import Answer, RequestsTransport
+from client_sdk.wire.reports import GATEWAY, Report
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import KEY, make_client, rows
 from tests.support.device.device_desk import Desk

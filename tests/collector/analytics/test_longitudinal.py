@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from client_sdk.core.dataclass import replace
-from client_sdk.core.wire import GATEWAY
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import Consent, ConsentSwitch
 from client_sdk.recording.inbox import ReportView
@@ -17,6 +16,7 @@ from client_sdk.registry import Registry
 from client_sdk.storage.ledger import Ledger
 from client_sdk.storage.outbox import Outbox
 from client_sdk.storage.store import Store
+from client_sdk.wire.reports import GATEWAY
 from collector.demo.fleet import label_truth
 from collector.planning.registry_report import (
     compare_mechanisms,

@@ -11,11 +11,11 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client_sdk.core import binary_http
-from client_sdk.core.binary_http import Request
 from client_sdk.core.limits import SIZE_CLASSES
-from client_sdk.core.oblivious import decode_configurations
 from client_sdk.upload.ohttp import seal
+from client_sdk.wire import binary_http
+from client_sdk.wire.binary_http import Request
+from client_sdk.wire.oblivious import decode_configurations
 from collector.core.errors import CapsuleError, MalformedUploadError
 from collector.intake.capsules import OpenCapsule, Opener
 from collector.intake.oblivious_keys import ObliviousKey

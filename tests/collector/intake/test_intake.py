@@ -8,7 +8,7 @@ import pytest
 
 from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
-from client_sdk.core.wire import Column
+from client_sdk.wire.reports import Column
 from collector.core.catalog import Catalog
 from collector.core.cells import ATTESTED, RELAYED, Cell, segment_text, split_source
 from collector.core.entry import AcceptedColumn

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client_sdk.core.limits import MAX_COLUMNS
-from client_sdk.core.wire import Column, seal
+from client_sdk.wire.reports import Column, seal
 from collector.core.errors import MalformedUploadError
 from collector.intake.wire import JSON, MAX_DIMENSIONS, MSGPACK, Upload, decode
 from tests.support.crowds.uploads import TODAY, UPLOAD_ID, as_json, as_msgpack, upload

@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner
 
 from client_sdk.core.epoch import day_of
-from client_sdk.core.private_token import key_of, modulus_of, week_of
+from client_sdk.wire.private_token import key_of, modulus_of, week_of
 from collector.cli import main
 from collector.core.errors import ConfigError, StorageUnavailableError
 from collector.issuer.allowance import Allowance

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from client_sdk.core.ed25519 import public_of
 from client_sdk.core.randomness import system_randomness
 from client_sdk.learning.model import Model
 from client_sdk.learning.rounds import FINAL, Round, State, gradient, learning, signed
 from client_sdk.registry import Registry
 from client_sdk.testing import MemoryClient
+from client_sdk.wire.ed25519 import public_of
 from collector.cli import main
 from collector.core.cells import Cell, segment_text
 from collector.demo.embedded import EmbeddedStore

@@ -10,7 +10,7 @@ from random import SystemRandom
 
 import pytest
 
-from client_sdk.core.oblivious import REQUEST_TYPE
+from client_sdk.wire.oblivious import REQUEST_TYPE
 from collector.relay.batches import Batches
 from collector.relay.front import Front
 from collector.relay.networks import Rates

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from client_sdk.core.limits import MAX_DEVICE_BODY, MAX_GATEWAY_BODY, MAX_INFLATION
-from client_sdk.core.wire import Column
+from client_sdk.wire.reports import Column
 from collector.core.errors import BodyTooLargeError, MalformedUploadError
 from collector.web.ingest.upload import inflate
 from tests.support.crowds.uploads import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from flask import Flask
 
-from client_sdk.core.wire import Column
+from client_sdk.wire.reports import Column
 from collector.core.cells import MARGIN
 from collector.core.config import Config
 from collector.core.steady_clock import LASTING_S

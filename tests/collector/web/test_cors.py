@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 from flask import Flask
 
-from client_sdk.core.wire import Column
+from client_sdk.wire.reports import Column
 from collector.core.errors import StorageUnavailableError
 from collector.intake.wire import JSON
 from collector.web.cors import METHODS, Cors

@@ -9,10 +9,10 @@ from click.testing import CliRunner
 from flask.testing import FlaskClient
 
 from client_sdk.client import Client
-from client_sdk.core.wire import Column
 from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.registry import Registry
 from client_sdk.upload.transport import Answer
+from client_sdk.wire.reports import Column
 from collector.cli import main
 from collector.core.config import Config
 from collector.core.credentials import OPERATOR, READ, Credential

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from flask.testing import FlaskClient
 
-from client_sdk.core.wire import Column
+from client_sdk.wire.reports import Column
 from collector.core.cells import Cell, segment_text
 from collector.core.config import Config
 from collector.web import create_app

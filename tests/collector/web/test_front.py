@@ -16,7 +16,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from client_sdk.core.limits import MAX_DEVICE_BODY
-from client_sdk.core.wire import Column
+from client_sdk.wire.reports import Column
 from collector.core.config import Config
 from collector.core.credentials import GATEWAY, READ, VIEWER, Credential
 from collector.core.errors import StorageUnavailableError

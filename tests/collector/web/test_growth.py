@@ -13,10 +13,10 @@ import pytest
 from flask import Flask
 
 from client_sdk.core.epoch import day_of
-from client_sdk.core.wire import Column
 from client_sdk.mechanisms.base import Mechanism
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
+from client_sdk.wire.reports import Column
 from collector.core.cells import ATTESTED, FACTS, RELAYED, UNKNOWN, Cell, Source, segment_text
 from collector.core.config import Config
 from collector.core.credentials import WRITE, Credential, digest_of

@@ -9,7 +9,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
-from client_sdk.core.wire import Column
+from client_sdk.wire.reports import Column
 from collector.core.cells import ATTESTED, RELAYED, key_source, split_source
 from collector.core.credentials import digest_of, id_of
 from collector.core.entry import AcceptedColumn, decode

@@ -8,8 +8,8 @@ import pytest
 from flask.testing import FlaskClient
 from prometheus_client.parser import text_string_to_metric_families
 
-from client_sdk.core.wire import Column
 from client_sdk.registry import Registry
+from client_sdk.wire.reports import Column
 from collector.core.credentials import ADMIN, OPERATOR, READ, Credential
 from collector.core.errors import StorageUnavailableError
 from tests.support.crowds.uploads import (

@@ -11,11 +11,11 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from client_sdk.core import binary_http
-from client_sdk.core.binary_http import Request
 from client_sdk.core.limits import MAX_DEVICE_BODY, SIZE_CLASSES
-from client_sdk.core.oblivious import HEADER_SIZE, OVERHEAD, PATH
-from client_sdk.core.wire import Column
+from client_sdk.wire import binary_http
+from client_sdk.wire.binary_http import Request
+from client_sdk.wire.oblivious import HEADER_SIZE, OVERHEAD, PATH
+from client_sdk.wire.reports import Column
 from collector.core.cells import RELAYED, split_source
 from collector.core.entry import decode
 from collector.core.errors import StorageUnavailableError

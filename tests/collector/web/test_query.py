@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from client_sdk.core.wire import Column
+from client_sdk.wire.reports import Column
 from collector.estimation.precision import ALPHA
 from tests.support.crowds.uploads import (
     GATEWAY_KEY,

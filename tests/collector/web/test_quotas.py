@@ -12,8 +12,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from client_sdk.core.wire import Column
 from client_sdk.registry import Registry
+from client_sdk.wire.reports import Column
 from collector.core.config import Config
 from collector.core.credentials import WRITE, Credential
 from collector.intake.memory_quota import LEVEL_MEMORY, daily_uploads

@@ -11,8 +11,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from client_sdk.core.wire import Column
 from client_sdk.registry import Registry
+from client_sdk.wire.reports import Column
 from collector.core.config import Config
 from collector.core.credentials import ASK, OPERATE, Credential
 from collector.web import create_app

@@ -11,8 +11,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from client_sdk.core.private_token import header_of, last_day_of, upload_id_of, week_of
-from client_sdk.core.wire import Column
+from client_sdk.wire.private_token import header_of, last_day_of, upload_id_of, week_of
+from client_sdk.wire.reports import Column
 from collector.core.cells import ATTESTED, RELAYED, split_source
 from collector.core.entry import decode
 from collector.core.errors import ConfigError

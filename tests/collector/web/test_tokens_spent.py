@@ -20,7 +20,8 @@ from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS
 from cryptography.hazmat.primitives.hashes import SHA384
 
 from client_sdk.core.epoch import day_of
-from client_sdk.core.private_token import (
+from client_sdk.registry import Registry
+from client_sdk.wire.private_token import (
     challenge_digest,
     header_of,
     key_id_of,
@@ -29,8 +30,7 @@ from client_sdk.core.private_token import (
     upload_id_of,
     week_of,
 )
-from client_sdk.core.wire import Column
-from client_sdk.registry import Registry
+from client_sdk.wire.reports import Column
 from collector.core.config import STANDARD, Config
 from collector.demo.embedded import EmbeddedStore
 from collector.issuer.keys import IssuerKeys, write_keys

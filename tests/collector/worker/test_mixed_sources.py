@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from client_sdk.core.wire import Column
+from client_sdk.wire.reports import Column
 from collector.core.catalog import Catalog
 from collector.core.cells import FACTS, Cell, Source, split_source
 from collector.core.entry import AcceptedColumn, encode

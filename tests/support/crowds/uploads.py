@@ -9,10 +9,11 @@ from typing import Any
 
 import msgspec
 
+from client_sdk.core.base64url import base64url
 from client_sdk.core.epoch import DAY, epoch_of
-from client_sdk.core.wire import Column, base64url
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
+from client_sdk.wire.reports import Column
 from collector.core.cells import UNKNOWN, Cell, Source, key_source, segment_text
 from collector.core.credentials import digest_of, id_of
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from client_sdk.core.epoch import day_of
 from client_sdk.core.randomness import Randomness
 from client_sdk.core.stats import Stats
-from client_sdk.core.wire import DEVICE, Bounds, Report
 from client_sdk.privacy.consent import Consent, ConsentSwitch
 from client_sdk.storage import outbox
 from client_sdk.storage.outbox import Outbox
 from client_sdk.storage.store import Store
 from client_sdk.upload.transport import Transport
 from client_sdk.upload.uploader import Uploader
+from client_sdk.wire.reports import DEVICE, Bounds, Report
 from tests.support.device.clock import FakeClock
 from tests.support.enumeration.seeded import SeededRandomness
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 
+from client_sdk.core.base64url import from_base64url
 from client_sdk.core.errors import EntropyError, TransportError
-from client_sdk.core.wire import from_base64url
 from client_sdk.testing import answer_of
 from client_sdk.upload.transport import Answer
 from tests.support.enumeration.enumeration import Untouchable

@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from client_sdk.core.epoch import day_of
-from client_sdk.core.private_token import (
+from client_sdk.core.randomness import system_randomness
+from client_sdk.upload.blind_rsa import blind, finalize
+from client_sdk.upload.tokens import Issuer
+from client_sdk.wire.private_token import (
     DIRECTORY_PATH,
     challenge_digest,
     modulus_of,
@@ -19,9 +22,6 @@ from client_sdk.core.private_token import (
     upload_id_of,
     week_of,
 )
-from client_sdk.core.randomness import system_randomness
-from client_sdk.upload.blind_rsa import blind, finalize
-from client_sdk.upload.tokens import Issuer
 from collector.issuer.allowance import Allowance
 from collector.issuer.attestation import Attestation, SharedSecret
 from collector.issuer.keys import IssuerKeys, SigningKey, make_keys

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from client_sdk.core.ed25519 import public_of
 from client_sdk.learning.model import Model
 from client_sdk.learning.rounds import ROUND, signed
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
+from client_sdk.wire.ed25519 import public_of
 
 SEED: Final = bytes(range(32))
 OTHER_SEED: Final = bytes(range(1, 33))

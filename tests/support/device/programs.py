@@ -15,8 +15,8 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Final
 
+from client_sdk.core.base64url import from_base64url
 from client_sdk.core.limits import NOTES_FILE
-from client_sdk.core.wire import from_base64url
 from tests.support.device.device import rows
 from tests.support.device.loopback import LoopbackServer, running
 from tests.support.patience import PATIENCE, wait_for

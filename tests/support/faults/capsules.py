@@ -11,9 +11,9 @@ from collections import Counter
 from http import HTTPStatus
 from typing import Final
 
-from client_sdk.core.binary_http import Request, decode_response, encode_request
-from client_sdk.core.oblivious import ANSWER_TYPE, PATH, REQUEST_TYPE, KeyConfiguration
 from client_sdk.upload.ohttp import Capsule, seal
+from client_sdk.wire.binary_http import Request, decode_response, encode_request
+from client_sdk.wire.oblivious import ANSWER_TYPE, PATH, REQUEST_TYPE, KeyConfiguration
 from tests.support.crowds.uploads import WRITE_KEY
 from tests.support.device.loopback import LoopbackServer
 

@@ -11,8 +11,8 @@ import time
 from typing import Final
 
 from client_sdk.core.epoch import HOUR, day_of
-from client_sdk.core.wire import Column
 from client_sdk.registry import Registry
+from client_sdk.wire.reports import Column
 from tests.support.crowds.uploads import as_json, upload
 
 METRICS: Final = 19  # beside ``unique``

@@ -7,10 +7,10 @@ from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
-from client_sdk.core import binary_http
-from client_sdk.core.binary_http import Fields, Request, Response
-from client_sdk.core.oblivious import PATH, REQUEST_TYPE
 from client_sdk.upload.ohttp import Capsule, configuration_of, seal
+from client_sdk.wire import binary_http
+from client_sdk.wire.binary_http import Fields, Request, Response
+from client_sdk.wire.oblivious import PATH, REQUEST_TYPE
 from collector.intake.oblivious_keys import add_key, relay_key
 from tests.support.crowds.uploads import WRITE_KEY
 from tests.support.sites import rsgi

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from hypothesis import strategies as st
 
-from client_sdk.core.wire import Column
+from client_sdk.wire.reports import Column
 from collector.intake.wire import JSON, MSGPACK
 from tests.support.crowds.uploads import as_json, as_msgpack, registry, upload
 

@@ -16,7 +16,7 @@ from typing import Final
 
 import requests
 
-from client_sdk.core.oblivious import ANSWER_TYPE, REQUEST_TYPE
+from client_sdk.wire.oblivious import ANSWER_TYPE, REQUEST_TYPE
 from collector.operations.parent_death import die_with_parent
 from collector.relay.process import Settings
 from tests.support.device.loopback import LoopbackServer

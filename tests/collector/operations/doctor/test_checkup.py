@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from client_sdk.core.epoch import day_of
-from client_sdk.core.private_token import week_of
+from client_sdk.wire.private_token import week_of
 from collector.cli import main
 from collector.demo.embedded import EmbeddedStore
 from collector.issuer.keys import make_keys as make_issuer_keys

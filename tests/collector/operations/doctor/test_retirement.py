@@ -9,10 +9,10 @@ from typing import Final
 
 import pytest
 
-from client_sdk.core.ed25519 import public_of
 from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.privacy.retirement import Retirement
 from client_sdk.registry import Registry
+from client_sdk.wire.ed25519 import public_of
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell
 from collector.core.config import Config

@@ -11,8 +11,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 from markupsafe import escape
 
-from client_sdk.core.wire import Column
 from client_sdk.registry import Registry
+from client_sdk.wire.reports import Column
 from collector.core.config import Config
 from collector.core.credentials import READ, VIEWER, WRITE, Credential
 from collector.core.errors import ConfigError

@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 from markupsafe import escape
 
-from client_sdk.core.wire import Column
+from client_sdk.wire.reports import Column
 from collector.core.cells import ATTESTED, RELAYED, UNKNOWN, Source
 from collector.core.config import RelayTerms
 from collector.core.text_tables import above

@@ -13,20 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from client_sdk.core.base64url import base64url, from_base64url
 from client_sdk.core.limits import MAX_DEVICE_BODY, SIZE_CLASSES, WIRE_VERSION
 from client_sdk.core.randomness import system_randomness
-from client_sdk.core.wire import (
-    Column,
-    Report,
-    base64url,
-    columns_of,
-    from_base64url,
-    pack,
-    seal,
-    seal_binary,
-    seal_padded,
-)
 from client_sdk.mechanisms import load
+from client_sdk.wire.reports import Column, Report, columns_of, pack, seal, seal_binary, seal_padded
 from collector.intake.wire import JSON, MSGPACK, decode
 
 ALPHABET = set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")

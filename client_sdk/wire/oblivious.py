@@ -12,7 +12,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterable
 
-from .typing import Final, NamedTuple
+from ..core.typing import Final, NamedTuple
 
 PATH: Final = "/v1/oblivious"  # of the collector; relays forward to it
 REQUEST_TYPE: Final = "message/ohttp-req"

@@ -21,9 +21,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from . import compact_json
-from .dataclass import dataclass, replace
-from .limits import (
+from ..core import compact_json
+from ..core.base64url import base64url
+from ..core.dataclass import dataclass, replace
+from ..core.limits import (
     MAX_DEVICE_BODY,
     MAX_GATEWAY_BODY,
     MAX_GATEWAY_PENDING,
@@ -35,7 +36,7 @@ from .limits import (
     SIZE_CLASSES,
     WIRE_VERSION,
 )
-from .typing import Final, NamedTuple, TypeAlias
+from ..core.typing import Final, NamedTuple, TypeAlias
 
 # of each kind of value: the bytes of a number behind its tag, and the tag
 _UNSIGNED: Final = ((1, 0xCC), (2, 0xCD), (4, 0xCE), (8, 0xCF))
@@ -44,10 +45,6 @@ _TEXT: Final = ((1, 0xD9), (2, 0xDA), (4, 0xDB))
 _BYTES: Final = ((1, 0xC4), (2, 0xC5), (4, 0xC6))
 _LIST: Final = ((2, 0xDC), (4, 0xDD))
 _MAP: Final = ((2, 0xDE), (4, 0xDF))
-
-_URL = str.maketrans("+/", "-_", "=")
-_STANDARD = str.maketrans("-_+/=", "+/***")  # the alphabet that binascii reads; * is in neither
-_PADDING = ("", "===", "==", "=")  # length modulo 4 is the index; it is never 1
 
 
 @dataclass(frozen=True)
@@ -155,29 +152,6 @@ GATEWAY: Final = Bounds(
     apart=False,  # its key and segment link them anyway, and they are of no one person
     seal=seal_binary,
 )
-
-
-def base64url(data: bytes) -> str:
-    """Return *data* as base64url without padding (RFC 4648, section 5)."""
-    import binascii  # a start has no use for it
-
-    return binascii.b2a_base64(data, newline=False).decode("ascii").translate(_URL)
-
-
-def is_hex(text: object, size: int) -> bool:
-    """Whether *text* is *size* bytes in small hexadecimal digits."""
-    return isinstance(text, str) and len(text) == 2 * size and set(text) <= set("0123456789abcdef")
-
-
-def from_base64url(text: str) -> bytes:
-    """Return the bytes of unpadded base64url *text*.
-
-    Raises: ValueError: a character outside the alphabet, padding, or an impossible length.
-    """
-    import binascii
-
-    padded = text.translate(_STANDARD) + _PADDING[len(text) % 4]
-    return binascii.a2b_base64(padded, strict_mode=True)
 
 
 def pack(value: object) -> bytes:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from hashlib import sha512
 
-from .typing import Final, TypeAlias
+from ..core.typing import Final, TypeAlias
 
 _SEED_SIZE: Final = 32  # bytes of a secret key, and of a public one
 SIGNATURE_SIZE: Final = 64  # bytes

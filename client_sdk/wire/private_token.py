@@ -19,13 +19,13 @@ from __future__ import annotations
 from binascii import a2b_base64
 from hashlib import sha256, shake_256
 
-from .compact_json import dumps
-from .dataclass import dataclass
-from .epoch import DAY, epoch_of, epoch_start
-from .errors import InvalidParameterError
-from .limits import UPLOAD_ID_SIZE
-from .typing import Any, Final, NamedTuple
-from .wire import base64url, is_hex
+from ..core.base64url import base64url, is_hex
+from ..core.compact_json import dumps
+from ..core.dataclass import dataclass
+from ..core.epoch import DAY, epoch_of, epoch_start
+from ..core.errors import InvalidParameterError
+from ..core.limits import UPLOAD_ID_SIZE
+from ..core.typing import Any, Final, NamedTuple
 
 # One Authorization is all that a request may have, and there the write key is.
 HEADER: Final = "Hearsay-Token"

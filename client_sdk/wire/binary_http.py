@@ -11,7 +11,7 @@ fields are valid as RFC 9113, section 8.2.1, says.
 
 from __future__ import annotations
 
-from .typing import Final, NamedTuple, TypeAlias
+from ..core.typing import Final, NamedTuple, TypeAlias
 
 Fields: TypeAlias = tuple[tuple[str, str], ...]
 

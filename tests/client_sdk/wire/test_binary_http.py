@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client_sdk.core.binary_http import (
+from client_sdk.wire.binary_http import (
     MAX_FIELDS,
     MAX_PARTS,
     Fields,

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from client_sdk.core.ed25519 import public_of, sign, verify
+from client_sdk.wire.ed25519 import public_of, sign, verify
 
 # RFC 8032, section 7.1, tests 1 to 3: secret, public, message, signature.
 VECTORS: Final = (

@@ -1,0 +1,1 @@
+"""What devices, collector, relay and issuer say to one another, byte for byte."""
