@@ -116,7 +116,7 @@ def made(name: str) -> Mechanism[Any]:
     if issubclass(kind, PEM):
         return kind(EPSILON, STRING_BYTES, rows=STRING_ROWS)
     if issubclass(kind, RecordMechanism):
-        return kind(EPSILON, ITEMS, starts=1 | 1 << ITEMS // 2)
+        own["starts"] = 1 | 1 << ITEMS // 2
     if "pad" in kind.parameter_names():
         own["pad"] = HELD
     if issubclass(kind, KeyValueMechanism):

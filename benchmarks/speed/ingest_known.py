@@ -43,7 +43,8 @@ _METRIC: Final = items("grr", 8) + '\nsegments = ["platform"]'
 
 def uploads_of(registry: Registry, days: int, today: int) -> list[Seal]:
     """Return uploads that together have a report of every metric, segment and day, by their ids."""
-    draw, uploads = random.Random(0), []
+    draw = random.Random(0)
+    uploads: list[Seal] = []
     for number in range(SEGMENTS):
         columns = [
             Column(metric.digest, today - late, bytes(metric.mechanism.payload_size))
