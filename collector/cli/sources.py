@@ -59,7 +59,7 @@ def sources(
         question["date_range"] = words or [first, last]
     domain = catalog.metric(metric).domain
     if domain.numbers and not domain.labels:
-        question["verb"] = "mean"
+        question["verb"] = domain.verb
     planned = plan(read(json.dumps(question).encode()), catalog, time.time())
     resolved = without_pruned(planned, store)
     reports = by_source(resolved, store)

@@ -15,7 +15,7 @@ from client_sdk.registry.metric import Metric
 from ..analytics.answer import combined
 from ..analytics.poisoning.findings import missed, suspicions, with_influence
 from ..analytics.records import is_of_records
-from ..analytics.rows import LEFT_OUT, TIME, Findings, Row
+from ..analytics.rows import LEFT_OUT, TIME, Chart, Findings, Row
 from ..analytics.sums import is_joined
 from ..analytics.suppression import guard, sized
 from ..analytics.verb import OF_ALL, OF_ANSWERED, OF_BOTH, Slice, VerbQuery, united
@@ -61,6 +61,7 @@ class Meta(Struct, frozen=True, forbid_unknown_fields=True):
     """What an answer rests on, and the question as it was understood."""
 
     verb: str
+    chart: Chart
     metrics: list[Basis]
     n: int
     dimensions: list[str]
@@ -298,6 +299,7 @@ def _meta(
     ]
     return Meta(
         verb=query.verb,
+        chart=plan.verb.chart,
         metrics=[
             basis(plan, reading, slices, relay, out)
             for reading, slices, out in zip(plan.readings, read, gone, strict=True)
@@ -385,7 +387,7 @@ def _warnings(
         if samples := list(filter(None, dict.fromkeys(each.sample.in_words for each in drawn))):
             held_for = _held_for(plan, drawn)
             yield f"{name}: {', under an earlier definition '.join(samples)}; {held_for}"
-        if is_of_records(reading.metric) and plan.query.verb != "crosstab":
+        if is_of_records(reading.metric) and not plan.verb.counts_attributes:
             yield f"{name}: {OF_RECORDS}"
         if _is_of_furthest(plan, reading):
             yield f"{name}: {FURTHEST}"

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from client_sdk.privacy.wording import counted
 
-from ..analytics.rows import LEFT_OUT, SHARE, Row, chance
+from ..analytics.rows import LEFT_OUT, SHARE, Chart, Row, chance
 from ..core.cells import FACTS
 from ..core.text_tables import above, table_lines
 from .charts.frame import remarks
@@ -169,7 +169,7 @@ def lines_of(title: str, rows: Sequence[Row], meta: Mapping[str, Any]) -> Iterat
 
     Args: meta: what the answer rests on, as POST /v1/query tells it.
     """
-    rows = possible(rows, meta["verb"])
+    rows = possible(rows, Chart(meta["chart"]))
     yield one_line(title)
     if len(meta["metrics"]) == 1:  # two metrics together answer neither's question
         yield one_line(meta["metrics"][0]["question"])

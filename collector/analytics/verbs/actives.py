@@ -14,7 +14,7 @@ from client_sdk.registry.metric import Metric
 from ...estimation.estimate import Estimate
 from ..comparing.numbers import others
 from ..rows import ALL, DEVICES, TIME, Findings, Row, empty_row, row_of
-from ..verb import Slice, Verb, VerbQuery
+from ..verb import Offer, Slice, Verb, VerbQuery, always
 from .adoption import alike
 
 EXACT: Final = "exact: counted in the clear"
@@ -127,4 +127,14 @@ def refusal(metric: Metric) -> str | None:
     )
 
 
-VERB = Verb(answer, refusal, Options, needs_time=True, estimates=False, counts=lambda _: True)
+VERB = Verb(
+    answer,
+    refusal,
+    Options,
+    needs_time=True,
+    estimates=False,
+    counts=always,
+    counts_devices=True,
+    is_bounded=True,
+    offer=Offer("How many devices reported?", 210),
+)

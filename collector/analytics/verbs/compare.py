@@ -26,9 +26,9 @@ from ..comparing.numbers import (
     refusal,
     taken_for_granted,
 )
-from ..rows import TIME, Findings, Row, empty_row, with_item
+from ..rows import TIME, Chart, Findings, Row, empty_row, with_item
 from ..sums import averages
-from ..verb import Slice, Verb, VerbQuery
+from ..verb import Offer, Slice, Verb, VerbQuery
 
 MOST_FACTS: Final = 1_000  # comparisons whose two numbers are told
 _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
@@ -140,4 +140,7 @@ VERB = Verb(
     unites=True,
     joins=True,
     merges_small=False,
+    compares=True,
+    chart=Chart.DIFFERENCES,
+    offer=Offer("Did it change?", 160),
 )

@@ -28,9 +28,9 @@ from ...core.errors import QueryError
 from ...estimation.estimate import Estimate, shares
 from ..association import Finding, associations, in_words, margins
 from ..records import by_attribute, is_of_records
-from ..rows import ALL, MEASURE, SHARE, Findings, Row, empty_row
+from ..rows import ALL, MEASURE, SHARE, Chart, Findings, Row, empty_row
 from ..sums import UNSURE, Shares
-from ..verb import Slice, Verb, VerbQuery, refused_rows, rows_of, widened
+from ..verb import Offer, Slice, Verb, VerbQuery, refused_rows, rows_of, widened
 
 _MOST_SAID: Final = 12  # associations that are put in words; more are facts only
 APART: Final = "the two were collected apart, so no more than bounds of both together is known"
@@ -293,4 +293,27 @@ def refusal(metric: Metric) -> str | None:
     return f"has no single items to cross; {_DECLARE}"
 
 
-VERB = Verb(answer, refusal, Options, most_metrics=2, most_slices=400)
+def _words(metric: Metric, _: str) -> str:
+    names = tuple(metric.domain.parts)
+    pair = " and ".join(names) if len(names) == 2 else "each of the attributes and the label"
+    return f"How do {pair} relate?"
+
+
+VERB = Verb(
+    answer,
+    refusal,
+    Options,
+    most_metrics=2,
+    most_slices=400,
+    counts_attributes=True,
+    chart=Chart.TABLE,
+    title="Both answers together",
+    offer=Offer(
+        "How do two answers relate?",
+        80,
+        words=lambda metric, about: _words(metric, about) if metric.domain.parts else "",
+        needs_partner=lambda metric: not metric.domain.parts,
+        # Of two that were reported apart there are bounds only, so no pair is a likely one.
+        may_pair=lambda _, other: not other.domain.parts,
+    ),
+)

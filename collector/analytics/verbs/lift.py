@@ -14,7 +14,7 @@ from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
 from ...core.text_tables import in_digits
-from ..comparing.arms import NOT_DRAWN, are_arms
+from ..comparing.arms import NOT_DRAWN, are_arms, arms_of, control_of
 from ..comparing.differences import (
     MOST_ITEMS,
     POWER,
@@ -46,6 +46,7 @@ from ..rows import (
     RELATIVE,
     SHARE,
     TIME,
+    Chart,
     Findings,
     Row,
     empty_row,
@@ -53,7 +54,7 @@ from ..rows import (
     with_item,
 )
 from ..sums import averages
-from ..verb import Slice, Verb, VerbQuery
+from ..verb import Offer, Slice, Verb, VerbQuery
 
 DIFFERENCE, LIFT = "difference", "lift"
 MOST_FACTS: Final = 1_000  # comparisons whose power is told
@@ -222,6 +223,19 @@ def _needed(power: Mapping[str, Any], telling: Sequence[str]) -> str:
     return f"{reports} reports{long}" + (f" for {name}" if name else "")
 
 
+def _defaults(
+    metric: Metric, options: Mapping[str, Any], dimensions: Sequence[str]
+) -> Mapping[str, Any]:
+    """Return the dimension that is likely drawn by lot, and the control among its values."""
+    if not dimensions:
+        return {}
+    arms = arms_of(metric)
+    own = next((name for name in dimensions if name in arms), dimensions[0])
+    own = options.get("dimension", own)
+    held = {"control": control_of(metric.segments[own])} if own in metric.segments else {}
+    return {"dimension": own, **held}
+
+
 VERB = Verb(
     answer,
     refusal,
@@ -231,4 +245,13 @@ VERB = Verb(
     unites=True,
     joins=True,
     merges_small=False,
+    needs_segment=True,
+    about=arms_of,
+    defaults=_defaults,
+    chart=Chart.DIFFERENCES,
+    offer=Offer(
+        "What did the experiment change?",
+        190,
+        has_sense=lambda metric: bool(arms_of(metric)),  # groups that no lot drew are none
+    ),
 )

@@ -29,7 +29,7 @@ from ..comparing.ratios import UNBOUNDED, ratio_of
 from ..rows import SHARE, Findings, Row, empty_row, row_of, with_item
 from ..sums import BOUND_NOTE
 from ..suppression import shortage
-from ..verb import Slice, Verb, VerbQuery, draw_law
+from ..verb import Offer, Slice, Verb, VerbQuery, always, draw_law
 
 MOST_FACTS: Final = 1_000  # groups whose two numbers are told
 TOTALS: Final = "totals"
@@ -191,7 +191,27 @@ def _unlike(slices: Sequence[Slice], sides: Sequence[Side], options: Options) ->
         )
 
 
+def _is_rate(metric: Metric, other: Metric) -> bool:
+    """Return whether one over the other is a rate: of two numbers, or of a number and a boolean."""
+    domains = metric.domain, other.domain
+    numbers = sum(domain.grid is not None for domain in domains)
+    return numbers + sum(domain.boolean for domain in domains) == len(domains) and numbers > 0
+
+
 VERB = Verb(
-    answer, refusal, Options, least_metrics=2, most_metrics=2,
-    estimates=False, joins=True, merges_small=False,
-)  # fmt: skip
+    answer,
+    refusal,
+    Options,
+    least_metrics=2,
+    most_metrics=2,
+    estimates=False,
+    joins=True,
+    merges_small=False,
+    offer=Offer(
+        "What is the ratio to another metric?",
+        120,
+        needs_partner=always,
+        may_pair=lambda metric, other: metric.every == other.every,
+        is_likely_pair=_is_rate,
+    ),
+)

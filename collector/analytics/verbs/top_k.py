@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from ...estimation.estimate import Estimate
 from ...estimation.shrinkage import is_misleading, shrunken
 from ..rows import Findings, Row, altered
-from ..verb import Slice, Verb, VerbQuery, named, refused_rows, rows_of
+from ..verb import Offer, Slice, Verb, VerbQuery, is_plain, named, refused_rows, rows_of
 from .frequency import refusal, shares_of
 
 
@@ -123,4 +123,16 @@ def _sure(best: Any, worst: Any, k: int) -> int:
     return int((worst <= k).sum())
 
 
-VERB = Verb(answer, refusal, Options)
+VERB = Verb(
+    answer,
+    refusal,
+    Options,
+    is_bounded=True,
+    title="The 20 most common",
+    panel={"k": 20},
+    offer=Offer(
+        "Which are most common?",
+        10,
+        is_usual=lambda metric: is_plain(metric) and not metric.domain.boolean,
+    ),
+)

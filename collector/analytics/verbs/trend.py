@@ -44,7 +44,7 @@ from ..rows import (
     with_item,
 )
 from ..sums import averages
-from ..verb import OF_ALL, OF_ANSWERED, Devices, Slice, Verb, VerbQuery, merged
+from ..verb import OF_ALL, OF_ANSWERED, Devices, Offer, Slice, Verb, VerbQuery, merged
 from .quantile import Level, quantile_rows
 
 _MINUS: Final = "\u2212"
@@ -246,4 +246,5 @@ VERB = Verb(
     unites=True,
     joins=True,
     holds=_holds,
+    offer=Offer("How did it run over time?", 170, joins_stretches=True),
 )

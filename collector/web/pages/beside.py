@@ -19,7 +19,7 @@ from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
 from ...analytics.rows import ITEM, RAW, TIME, Row, moment
-from ...analytics.verb import ACTIVES, ESTIMATE
+from ...analytics.verb import ESTIMATE, load
 from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
 from ...query import Answer, Query
 from ...query.basis import Basis
@@ -27,15 +27,13 @@ from ...query.headline import latest
 from ...rendering.numbers import beside, ends_of, numbers_of, reading, value_of
 from ...rendering.possible import possible
 from ...rendering.wording import days_in_words, days_of_label, last_day, sentence, when_counted
-from .panels import Answers, Notice, Panel
+from .panels import OVER_TIME, Answers, Notice, Panel
 
 AT_ONCE: Final = (
     "All intervals hold at once: segments whose intervals are apart do differ. Where they overlap, "
     "segments may differ as well: their difference has an interval of its own, on the page Compare."
 )
 UNSURE: Final = "No interval is wholly above another: noise may make these differences."
-TREND: Final = "trend"
-SEGMENTS: Final = "segments"
 _MOST_ORDERED: Final = 8  # segments whose order is told
 MOST_STEPS: Final = 3  # items of which a change is told beside a chart
 _PERIODS: Final = {"1h": "hour,", "1d": "day,", "7d": "week, from", "28d": "four weeks, from"}
@@ -133,7 +131,7 @@ def _level(item: str, query: Query, days: tuple[date, date], answers: Answers) -
         query, verb=ESTIMATE, date_range=(first, last), dimensions=[], options={}, postprocess=RAW
     )
     try:
-        rows = possible(answers.reply(whole, is_checked=False).rows, ESTIMATE)
+        rows = possible(answers.reply(whole, is_checked=False).rows)
     except _FAULTS:
         return None
     row = next((row for row in rows if row.item == item and row.value is not None), None)
@@ -148,7 +146,7 @@ def with_levels(
     Those of segments tell which of them are higher, if any is: AT_ONCE tells of the others.
     """
     first, *others = (with_order(panel, is_sure=True) for panel in panels)
-    line = next((panel for panel in others if panel.wish.query.verb == TREND), None)
+    line = next((panel for panel in others if panel.wish.id == OVER_TIME), None)
     reply = line.reply if line else None
     steps = steps_of(reply, line.wish.query, metric, answers) if line else []
     if first.reply is None:
@@ -161,7 +159,7 @@ def with_levels(
 
 def counts_told(reply: Answer) -> str:
     """Return the last two counts of a *reply* that counts devices, "" of another."""
-    rows = latest(reply.rows)[-2:] if reply.meta.verb == ACTIVES else []
+    rows = latest(reply.rows)[-2:] if load(reply.meta.verb).counts_devices else []
     if not rows or rows[-1].value is None:
         return ""
     basis, label = reply.meta.metrics[0], rows[-1].dimensions[TIME]
@@ -247,8 +245,12 @@ def with_order(panel: Panel, *, is_sure: bool = False) -> Panel:
     """
     reply, query = panel.reply, panel.wish.query
     rows = reply.rows if reply else ()
-    is_told = query.verb == SEGMENTS and query.postprocess == RAW and 1 < len(rows) <= _MOST_ORDERED
-    if not is_told or any(TIME in row.dimensions for row in rows):
+    is_ranked = load(query.verb).ranks_segments and query.postprocess == RAW
+    if (
+        not is_ranked
+        or not 1 < len(rows) <= _MOST_ORDERED
+        or any(TIME in row.dimensions for row in rows)
+    ):
         return panel
     said = order_told(rows)
     return panel if is_sure and said == UNSURE else _with_notice(panel, Notice(said))

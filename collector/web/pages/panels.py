@@ -19,6 +19,7 @@ from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
 from ...analytics.rows import ALL, ITEM, LOWER_END, TIME, UPPER_END, Row, altered
+from ...analytics.verb import load
 from ...core.catalog import Catalog
 from ...core.config import RelayTerms
 from ...core.credentials import ASK
@@ -50,7 +51,7 @@ MOST_DRAWN: Final = 20  # rows of a chart, if not all are asked for
 _RANGES: Final = ("30d", "28d", "14d", "7d")  # to be compared with the previous period
 _LONG_RANGES: Final = ("6mo", "91d", "28d")
 PERIODS: Final[Mapping[str, str]] = {"previous": "previous period", "year": "a year ago"}
-COMPARE: Final = "compare"
+OVER_TIME: Final = "time"  # the panel of a line of the metric's own numbers
 _BOOLEAN: Final = "boolean"
 NOTHING: Final = Markup("")
 _HEIGHT: Final = re.compile(r'viewBox="0 0 [\d.]+ ([\d.]+)"')
@@ -310,7 +311,7 @@ def dressed(
     subject = Subject(
         id=wish.id,
         title=wish.title,
-        verb=reply.meta.verb,
+        chart=reply.meta.chart,
         is_boolean=all(metric.type == _BOOLEAN for metric in reply.meta.metrics),
         every=every_of(reply),
         most_rows=wish.rows,
@@ -337,7 +338,7 @@ def dressed(
 def _with_title(verb: str, reply: Answer) -> Sequence[Row]:
     """Return the rows of *reply*; a difference that "yes" would name has the metric's title."""
     (metric, *others), rows = reply.meta.metrics, reply.rows
-    is_alone = verb == COMPARE and len(rows) == 1 and not others and metric.type == _BOOLEAN
+    is_alone = load(verb).compares and len(rows) == 1 and not others and metric.type == _BOOLEAN
     if not is_alone:
         return rows
     name = {ITEM: f"{metric.title}: yes"}

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from client_sdk.core.epoch import DAY
 from client_sdk.registry.metric import Metric
-from collector.analytics.rows import LEFT_OUT
+from collector.analytics.rows import LEFT_OUT, Chart
 from collector.analytics.verb import Slice
 from collector.core.catalog import Catalog
 from collector.core.cells import (
@@ -394,7 +394,7 @@ def test_an_answer_says_what_is_left_out_and_why_in_every_form() -> None:
     assert all(text in said.meta.warnings for text in texts)
     meta = json.loads(json.dumps({"facts": dict(said.meta.facts)}))
     assert "2.3 counted twice" in csv_of(said.rows, meta["facts"])
-    assert "2.3 counted twice" in chart_of("estimate", said.rows, "Page", facts=said.meta.facts)
+    assert "2.3 counted twice" in chart_of(Chart.ROWS, said.rows, "Page", facts=said.meta.facts)
 
 
 def test_a_count_of_what_is_left_out_has_the_reports_under_earlier_definitions() -> None:

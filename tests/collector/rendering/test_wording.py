@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from collector.analytics.rows import AGAINST, REST, altered, empty_row
+from collector.analytics.rows import AGAINST, REST, Chart, altered, empty_row
 from collector.rendering.wording import days_in_words, last_day, worded
 
 
@@ -86,5 +86,5 @@ def test_a_boolean_says_yes_and_a_list_that_has_true_in_it_does_not() -> None:
 def test_the_middle_quantile_is_the_median_and_an_item_of_that_name_stays() -> None:
     rows = [empty_row({"item": name}, 3, 0.05, "ms", "too few") for name in ("p50", "p95")]
 
-    assert [row.item for row in worded(rows, verb="quantile")] == ["median", "p95"]
-    assert [row.item for row in worded(rows, verb="top_k")] == ["p50", "p95"]
+    assert [row.item for row in worded(rows, chart=Chart.QUANTILES)] == ["median", "p95"]
+    assert [row.item for row in worded(rows, chart=Chart.ROWS)] == ["p50", "p95"]
