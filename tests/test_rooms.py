@@ -40,7 +40,7 @@ collector.issuer: core wire | core
 collector.storage: core | core
 collector.estimation: core mechanisms registry | core storage
 collector.analytics: core mechanisms registry | core estimation
-collector.analytics.poisoning: mechanisms registry | estimation analytics
+collector.analytics.poisoning: mechanisms registry | core estimation analytics
 collector.analytics.comparing: core mechanisms registry | core estimation analytics
     analytics.poisoning
 collector.analytics.text: mechanisms | estimation
