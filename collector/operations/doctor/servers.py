@@ -139,8 +139,8 @@ def coverage(config: Config, state: State) -> Iterator[Finding]:
 def capacity(config: Config, state: State) -> Iterator[Finding]:
     """Compare the ids to be remembered with the memory, at one upload a device or report a day."""
     limit = sum(server.memory_limit for server in state.servers)
-    good = [one for one in (state.credentials or {}).values() if one.is_good(day_of(state.now))]
-    quotas = sum(one.quota or 0 for one in good)
+    today = day_of(state.now)
+    quotas = sum(key.quota or 0 for key in (state.credentials or {}).values() if key.is_good(today))
     devices = max((metric.expected_devices for metric in state.metrics), default=0)
     days = days_kept(bool(config.issuer_keys))
     for daily, who, most, step in (
