@@ -54,7 +54,7 @@ collector.planning: core mechanisms registry privacy | core estimation analytics
 collector.operations.doctor: core wire registry privacy | core storage intake operations.telemetry
     planning
 collector.query: core mechanisms registry privacy root | core storage estimation analytics
-    analytics.poisoning analytics.comparing planning
+    analytics.poisoning planning
 collector.rendering: core privacy | core analytics
 collector.client: privacy | core analytics rendering
 collector.query.release: core mechanisms registry root | core storage estimation analytics query

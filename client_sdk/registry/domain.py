@@ -38,6 +38,7 @@ class Domain(ABC):
     boolean: ClassVar[bool] = False  # a value is True or False
     several: ClassVar[bool] = False  # a value is a set of items
     ordered: ClassVar[bool] = True  # a range of items means something
+    coded: ClassVar[bool] = False  # ``labels`` are codes, which ``item_in_words`` spells out
     largest: ClassVar[str | None] = None  # what the last of several items is; None: nothing
     aggregates: ClassVar[tuple[str, ...]] = ("last", "most_common")  # of the values of an epoch
 

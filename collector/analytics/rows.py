@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from client_sdk.registry.domain import SHARE as SHARE
 
 if TYPE_CHECKING:
+    from ..core.remarks import Remark
     from ..estimation.estimate import Estimate  # which loads numpy, and rows are drawn without it
 
 AGAINST: Final = "against"  # the dimension of what a number is compared with
@@ -33,6 +35,20 @@ LEAST_P: Final = 0.001  # noise is not known well enough for less
 GOOD, FAIR, POOR, _INSUFFICIENT = "good", "fair", "poor", "insufficient"
 GOOD_RELATIVE_ERROR: Final = 0.05  # half-width over value
 FAIR_RELATIVE_ERROR: Final = 0.25
+
+
+class Chart(StrEnum):
+    """The picture that the rows of a verb deserve."""
+
+    ROWS = "rows"  # what the rows say themselves: a line of times, else bars or dots
+    ORDERED = "ordered"  # bars whose rows have an order of their own
+    STEPS = "steps"  # such bars, none of which can be longer than the one before
+    QUANTILES = "quantiles"  # dots of items that are named by their level
+    DIFFERENCES = "differences"
+    TABLE = "table"  # of two dimensions
+    CURVE = "curve"  # shares up to numbers, which never fall
+    BUCKETS = "buckets"  # shares between numbers
+    MAP = "map"
 
 
 @dataclass(frozen=True)
@@ -85,7 +101,7 @@ class Findings:
     """
 
     rows: tuple[Row, ...]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Remark, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 

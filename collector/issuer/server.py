@@ -31,8 +31,8 @@ from client_sdk.wire.private_token import (
     week_of,
 )
 
+from ..core.connections import require_free
 from ..core.errors import StorageUnavailableError
-from ..core.listening import require_free
 from ..core.logs import Incidents, server_config
 from .allowance import KEPT, Allowance
 from .attestation import Attestation, AttestationError, Seen

@@ -159,7 +159,7 @@ def reports_by_round(
     """
     metric = catalog.metric(name)
     learning(metric)
-    query = Query(metrics=[metric.address], verb="vector", dimensions=[DIMENSION])
+    query = Query(metrics=[metric.address], verb=metric.domain.verb, dimensions=[DIMENSION])
     resolved = without_pruned(plan(query, catalog, now), storage)
     if resolved.notes:
         raise PrunedError(f"metric={name}: {resolved.notes[0]}; a pass needs all reports")

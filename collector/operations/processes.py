@@ -22,9 +22,9 @@ from typing import Any, Final
 
 from ..core.catalog import Catalog
 from ..core.config import Config
+from ..core.connections import require_free
 from ..core.definitions import records_of
 from ..core.errors import ConfigError, RefusedByStoreError, StorageFullError
-from ..core.listening import require_free
 from ..core.logs import server_config
 from ..core.steady_clock import SteadyClock
 from ..intake.keyring import Keyring

@@ -19,8 +19,8 @@ from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stu
 from client_sdk.core.limits import MAX_DEVICE_BODY
 from client_sdk.wire.oblivious import ANSWER_TYPE, MAX_HEAD, OVERHEAD, REQUEST_TYPE
 
+from ..core.connections import require_plain
 from ..core.errors import MalformedHeadError
-from ..core.listening import require_plain
 from ..core.logs import Incidents
 from .batches import Batches
 from .networks import Network, Rates, network_of

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from client_sdk.privacy.wording import counted
 
-from ..analytics.rows import LEFT_OUT, SHARE, Row, chance
+from ..analytics.rows import LEFT_OUT, SHARE, Chart, Row, chance
 from ..core.cells import FACTS
+from ..core.remarks import Remark
 from ..core.text_tables import above, table_lines
 from .charts.frame import remarks
 from .charts.svg import Element, element, markup
@@ -169,7 +170,7 @@ def lines_of(title: str, rows: Sequence[Row], meta: Mapping[str, Any]) -> Iterat
 
     Args: meta: what the answer rests on, as POST /v1/query tells it.
     """
-    rows = possible(rows, meta["verb"])
+    rows = possible(rows, Chart(meta["chart"]))
     yield one_line(title)
     if len(meta["metrics"]) == 1:  # two metrics together answer neither's question
         yield one_line(meta["metrics"][0]["question"])
@@ -180,7 +181,7 @@ def lines_of(title: str, rows: Sequence[Row], meta: Mapping[str, Any]) -> Iterat
     for note in remarks(rows):
         yield f"note: {note.text}"
     for warning in meta["warnings"]:
-        yield f"warning: {one_line(warning)}"
+        yield f"warning: {one_line(str(Remark(**warning)))}"
 
 
 def _table(rows: Sequence[Row]) -> Iterator[str]:

@@ -203,6 +203,7 @@ class RetentionDomain(ItemDomain):
     table_keys = frozenset({"periods"})
     ordered = False
     verb = "retention"
+    coded = True
     python_type = "Items[{label}]"
     told_of = "came back in {item}"
     remark = "The periods with activity. "

@@ -39,6 +39,7 @@ class GridDomain(ItemDomain):
     table_keys = frozenset({"min", "max", "cells"})
     ordered = False
     verb = "map"
+    coded = True
     python_type = "tuple[float, float]"
 
     @classmethod

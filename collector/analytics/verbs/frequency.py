@@ -15,7 +15,19 @@ from ...estimation.estimate import Estimate, key_shares, shares
 from ..postprocess import OF_PARTS, OF_SEVERAL, processed
 from ..rows import Findings
 from ..sums import Shares
-from ..verb import Slice, Verb, VerbQuery, always, named, refused_rows, rows_of, sampled, widened
+from ..verb import (
+    Offer,
+    Slice,
+    Verb,
+    VerbQuery,
+    always,
+    is_plain,
+    named,
+    refused_rows,
+    rows_of,
+    sampled,
+    widened,
+)
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
@@ -79,4 +91,17 @@ def refusal(metric: Metric) -> str | None:
     return "has no declared items; ask for heavy_hitters"
 
 
-VERB = Verb(answer, refusal, postprocess=OF_PARTS, combines=always)
+VERB = Verb(
+    answer,
+    refusal,
+    postprocess=OF_PARTS,
+    combines=always,
+    is_bounded=True,
+    offer=Offer(
+        "How many?",
+        90,
+        words=lambda metric, _: "" if metric.domain.boolean else "What share has each?",
+        # Of other types their own question says it better.
+        is_usual=lambda metric: metric.domain.boolean or is_plain(metric),
+    ),
+)

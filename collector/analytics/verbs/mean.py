@@ -10,7 +10,7 @@ from client_sdk.registry.metric import Metric
 from ...estimation import estimate
 from ...estimation.estimate import Estimate
 from ..rows import Findings, Row
-from ..verb import Slice, Verb, VerbQuery, always, refused_rows, rows_of, sampled
+from ..verb import Offer, Slice, Verb, VerbQuery, always, refused_rows, rows_of, sampled
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
@@ -46,4 +46,11 @@ def refusal(metric: Metric) -> str | None:
     return "has items, no numbers; ask for frequency or top_k"
 
 
-VERB = Verb(answer, refusal, combines=always)
+VERB = Verb(
+    answer,
+    refusal,
+    combines=always,
+    is_bounded=True,
+    title="Mean",
+    offer=Offer("How much on average?", 100),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import nan
 from typing import Annotated, Any, Final
@@ -17,15 +17,17 @@ from ...core.errors import QueryError
 from ...estimation.estimate import Estimate
 from .. import distribution
 from ..distribution import Curve
-from ..rows import Findings, Row
+from ..rows import Chart, Findings, Row
 from ..sums import Shares
 from ..verb import (
     OF_ALL,
     OF_ANSWERED,
     Devices,
+    Offer,
     Slice,
     Verb,
     VerbQuery,
+    is_plain,
     named,
     refused_rows,
     rows_of,
@@ -141,4 +143,30 @@ def _holds(metric: Metric, _: Options) -> Devices:
     return OF_ANSWERED if metric.domain.grid else OF_ALL
 
 
-VERB = Verb(answer, refusal, Options, most_slices=100, holds=_holds)
+def _upper_half(metric: Metric, options: Mapping[str, Any], _: Sequence[str]) -> Mapping[str, Any]:
+    """Return the upper half of the numbers, or the lower half of the items, if no end is given."""
+    if {"low", "high", "ranges"} & options.keys():
+        return {}
+    grid = metric.domain.grid
+    if grid is None:
+        labels = metric.domain.labels
+        return {"high": labels[(metric.domain.size - 1) // 2]} if labels else {}
+    middle = grid.minimum + (grid.size - 1) // 2 * grid.step
+    return {"low": float(middle)}
+
+
+VERB = Verb(
+    answer,
+    refusal,
+    Options,
+    most_slices=100,
+    holds=_holds,
+    defaults=_upper_half,
+    chart=Chart.ORDERED,
+    offer=Offer(
+        "How many lie between two limits?",
+        150,
+        is_usual=is_plain,
+        has_sense=lambda metric: metric.domain.grid is not None,  # between items lies no meaning
+    ),
+)

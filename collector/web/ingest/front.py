@@ -25,6 +25,7 @@ from werkzeug.test import create_environ
 from client_sdk.core.limits import MAX_DEVICE_BODY
 from client_sdk.wire.oblivious import PATH as OBLIVIOUS
 
+from ...core.connections import require_plain
 from ...core.credentials import OPEN
 from ...core.errors import (
     BodyTooLargeError,
@@ -35,7 +36,6 @@ from ...core.errors import (
     SlowBodyError,
     TooFastError,
 )
-from ...core.listening import require_plain
 from ...intake.backpressure import Watch
 from ...intake.capsules import MAX_CAPSULE, Opener
 from ...operations.telemetry.activity import REFUSED, SharingThread

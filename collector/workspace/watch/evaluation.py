@@ -15,7 +15,7 @@ from client_sdk.registry.metric import COUNT, Metric
 
 from ...analytics.answer import MEAN
 from ...analytics.rows import ALL, LEFT_OUT, SHARE, Row
-from ...analytics.verb import ESTIMATE
+from ...analytics.verb import ACTIVES, ESTIMATE
 from ...core.catalog import Catalog
 from ...core.cells import MARGIN, ends
 from ...core.errors import CollectorError, PrunedError, QueryError, StorageUnavailableError
@@ -125,7 +125,7 @@ class _Question:
     def _count(self, period: int) -> int:
         """Return how many reports came: silence is of devices, and no operator's exclusion."""
         try:
-            return int(self._ask(period, "actives", {}, as_folded=True).meta.n)
+            return int(self._ask(period, ACTIVES, {}, as_folded=True).meta.n)
         except PrunedError:
             return 0
 
