@@ -17,10 +17,10 @@ from ..mechanisms import UNIT, Constant, Mixture, Record
 from .compiled_form import Entry, load_parameters
 from .domain import Domain, Encoded
 from .fields import Problems, fraction_of
-from .kinds import kind_of
 from .longitudinal import Longitudinal
 from .metric import Metric
 from .selection import FAMILIES, choose, choose_policy
+from .types import kind_of
 
 GRID: Final = 1 << 128  # what 32 hexadecimal digits are parts of
 _DIGITS: Final = 32

@@ -20,7 +20,6 @@ from ..mechanisms import DistributionMechanism, names
 from . import fields
 from .domain import Domain, Encoded
 from .fields import Problems, load
-from .kinds import kind_of, kinds
 from .lock import Lock
 from .longitudinal import Longitudinal, TwoLayer
 from .metric import ANY, AUTOMATED, COUNT, DIMENSION, GRID, IGNORE, PEOPLE, SEGMENT, SHAPES, Metric
@@ -32,6 +31,7 @@ from .selection import (
     choose_policy,
     distribution_name,
 )
+from .types import kind_of, kinds
 
 SCHEMA: Final = 1
 MEAN, QUANTILES = "mean", "quantiles"  # what can be asked of numbers

@@ -14,8 +14,8 @@ from benchmarks.tables.mechanism_table import describe, sources, table
 from client_sdk.core.errors import RegistryError
 from client_sdk.mechanisms import names
 from client_sdk.registry import Registry
-from client_sdk.registry.kinds import kinds
 from client_sdk.registry.registry import known_keys
+from client_sdk.registry.types import kinds
 from collector.analytics.suppression import guard, shortage
 from collector.analytics.verb import Slice, VerbQuery, load
 from collector.cli.registry import plan_metrics as plan_command

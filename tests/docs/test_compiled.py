@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from client_sdk.mechanisms import load, names
-from client_sdk.registry.kinds import kinds
+from client_sdk.registry.types import kinds
 from tests.docs.pages import ROOT, flowing, text_of
 
 PAGE: Final = "docs/design/compiled-registry.md"
