@@ -32,8 +32,8 @@ from client_sdk.wire.private_token import (
 )
 
 from ..core.errors import StorageUnavailableError
-from ..core.listening import require_free
 from ..core.logs import Incidents, server_config
+from ..serving.listening import require_free
 from .allowance import KEPT, Allowance
 from .attestation import Attestation, AttestationError, Seen
 from .keys import IssuerKeys, SigningKey, directory, request_in

@@ -20,8 +20,8 @@ from client_sdk.core.limits import MAX_DEVICE_BODY
 from client_sdk.wire.oblivious import ANSWER_TYPE, MAX_HEAD, OVERHEAD, REQUEST_TYPE
 
 from ..core.errors import MalformedHeadError
-from ..core.listening import require_plain
 from ..core.logs import Incidents
+from ..serving.listening import require_plain
 from .batches import Batches
 from .networks import Network, Rates, network_of
 

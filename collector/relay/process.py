@@ -29,8 +29,8 @@ from granian.server.embed import Server
 from client_sdk.core.limits import RELAY_WAIT, RELAY_WAIT_CHILD
 
 from ..core.errors import CollectorError, ConfigError
-from ..core.listening import require_free
 from ..core.logs import configure, server_config
+from ..serving.listening import require_free
 from .batches import CARRY_S, Batches
 from .carrier import Carrier
 from .front import Front

@@ -35,10 +35,10 @@ from ...core.errors import (
     SlowBodyError,
     TooFastError,
 )
-from ...core.listening import require_plain
 from ...intake.backpressure import Watch
 from ...intake.capsules import MAX_CAPSULE, Opener
 from ...operations.telemetry.activity import REFUSED, SharingThread
+from ...serving.listening import require_plain
 from ..api.openapi import operation_of
 from ..auth import PEER, is_page, require, scope_of
 from ..cors import ASKED_METHOD, PREFLIGHT, Headers

@@ -6,7 +6,7 @@ import re
 import socket
 from typing import Any, Final
 
-from .errors import ConfigError, MalformedHeadError
+from ..core.errors import ConfigError, MalformedHeadError
 
 _HOST: Final = re.compile(r"[A-Za-z0-9._~%-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?", re.ASCII)
 _OLD: Final = "1"  # HTTP/1.0, in which a health check need not name a host
