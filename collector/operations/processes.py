@@ -20,10 +20,8 @@ from ..core.catalog import Catalog
 from ..core.config import Config
 from ..core.definitions import records_of
 from ..core.errors import ConfigError, RefusedByStoreError, StorageFullError
-from ..core.logs import server_config
 from ..core.steady_clock import SteadyClock
 from ..intake.keyring import Keyring
-from ..serving.listening import require_free
 from ..serving.stopping import on_stop
 from ..storage.connect import connect, inspect
 from ..storage.records import RedisActivity, RedisCredentials, RedisSuspicions
@@ -37,9 +35,6 @@ _log = logging.getLogger("hearsay.serving")
 _SILENT: Final = f"web process %d has not answered for {LOOK_S * MISSES:.0f} s: it is ended"
 _APP = "collector.web.app:create_process"  # by name: only the server imports the web package
 _CONNECTIONS = 2_048  # of a process; one that only trickles costs some kilobytes
-_QUEUE = 1_024  # connections that the system keeps waiting
-_HEADERS_MS = 5_000  # milliseconds in which the headers of a request must have arrived
-_HEADERS_SIZE = 16 * 1024  # bytes of headers, and of a body at a time
 
 
 class Heartbeat:
@@ -74,9 +69,9 @@ def serve(config: Config, workers: int) -> None:
             ConfigError also if there is no key to report with, or the port is taken.
     """
     from granian import Granian
-    from granian.constants import HTTPModes, Interfaces
-    from granian.http import HTTP1Settings
     from granian.log import LogLevels
+
+    from ..serving.server import require_free, settings_of
 
     catalog = Catalog.from_files(config.registry_paths)
     require_free("HEARSAY_PORT", config.host, config.port)
@@ -87,22 +82,11 @@ def serve(config: Config, workers: int) -> None:
     server = Granian(
         _APP,
         factory=True,
-        address=config.host,
-        port=config.port,
-        interface=Interfaces.RSGI,
         workers=workers,
-        backlog=_QUEUE,
-        backpressure=_CONNECTIONS,
-        http=HTTPModes.http1,
-        http1_settings=HTTP1Settings(
-            header_read_timeout=_HEADERS_MS, max_buffer_size=_HEADERS_SIZE
-        ),
         log_level=LogLevels.warning,
-        log_dictconfig=server_config(WEB),
-        log_access=False,  # an access log would hold addresses
-        websockets=False,
         # One that dies is started again; one that dies at once again ends all, for a supervisor.
         respawn_failed_workers=True,
+        **settings_of(WEB, config.host, config.port, _CONNECTIONS),
     )
     # Not the server's own time-out, which warns of processes that have ended in good order.
     server.on_startup(lambda: on_stop(server.signal_handler_interrupt, lambda: _kill(server.wrks)))

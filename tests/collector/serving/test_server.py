@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from collector.cli import main
 from collector.core.errors import ConfigError
-from collector.serving.listening import require_free
+from collector.serving.server import require_free
 from tests.support.device.issuing import NAME, SECRET
 
 
