@@ -77,8 +77,9 @@ def serve(host: str | None, port: int | None, workers: int, development: bool) -
 @explained
 def worker(check: bool) -> None:
     """Fold stored reports into tallies until stopped."""
-    from ..operations.processes import Heartbeat, is_fresh, on_stop, run_worker
+    from ..operations.processes import Heartbeat, is_fresh, run_worker
     from ..operations.telemetry.activity import WORKER
+    from ..serving.stopping import on_stop
 
     heartbeat = os.environ.get("HEARSAY_HEARTBEAT")
     if check:

@@ -111,7 +111,7 @@ def _status(outcome: Outcome, firing: str, unable: str) -> int:
 
 
 def _run(rounds: Rounds) -> None:
-    from ..operations.processes import on_stop
+    from ..serving.stopping import on_stop
 
     configure(ROLE)
     stop = threading.Event()
