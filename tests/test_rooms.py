@@ -66,7 +66,7 @@ collector.workspace: core | core storage query
 collector.workspace.watch: core registry privacy | core storage estimation analytics query rendering
 collector.worker: core registry privacy | core storage estimation analytics analytics.poisoning
 collector.operations: | core serving storage intake operations.telemetry worker
-collector.demo: core mechanisms registry privacy upload root | core storage estimation analytics
+collector.demo: core mechanisms registry privacy upload root | core storage analytics
     rendering worker operations
 collector.web: core wire mechanisms registry privacy root | core serving storage estimation
     analytics analytics.comparing intake operations.telemetry planning operations.doctor
