@@ -99,6 +99,13 @@ class Result:
             for row in self.rows
         ]
 
+    @property
+    def warnings(self) -> list[str]:
+        """What must be known beside the numbers, in words; ``meta`` has the code of each."""
+        from .core.remarks import line_of
+
+        return [line_of(warning) for warning in self.meta["warnings"]]
+
     def to_pandas(self) -> Any:
         """Return a DataFrame of ``records``; a ``time`` that is a day or hour is a date of pandas.
 
@@ -156,7 +163,7 @@ class Result:
 
         from .rendering.tables import table_of
 
-        said = (counted(self.meta["n"], "report"), *self.meta["warnings"])
+        said = (counted(self.meta["n"], "report"), *self.warnings)
         notes = "".join(f"<p>{escape(text)}</p>" for text in said)
         table = table_of(self.typed(), self.title, facts=self.facts)
         return (

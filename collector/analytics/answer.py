@@ -344,7 +344,7 @@ def combined(
             law = (devices_of(whole), draw_law(whole)) if whole else (row.n, 0.0)
             places.setdefault((names, row.unit), []).append(_Weighed(row, *law))
     rows = tuple(_combine(rows, alpha) for rows in places.values())
-    warnings = tuple(dict.fromkeys(text for part in findings for text in part.warnings))
+    warnings = tuple(dict.fromkeys(each for part in findings for each in part.warnings))
     return Findings(rows, warnings)
 
 

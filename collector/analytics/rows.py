@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from client_sdk.registry.domain import SHARE as SHARE
 
 if TYPE_CHECKING:
+    from ..core.remarks import Remark
     from ..estimation.estimate import Estimate  # which loads numpy, and rows are drawn without it
 
 AGAINST: Final = "against"  # the dimension of what a number is compared with
@@ -100,7 +101,7 @@ class Findings:
     """
 
     rows: tuple[Row, ...]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Remark, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -20,7 +20,7 @@ from ..core.catalog import Catalog
 from ..core.errors import PrunedError, QueryError
 from ..query import Plan, plan, question, without_pruned
 from ..query.basis import gone_of
-from ..query.exclusions import sentences
+from ..query.exclusions import remarks_on
 from ..query.once import require_unpruned
 from ..query.reading import blaming, slices_of
 from ..storage.protocols import TallyStore
@@ -40,9 +40,9 @@ class LeftOut:
     def of(cls, plan: Plan, parts: Iterable[Slice]) -> LeftOut:
         """Return what a *plan* of one metric leaves out of its *parts*."""
         (reading,), gone = plan.readings, gone_of([parts])
-        said = sentences(plan.excluded, reading.metric, reading.epochs, gone)
+        said = remarks_on(plan.excluded, reading.metric, reading.epochs, gone)
         ids = sorted(exclusion.id for exclusion in plan.excluded.applied)
-        return cls(tuple(ids), gone.reports, tuple(said))
+        return cls(tuple(ids), gone.reports, tuple(map(str, said)))
 
     def parts(self) -> dict[str, Any]:
         """Return what a model file says of it; nothing if there is no exclusion."""

@@ -19,6 +19,7 @@ from ..analytics.verb import ACTIVES, AVERAGED, ESTIMATE, Verb, load, names
 from ..core.catalog import Catalog
 from ..core.cells import FACTS, KEY, LAST_VERSION, OTHER_KEYS, SOURCE, Source, version_of
 from ..core.errors import QueryError
+from ..core.remarks import Code, Remark, remark
 from .completion import completed
 from .exclusions import LEAST, NOTHING, Excluded, Selection
 from .request import Query, convert
@@ -100,7 +101,7 @@ class Plan:
     filters: Mapping[str, frozenset[str]]  # of a segment's dimension the values that are taken
     # Of each definition the epoch before which all is pruned; None until the store was asked.
     marks: Mapping[bytes, int] | None = None
-    notes: tuple[str, ...] = ()  # on what is pruned, and on sources that are left out
+    notes: tuple[Remark, ...] = ()  # on what is pruned, and on sources that are left out
     # Of each filter of sources whether a report must have one of its facts, or none of them.
     sources: tuple[tuple[bool, frozenset[str]], ...] = ()
     keys: tuple[Selection, ...] = ()  # filters of keys
@@ -232,10 +233,14 @@ def _defined(definition: str, metrics: Sequence[Metric], catalog: Catalog) -> Me
     return listed[definition]
 
 
-def _definition_notes(query: Query, metric: Metric) -> Iterator[str]:
+def _definition_notes(query: Query, metric: Metric) -> Iterator[Remark]:
     if query.definition is not None:
-        counted = f"only reports under definition {query.definition} are counted"
-        yield f"{metric.address}: {counted}, of mechanism {metric.mechanism_name}"
+        yield remark(
+            Code.DEFINITION,
+            metric.address,
+            definition=query.definition,
+            mechanism=metric.mechanism_name,
+        )
 
 
 def _dimensions(query: Query, verb: Verb) -> tuple[str | None, tuple[str, ...]]:
@@ -309,20 +314,18 @@ def _is_key(value: str) -> bool:
     return value.startswith(KEY)
 
 
-def _source_notes(query: Query) -> Iterator[str]:
+def _source_notes(query: Query) -> Iterator[Remark]:
     for kind, name, values in query.filters:
         if name != SOURCE:
             continue
         said, not_ = " or ".join(dict.fromkeys(values)), "not " if kind == "is" else ""
         if not all(map(_is_key, values)):
-            yield f"reports that are {not_}{said} are left out, as asked"
+            yield remark(Code.SOURCES, sources=not_ + said)
             continue
         said = said.replace(KEY, "key ")
         unknown = "left out" if kind == "is" else "counted"
-        yield (
-            f"reports that did {not_}come under {said} are left out, as asked; keys with fewer than"
-            f" {LEAST} reports go together, and reports whose key is not known are {unknown}"
-        )
+        keys = f"{not_}come under {said}"
+        yield remark(Code.KEYS, keys=keys, least=LEAST, unknown=unknown)
 
 
 def _days(

@@ -38,6 +38,7 @@ from ..core.errors import (
     TallyOverflowError,
 )
 from ..core.exclusions import read_all
+from ..core.remarks import Code, Remark, remark
 from ..estimation.tally import Sum, reports_of
 from ..storage.protocols import TallyStore
 from ..storage.values import Index
@@ -265,8 +266,8 @@ def _unpruned(reading: Reading, marks: Mapping[bytes, int]) -> Reading:
     return replace(reading, epochs=epochs)
 
 
-def _notes(reading: Reading, marks: Mapping[bytes, int]) -> Iterator[str]:
-    """Yield a sentence on each stretch of the window that is pruned."""
+def _notes(reading: Reading, marks: Mapping[bytes, int]) -> Iterator[Remark]:
+    """Yield a remark on each stretch of the window that is pruned."""
     gone = {
         bisect_left(reading.epochs, marks.get(definition.digest, 0))
         for definition in reading.definitions
@@ -275,8 +276,8 @@ def _notes(reading: Reading, marks: Mapping[bytes, int]) -> Iterator[str]:
     for count in sorted(gone - {0}):
         last = epoch_label(every, reading.epochs[count - 1])
         whose = "" if len(gone) == 1 else " under one of its definitions"
-        what = f"what was reported up to {last}{whose} was deleted by an operator (pruned)"
-        yield f"{name}: {what}, {count} of {len(reading.epochs)} epochs of the window"
+        epochs = len(reading.epochs)
+        yield remark(Code.PRUNED, name, last=last, whose=whose, count=count, epochs=epochs)
 
 
 MOST_READ: Final = 64_000_000  # counters that one question reads: 512 MB in all, a page at a time

@@ -20,10 +20,11 @@ from ..analytics.poisoning.sources import Tallied, least_sources, trimmed
 from ..analytics.poisoning.sources import Trimmed as Trimmed
 from ..core.cells import MOST_KEYS, Cell
 from ..core.errors import QueryError
+from ..core.remarks import Remark
 from ..estimation.tally import Sum, reports_of
 from ..storage.protocols import TallyStore
 from ..storage.values import Index
-from .exclusions import Gone, Place, Sieve, place_of, sentences, together
+from .exclusions import Gone, Place, Sieve, place_of, remarks_on, together
 from .plan import Plan
 from .reading import index_of, require_affordable
 
@@ -38,7 +39,7 @@ class SourceReports:
 
     metric: Metric
     by_source: Mapping[str, Tallied]
-    notes: tuple[str, ...] = ()  # on what is pruned and excluded
+    notes: tuple[Remark, ...] = ()  # on what is pruned and excluded
 
     @property
     def n(self) -> int:
@@ -109,7 +110,7 @@ def by_source(plan: Plan, storage: TallyStore) -> SourceReports:
     return SourceReports(
         metric,
         {name: Tallied(total.tally, total.n) for name, total in known},
-        (*plan.notes, *sentences(plan.excluded, metric, reading.epochs, gone)),
+        (*plan.notes, *remarks_on(plan.excluded, metric, reading.epochs, gone)),
     )
 
 

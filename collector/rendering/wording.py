@@ -13,6 +13,7 @@ from typing import Final
 from client_sdk.core.epoch import DAY, LENGTHS
 
 from ..analytics.rows import AGAINST, ITEM, REST, TIME, Chart, Row, altered, moment
+from ..core.remarks import Remark
 
 _ANSWERS: Final = MappingProxyType({"true": "yes", "false": "no"})
 _QUANTILES: Final = MappingProxyType({"p50": "median"})
@@ -53,8 +54,20 @@ def worded(
 
 def sentence(text: str) -> str:
     """Return *text* as a page says it: with a capital and a full stop."""
-    stop = "" if text.endswith((".", "!", "?")) else "."
-    return f"{text[:1].upper()}{text[1:]}{stop}" if text else ""
+    return f"{text[:1].upper()}{_stopped(text[1:])}" if text else ""
+
+
+def remark_text(remark: Remark, titles: Mapping[str, str]) -> str:
+    """Return *remark* as a page says it, after the title of its metric, as that is spelled.
+
+    Args: titles: of metrics by their address; "" of one that need not be named.
+    """
+    name = titles.get(remark.metric, remark.metric)
+    return _stopped(remark.of(name)) if name else sentence(remark.of(""))
+
+
+def _stopped(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def when_counted(label: str, every: str, stretch: str = TIME) -> str:

@@ -12,10 +12,6 @@ ARMS: Final = frozenset(
 )
 CONTROL: Final = "control"
 CONTROLS: Final = (CONTROL, "off", "a", "old")
-NOT_DRAWN: Final = (
-    "arms that were not drawn by lot differ in other things, too, which may be what makes the"
-    " difference"
-)
 
 
 def are_arms(dimension: str, values: Collection[str]) -> bool:

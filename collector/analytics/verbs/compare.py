@@ -8,6 +8,7 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Meta, Struct
 
 from ...core.errors import QueryError
+from ...core.remarks import Code, Remark, remark
 from ..comparing.differences import (
     MOST_ITEMS,
     Pair,
@@ -93,18 +94,18 @@ def _is_apart(pair: Pair) -> bool:
     return gap > max(map(len, stretches))
 
 
-def _warnings(slices: Sequence[Slice], pairs: Sequence[Pair], by: str) -> tuple[str, ...]:
+def _warnings(slices: Sequence[Slice], pairs: Sequence[Pair], by: str) -> tuple[Remark, ...]:
     if not pairs:
         return (_nothing(slices, by),)
     return () if by == TIME else of_pairs(pairs)
 
 
-def _nothing(slices: Sequence[Slice], by: str) -> str:
+def _nothing(slices: Sequence[Slice], by: str) -> Remark:
     """Return why there is no pair: which value alone has reports."""
     value, *others = dict.fromkeys(part.dimensions[by].replace("/", " to ") for part in slices)
     which = "one group" if others else value
     more = "; take another range to compare with" if by == TIME else ""
-    return f"there is nothing to compare: only {which} has reports{more}"
+    return remark(Code.NOTHING_TO_COMPARE, which=which, more=more)
 
 
 def _dimension(part: Slice, choice: str | None) -> str:

@@ -25,6 +25,7 @@ from client_sdk.registry.types.joint import PairDomain
 from client_sdk.registry.types.record import ANSWER, ATTRIBUTE, LABEL
 
 from ...core.errors import QueryError
+from ...core.remarks import Code, Remark, remark
 from ...estimation.estimate import Estimate, shares
 from ..association import Finding, associations, in_words, margins
 from ..records import by_attribute, is_of_records
@@ -126,9 +127,9 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         )
     if of is not None and of not in domain.parts:
         raise QueryError(f"options.of: must be one of: {listed(tuple(domain.parts))}")
-    said = [f"shares are of the devices with each answer to {of}, not of all"] if of else []
+    said = [remark(Code.OF_ANSWER, answer=of)] if of else []
     if records:
-        said.append("n is of the reports about the attribute, which each device drew by chance")
+        said.append(remark(Code.DRAWN_ATTRIBUTE))
         for part in slices:
             _require_free(part, (ATTRIBUTE,))
         tables = [table for part in slices for table in by_attribute(part)]
@@ -150,16 +151,17 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     return Findings(tuple(rows), (*said, *_said(whole, strengths)), {"association": facts})
 
 
-def _said(parts: Sequence[Slice], strengths: Sequence[Finding]) -> Iterator[str]:
+def _said(parts: Sequence[Slice], strengths: Sequence[Finding]) -> Iterator[Remark]:
     """Yield the association of each table in words, if these are few."""
     if len(strengths) > _MOST_SAID:
-        yield f"associations of {len(strengths)} tables are in meta.facts.association"
+        yield remark(Code.TABLES, tables=len(strengths))
         return
     for part, each in zip(parts, strengths, strict=True):
         place = ", ".join(part.dimensions.values())
-        yield f"how far both answers go together{f', {place}' if place else ''}: {in_words(each)}"
+        where = f", {place}" if place else ""
+        yield remark(Code.TABLE, place=where, strength=in_words(each))
     if len(strengths) > 1:
-        yield f"p, the chance of as much by noise, counts all {len(strengths)} tables (Holm)"
+        yield remark(Code.ALL_TABLES, tables=len(strengths))
 
 
 def _table(part: Slice, domain: PairDomain, level: float, query: VerbQuery) -> list[Row]:
@@ -279,7 +281,9 @@ def _apart(slices: Sequence[Slice], metrics: Sequence[Metric], query: VerbQuery)
         if part.metric.address == first.address and other is not None:
             _require_free(part, (first.address, second.address))
             rows += bounded(part, other, query.alpha, comparisons)
-    return Findings(tuple(rows), (f"{first.address} and {second.address}: {APART}; {_DECLARE}",))
+    names = {"first": first.address, "second": second.address}
+    apart = remark(Code.COLLECTED_APART, **names, why=f"{APART}; {_DECLARE}")
+    return Findings(tuple(rows), (apart,))
 
 
 def _key(part: Slice) -> tuple[tuple[str, str], ...]:

@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
+from ...core.remarks import Code, Remark, remark
 from ...estimation.significance import each_of
 from ..comparing.numbers import (
     REPORTED,
@@ -178,17 +179,15 @@ def _unit(first: Metric, second: Metric) -> str:
     return f"{over} per {under}".strip() if under else over
 
 
-def _unlike(slices: Sequence[Slice], sides: Sequence[Side], options: Options) -> Iterator[str]:
+def _unlike(slices: Sequence[Slice], sides: Sequence[Side], options: Options) -> Iterator[Remark]:
     """Yield that means are of different devices, where the numbers of reports say so."""
     first, second = (side.metric.address for side in sides)
     n = Counter[str]()
     for part in slices:
         n[part.metric.address] += part.n
     if options.of != TOTALS and abs(n[first] - n[second]) > _APART * max(n.values(), default=0):
-        yield (
-            f"{first} has {n[first]:,} reports and {second} {n[second]:,}, so the means are of "
-            "different devices; of = totals divides the sums"
-        )
+        over, under = n[first], n[second]
+        yield remark(Code.OTHER_DEVICES, first=first, over=over, second=second, under=under)
 
 
 def _is_rate(metric: Metric, other: Metric) -> bool:

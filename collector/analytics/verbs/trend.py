@@ -15,6 +15,7 @@ from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.items import BOOLEAN_LABELS
 
 from ...core.errors import QueryError
+from ...core.remarks import Code, Remark, remark
 from ...estimation.significance import each_of, holm
 from ..comparing.differences import NO_CHANGE, covers_zero, difference
 from ..comparing.numbers import (
@@ -96,7 +97,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         for row in _rows(window, items, query.alpha)
     ]
     changes = _changes(all_series, items, query)
-    warnings = [_sentence(change, slices[0]) for change in changes if change["detected"]]
+    warnings = [_remark(change, slices[0]) for change in changes if change["detected"]]
     warnings += [] if rows else [_too_short(options)]
     facts: dict[str, Any] = {"series": len(changes), "population": options.population}
     if unfinished := {part.dimensions[TIME]: None for part in parts if part.is_open}:
@@ -128,8 +129,8 @@ def _of_quantiles(slices: Sequence[Slice], options: Options, alpha: float) -> Fi
     return Findings(tuple(rows), warnings, {"series": 0, "changes": []})
 
 
-def _too_short(options: Options) -> str:
-    return f"there are fewer than {options.window} stretches of time with reports"
+def _too_short(options: Options) -> Remark:
+    return remark(Code.TOO_SHORT, stretches=options.window)
 
 
 def _windows(parts: Sequence[Slice], length: int) -> Iterator[Sequence[Slice]]:
@@ -206,7 +207,7 @@ def _at(change: dict[str, Any]) -> str:
     return f"on {words}" if len(words) == _DAY else f"at {words}"
 
 
-def _sentence(change: dict[str, Any], part: Slice) -> str:
+def _remark(change: dict[str, Any], part: Slice) -> Remark:
     unit = part.metric.domain.unit
     scale, ending, apart = (100, " %", " points") if unit == SHARE else (1, f" {unit}", f" {unit}")
     before, after, low, high = (
@@ -221,10 +222,16 @@ def _sentence(change: dict[str, Any], part: Slice) -> str:
         "yes" if is_boolean and name == ITEM and value == "true" else value
         for name, value in change["dimensions"].items()
     )
-    return (
-        f"{part.metric.address}: {', '.join(words)} changed {_at(change)} "
-        f"from {start} to {end}{ending} "
-        f"(difference {least} to {most}{apart}, {chance(change['p_value'])})"
+    return remark(
+        Code.CHANGE,
+        part.metric.address,
+        what=", ".join(words),
+        at=_at(change),
+        before=start,
+        after=end + ending,
+        least=least,
+        most=most + apart,
+        chance=chance(change["p_value"]),
     )
 
 

@@ -25,7 +25,7 @@ from ...rendering.tables import inert
 from ...storage.protocols import TallyStore
 from .. import Plan, plan, question, without_pruned
 from ..basis import gone_of
-from ..exclusions import Gone, sentences
+from ..exclusions import Gone, remarks_on
 from ..once import require_unpruned
 from ..plan import Reading
 from ..reading import blaming, slices_of
@@ -77,8 +77,8 @@ def release(
         data[f"{metric.name}.records.{request.form}"] = records(parts, request.size, request.seed)
         drawn = {"records": request.size, "seed": request.seed}
     (reading,) = resolved.readings
-    said = sentences(resolved.excluded, metric, reading.epochs, gone)
-    excluded = {"exclusions": said} if said else {}
+    said = remarks_on(resolved.excluded, metric, reading.epochs, gone)
+    excluded = {"exclusions": list(map(str, said))} if said else {}
     rests_on = {"left_out_reports": left_out, **_rests_on(reading), **excluded}
     sheet = facts_of(parts, rests_on, _described(data), drawn, query.alpha)
     return _write_all(folder, metric.name, data, sheet, request.form)

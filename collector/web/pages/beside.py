@@ -21,12 +21,20 @@ from client_sdk.registry.metric import Metric
 from ...analytics.rows import ITEM, RAW, TIME, Row, moment
 from ...analytics.verb import ESTIMATE, load
 from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
+from ...core.remarks import Code, Remark
 from ...query import Answer, Query
 from ...query.basis import Basis
 from ...query.headline import latest
 from ...rendering.numbers import beside, ends_of, numbers_of, reading, value_of
 from ...rendering.possible import possible
-from ...rendering.wording import days_in_words, days_of_label, last_day, sentence, when_counted
+from ...rendering.wording import (
+    days_in_words,
+    days_of_label,
+    last_day,
+    remark_text,
+    sentence,
+    when_counted,
+)
 from .panels import OVER_TIME, Answers, Notice, Panel
 
 AT_ONCE: Final = (
@@ -216,24 +224,18 @@ def days_told(reply: Answer, answers: Answers) -> str:
     return f"{words}{before}."
 
 
-def sample_in_words(metric: Metric, said: Iterable[str]) -> str:
-    """Return who answers *metric*, "" if that is everybody or is *said* already."""
-    words = metric.sample.in_words or ""
-    return "" if any(words in text for text in said) else words
-
-
-def untitled(text: str, title: str) -> str:
-    """Return *text* on the page of a metric, which need not name its *title*."""
-    return sentence(text.removeprefix(f"{title}: "))
+def sample_in_words(metric: Metric, panels: Iterable[Panel]) -> str:
+    """Return who answers *metric*, "" if that is everybody or one of *panels* says it."""
+    remarks = (each for panel in panels for each in panel.remarks)
+    is_said = any(each.code == Code.SAMPLE for each in remarks)
+    return "" if is_said else sentence(metric.sample.in_words or "")
 
 
 def without_title(panel: Panel) -> Panel:
     """Return *panel*, whose heading names its metric, with warnings that need not if it is one."""
-    metrics = panel.reply.meta.metrics if panel.reply else []
-    if len(metrics) != 1:
-        return panel
-    warnings = (untitled(text, metrics[0].title) for text in panel.warnings)
-    return replace(panel, warnings=tuple(warnings))
+    return (
+        replace(panel, titles=dict.fromkeys(panel.titles, "")) if len(panel.titles) == 1 else panel
+    )
 
 
 def with_order(panel: Panel, *, is_sure: bool = False) -> Panel:
@@ -287,23 +289,22 @@ def said_once(panels: Sequence[Panel]) -> tuple[list[str], list[Panel]]:
 
     What not all of them say is told after their titles.
     """
-    titles: dict[str, list[str]] = {}
+    titles: dict[Remark, list[str]] = {}
     for panel in panels:
-        for text in panel.warnings:
-            titles.setdefault(text, []).append(panel.wish.title)
-    common = {text: of for text, of in titles.items() if len(of) > 1}
+        for remark in panel.remarks:
+            titles.setdefault(remark, []).append(panel.wish.title)
+    common = {remark: of for remark, of in titles.items() if len(of) > 1}
     kept = [
-        replace(panel, warnings=tuple(text for text in panel.warnings if text not in common))
+        replace(panel, remarks=tuple(each for each in panel.remarks if each not in common))
         for panel in panels
     ]
-    return [_of_some(text, of, panels) for text, of in common.items()], kept
+    return [
+        _of_some(remark, of if len(of) < len(panels) else []) for remark, of in common.items()
+    ], kept
 
 
-def _of_some(text: str, titles: Sequence[str], panels: Sequence[Panel]) -> str:
-    """Return *text* with the *titles* of those that say it, unless it names a metric itself."""
-    metrics = (
-        metric.title for panel in panels if panel.reply for metric in panel.reply.meta.metrics
-    )
-    if len(titles) == len(panels) or any(text.startswith(f"{title}: ") for title in metrics):
-        return text
-    return f"{', '.join(titles)}: {text[:1].lower()}{text[1:]}"
+def _of_some(remark: Remark, titles: Sequence[str]) -> str:
+    """Return *remark* after the *titles* of the panels that have it, unless it is of the metric."""
+    if remark.metric or not titles:
+        return remark_text(remark, {remark.metric: ""})
+    return remark_text(remark, {"": ", ".join(titles)})

@@ -45,7 +45,7 @@ from ...rendering.wording import sentence
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visitor
 from ..services import services
-from .beside import AT_ONCE, end_of, said_once, sample_in_words, untitled, with_levels
+from .beside import AT_ONCE, end_of, said_once, sample_in_words, with_levels
 from .choices import (
     DATES,
     WORDS,
@@ -274,12 +274,13 @@ def metric_page(name: str) -> ResponseReturnValue:
     ]
     steps, panels = with_levels(panels, metric, answers)
     basis = first.reply.meta.metrics[0] if first.reply else None
+    sample = sample_in_words(metric, panels)
     notes, panels = said_once(panels)
     return shown(
         "metric.html",
         metric=metric,
-        sample=sample_in_words(metric, [*notes, *(text for p in panels for text in p.warnings)]),
-        notes=[untitled(text, metric.title) for text in notes],
+        sample=sample,
+        notes=notes,
         columns=in_columns(panels),
         panels=panels,
         basis=basis,

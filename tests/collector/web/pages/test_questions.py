@@ -13,10 +13,11 @@ from flask.testing import FlaskClient
 from werkzeug.datastructures import MultiDict
 
 from client_sdk.registry import Registry
-from collector.analytics.comparing.arms import NOT_DRAWN, are_arms, arms_of
+from collector.analytics.comparing.arms import are_arms, arms_of
 from collector.analytics.verb import load, names
 from collector.core.config import Config
 from collector.core.errors import QueryError
+from collector.core.remarks import WORDS, Code
 from collector.query.completion import dimension_of
 from collector.web import create_app
 from collector.web.pages import fields, questions
@@ -306,8 +307,8 @@ def test_arms_that_nobody_drew_are_said_to_be_such(visit: Visit) -> None:
     platforms = visit("/ask?metric=boolean&verb=lift&by=platform").text
     arms = visit("/ask?metric=boolean&verb=lift").text
 
-    assert f"Platform: {NOT_DRAWN}." in html.unescape(platforms)
-    assert NOT_DRAWN not in html.unescape(arms)
+    assert f"Platform: {WORDS[Code.NOT_DRAWN]}." in html.unescape(platforms)
+    assert WORDS[Code.NOT_DRAWN] not in html.unescape(arms)
 
 
 @pytest.mark.parametrize(
