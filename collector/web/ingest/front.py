@@ -346,7 +346,7 @@ class Front:
         limit = operation.most_bytes or (MOST_BYTES if is_form else MAX_DEVICE_BODY)
         length = _length_of(scope)
         if is_form and length is None:  # the server does not tell its end from a cut
-            raise QueryError("body: a form must say its length: send Content-Length")
+            raise QueryError("body", "a form must say its length: send Content-Length")
         require_size(length or 0, limit)
         return await self._read(protocol, length, limit, self._form_s if is_form else self._body_s)
 
