@@ -102,9 +102,9 @@ class Result:
     @property
     def warnings(self) -> list[str]:
         """What must be known beside the numbers, in words; ``meta`` has the code of each."""
-        from .core.remarks import Remark
+        from .core.remarks import line_of
 
-        return [str(Remark(**warning)) for warning in self.meta["warnings"]]
+        return [line_of(warning) for warning in self.meta["warnings"]]
 
     def to_pandas(self) -> Any:
         """Return a DataFrame of ``records``; a ``time`` that is a day or hour is a date of pandas.
@@ -331,5 +331,5 @@ def _imported(package: str) -> Any:
     try:
         return import_module(package)
     except ImportError as error:
-        rule = "is not installed; pip install 'hearsay-collector[analysis]', or take records()"
+        rule = "is not installed; pip install 'hearsay-telemetry[analysis]', or take records()"
         raise MissingPackageError(f"{package.partition('.')[0]}: {rule}") from error

@@ -193,3 +193,9 @@ class Remark(Struct, frozen=True, omit_defaults=True):
 def remark(code: Code, metric: str = "", group: str = "", **parameters: object) -> Remark:
     """Return the remark of a *code* with the *parameters* of its words."""
     return Remark(code, WORDS[code].format(**parameters), metric, group)
+
+
+def line_of(warning: Mapping[str, str]) -> str:
+    """Return a warning of the API, which may be newer, as a line that names what it is about."""
+    name, group = (warning.get(part, "") for part in ("metric", "group"))
+    return str(Remark(Code.NOTE, warning["text"], name, group))

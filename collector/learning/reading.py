@@ -80,10 +80,10 @@ def reports_of(
     metric = catalog.metric(name)
     if window and metric.every == ONCE:
         rule = f"metric={metric.address} is asked once, so its reports have no days; leave it out"
-        raise QueryError(f"{min(window)}: {rule}")
+        raise QueryError(min(window), rule)
     resolved = without_pruned(plan(question(metric, window, now), catalog, now), storage)
     if resolved.notes:
-        raise PrunedError(f"date_range: {resolved.notes[0]}; take later days")
+        raise PrunedError("date_range", f"{resolved.notes[0]}; take later days")
     (reading,) = resolved.readings
     with blaming(metric):
         read = slices_of(resolved, reading, reading.metric, storage)
@@ -91,8 +91,8 @@ def reports_of(
     left_out = LeftOut.of(resolved, read)
     besides = "".join(f"; {note}" for note in left_out.notes)
     if not read or read[0].n == 0:
-        raise QueryError(f"metric={metric.address}: no reports in this window{besides}")
+        raise QueryError("metric", f"no reports in this window{besides}", metric.address)
     (whole,) = read
     if whole.refusal is not None:
-        raise QueryError(f"metric={metric.address}: {whole.refusal}{besides}")
+        raise QueryError("metric", f"{whole.refusal}{besides}", metric.address)
     return Crowd(whole, left_out)

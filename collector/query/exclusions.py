@@ -144,7 +144,7 @@ class Sieve:
         self._size = sum(len(vector) for _, vector in self._waiting)
         if self._size > self._most // 2:  # or the next ones would be added up one by one
             rule = "a key is excluded in too many of these epochs to count its reports at once"
-            raise QueryError(f"date_range: {rule}; take a shorter window")
+            raise QueryError("date_range", f"{rule}; take a shorter window")
 
     def rest(self) -> Iterator[tuple[Cell, bytes]]:
         """Yield what was in doubt and stays, once all was given to :meth:`passes`."""
@@ -199,7 +199,7 @@ class KeySieve:
             self._size += len(vector)
             if self._size > MOST_WAITING:
                 rule = f"has too many tallies to be asked about keys by {SOURCE}"
-                raise QueryError(f"date_range: {rule}; take a shorter window")
+                raise QueryError("date_range", f"{rule}; take a shorter window")
             self._waiting.append((cell, vector))
         else:
             self._exclusions.passes(cell, vector, wanted=False)

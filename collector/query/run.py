@@ -259,7 +259,7 @@ def ordered(rows: Iterable[Row], plan: Plan) -> list[Row]:
     for place, (name, direction) in reversed(list(enumerate(plan.query.order_by))):
         if name not in known and ordered_rows:
             names = ", ".join(sorted(known))
-            raise QueryError(f"order_by.{place}: must be one of {names}")
+            raise QueryError(f"order_by.{place}", f"must be one of {names}")
         ordered_rows.sort(key=lambda row: _key(row, name), reverse=direction == "desc")
         ordered_rows.sort(key=lambda row: _key(row, name)[0])
     return ordered_rows

@@ -66,16 +66,16 @@ class SourceReports:
         numbers = None if domain.labels else domain.numbers
         if not self.metric.mechanism.unbiased or not (domain.labels or numbers):
             rule = "has no shares or mean that are means over its reports"
-            raise QueryError(f"metric={self.metric.address}: {rule}, so none over its sources")
+            raise QueryError("metric", f"{rule}, so none over its sources", self.metric.address)
         try:
             needed = least_sources(part)
         except ValueError as error:
-            raise QueryError(str(error)) from None
+            raise QueryError("trim", str(error), part) from None
         result = trimmed(self.metric, list(self.apart.values()), part, alpha)
         if result is None:
             rule = f"needs {needed} sources of {LEAST_ALONE} reports or more, and there are"
             other = "of fewer no estimate can do without the worst; take a larger part or window"
-            raise QueryError(f"trim={part}: {rule} {len(self.apart)}; {other}")
+            raise QueryError("trim", f"{rule} {len(self.apart)}; {other}", part)
         count = len(self.names)
         step, least = (float(numbers.step), float(numbers.minimum)) if numbers else (1.0, 0.0)
         values, low, high = (least + step * ends[:count] for ends in result[:3])

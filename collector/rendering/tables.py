@@ -13,7 +13,7 @@ from client_sdk.privacy.wording import counted
 
 from ..analytics.rows import LEFT_OUT, SHARE, Chart, Row, chance
 from ..core.cells import FACTS
-from ..core.remarks import Remark
+from ..core.remarks import line_of
 from ..core.text_tables import above, table_lines
 from .charts.frame import remarks
 from .charts.svg import Element, element, markup
@@ -181,7 +181,7 @@ def lines_of(title: str, rows: Sequence[Row], meta: Mapping[str, Any]) -> Iterat
     for note in remarks(rows):
         yield f"note: {note.text}"
     for warning in meta["warnings"]:
-        yield f"warning: {one_line(str(Remark(**warning)))}"
+        yield f"warning: {one_line(line_of(warning))}"
 
 
 def _table(rows: Sequence[Row]) -> Iterator[str]:

@@ -93,14 +93,14 @@ def items_of(
     labels = _labels(metric)
     if item is not None:
         if item not in labels:
-            raise QueryError(f"{field}: must be one of: {listed(labels)}")
+            raise QueryError(field, f"must be one of: {listed(labels)}")
         return (item,)
     items = metric.domain.answer_items() if labels == metric.domain.labels else labels
     if len(items) > most == 1:
-        raise QueryError(f"{field}: must be one of: {listed(items)}")
+        raise QueryError(field, f"must be one of: {listed(items)}")
     if len(items) > most:
         rule = f"must name one of the {len(items)} items; at most {most} are taken together"
-        raise QueryError(f"{field}: {rule}")
+        raise QueryError(field, rule)
     return items
 
 

@@ -60,7 +60,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         return Findings(tuple(_estimated(part, item, query.alpha) for part in askable(slices)))
     for part in slices:
         if reason := part.metric.sample.why_no_totals:
-            raise QueryError(f"metrics: {part.metric.address} {reason}; name an item")
+            raise QueryError("metrics", f"{part.metric.address} {reason}; name an item")
     totals = _totals(slices, name)
     return Findings(
         tuple(_counted(parts, totals, name, query.alpha) for parts in alike(slices)),
@@ -80,12 +80,12 @@ def _dimension(part: Slice, choice: str | None) -> str:
     """Return the dimension whose values spread.  Raises QueryError."""
     names = tuple(name for name in part.dimensions if name != TIME)
     if not names:
-        raise QueryError("dimensions: must hold the dimension whose values spread")
+        raise QueryError("dimensions", "must hold the dimension whose values spread")
     if choice is None and len(names) == 1:
         return names[0]
     if choice not in names:
         listed = ", ".join(names)
-        raise QueryError(f"options.dimension: must be one of the dimensions asked: {listed}")
+        raise QueryError("options.dimension", f"must be one of the dimensions asked: {listed}")
     return choice
 
 

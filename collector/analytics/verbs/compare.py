@@ -113,11 +113,11 @@ def _dimension(part: Slice, choice: str | None) -> str:
     names = tuple(part.dimensions)
     if not names:
         rule = "must hold what to compare along, such as time:period for the period before"
-        raise QueryError(f"dimensions: {rule}")
+        raise QueryError("dimensions", rule)
     if choice is None and len(names) == 1:
         return names[0]
     if choice not in names:
-        raise QueryError(f"options.by: must be one of the dimensions asked: {', '.join(names)}")
+        raise QueryError("options.by", f"must be one of the dimensions asked: {', '.join(names)}")
     return choice
 
 

@@ -116,17 +116,17 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     of = query.options.of
     if len(metrics) == 2:
         if of is not None:
-            raise QueryError(f"options.of: {APART}; {_DECLARE}")
+            raise QueryError("options.of", f"{APART}; {_DECLARE}")
         return _apart(slices, metrics, query)
     if not metrics:
         return Findings(())
     domain, records = metrics[0].domain, is_of_records(metrics[0])
     if not (isinstance(domain, PairDomain) or records):
         raise QueryError(
-            f"metrics: {metrics[0].name} is one answer; name two that have reports; {_DECLARE}"
+            "metrics", f"{metrics[0].name} is one answer; name two that have reports; {_DECLARE}"
         )
     if of is not None and of not in domain.parts:
-        raise QueryError(f"options.of: must be one of: {listed(tuple(domain.parts))}")
+        raise QueryError("options.of", f"must be one of: {listed(tuple(domain.parts))}")
     said = [remark(Code.OF_ANSWER, answer=of)] if of else []
     if records:
         said.append(remark(Code.DRAWN_ATTRIBUTE))
@@ -244,7 +244,7 @@ def _names(domain: PairDomain) -> list[Mapping[str, str]]:
 def _require_free(part: Slice, names: Sequence[str]) -> None:
     if taken := set(names).intersection(part.dimensions):
         name = min(taken)
-        raise QueryError(f"dimensions: {name} is the name of an answer, too; leave it out")
+        raise QueryError("dimensions", f"{name} is the name of an answer, too; leave it out")
 
 
 def _facts(part: Slice, table: Finding) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def _require_parts(metric: Metric, postprocess: str) -> None:
         return
     allowed = ", ".join(OF_SEVERAL)
     rule = "a device may hold several items of this metric, so shares do not sum to 1"
-    raise QueryError(f"postprocess: must be one of {allowed}: {rule}")
+    raise QueryError("postprocess", f"must be one of {allowed}: {rule}")
 
 
 def is_whole(metric: Metric) -> bool:

@@ -154,7 +154,7 @@ def _of_candidates(part: Slice, query: VerbQuery, alpha: float) -> tuple[list[Ro
     domain, levels = part.metric.domain, sketches_of(_mechanism(part.metric), part.tally, part.n)
     texts = [domain.encode(text, "options.candidates") for text in query.options.candidates]
     if len(set(texts)) < len(texts):
-        raise QueryError("options.candidates: must be different in the bytes that count")
+        raise QueryError("options.candidates", "must be different in the bytes that count")
     z = normal_quantile(alpha / len(texts))  # Bonferroni: under any dependence
     held = [text for text in texts if isinstance(text, bytes)]
     estimates = dict(zip(held, shares_of(levels, held, z), strict=True))

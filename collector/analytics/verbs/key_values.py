@@ -34,7 +34,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         for place, key in enumerate(query.options.keys):
             if key not in domain.labels:
                 rule = f"must be one of the {domain.size} keys of {part.metric.address}"
-                raise QueryError(f"options.keys.{place}: {rule}")
+                raise QueryError(f"options.keys.{place}", rule)
     findings = estimate.answer(slices, query)
     if not query.options.keys:
         return findings

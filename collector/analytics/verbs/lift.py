@@ -98,7 +98,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     slices, options = askable(slices), query.options
     metric, by = slices[0].metric, options.dimension
     if by is None or by not in slices[0].dimensions or by == TIME:
-        raise QueryError("options.dimension: must be a dimension asked for, other than time")
+        raise QueryError("options.dimension", "must be a dimension asked for, other than time")
     require_value(slices, by, options.control or "", "options.control")
     items = items_of(metric, options.item, MOST_ITEMS)
     pairs = pairs_of(slices, by, options.control)

@@ -39,7 +39,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """
     options: Options = query.options
     if len(set(options.levels)) < len(options.levels):
-        raise QueryError("options.levels: must be different")
+        raise QueryError("options.levels", "must be different")
     comparisons = len(slices) * len(options.levels) if options.simultaneous else 0
     return Findings(
         tuple(

@@ -94,11 +94,11 @@ def _place(index: int, low: End, high: End, metric: Metric) -> Any:
         first = None if low is None else _number(low, field)
         last = grid.maximum if high is None else _number(high, field)
         if first is not None and first > last:
-            raise QueryError(f"{field}: must not begin above its end")
+            raise QueryError(field, "must not begin above its end")
         return first, last
     ends = list(_items(domain, low, high, field))
     if ends[0] > ends[1]:
-        raise QueryError(f"{field}: must not begin behind its end, in the declared order")
+        raise QueryError(field, "must not begin behind its end, in the declared order")
     return tuple(ends)
 
 
@@ -109,14 +109,14 @@ def _number(end: float | str, field: str) -> Fraction:
     except ValueError:
         number = nan
     if not abs(number) <= FARTHEST:
-        raise QueryError(f"{field}: must have numbers for ends")
+        raise QueryError(field, "must have numbers for ends")
     return Fraction(repr(number))
 
 
 def _items(domain: Domain, low: End, high: End, field: str) -> Iterator[int]:
     for end, otherwise in ((low, 0), (high, domain.size - 1)):
         if end is not None and end not in domain.labels:
-            raise QueryError(f"{field}: must have items of the metric for ends")
+            raise QueryError(field, "must have items of the metric for ends")
         yield otherwise if end is None else domain.labels.index(str(end))
 
 

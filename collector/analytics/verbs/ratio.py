@@ -102,12 +102,12 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     first, second = query.metrics
     if first.every != second.every:
         rule = f"must be reported equally often, not every {first.every} and every {second.every}"
-        raise QueryError(f"metrics: {rule}")
+        raise QueryError("metrics", rule)
     if options.of == TOTALS and options.population != REPORTED:
-        raise QueryError('options.population: totals are of the devices that "reported"')
+        raise QueryError("options.population", 'totals are of the devices that "reported"')
     for metric in (first, second) if options.of == TOTALS else ():
         if reason := metric.sample.why_no_totals:
-            raise QueryError(f"options.of: metric={metric.address} {reason}; take means")
+            raise QueryError("options.of", f"metric={metric.address} {reason}; take means")
     sides = (
         Side.of(first, options.numerator, "numerator"),
         Side.of(second, options.denominator, "denominator"),

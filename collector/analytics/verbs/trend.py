@@ -109,9 +109,9 @@ def _of_quantiles(slices: Sequence[Slice], options: Options, alpha: float) -> Fi
     """Return a row a level of each window."""
     metric = slices[0].metric
     if reason := distribution_refusal(metric):
-        raise QueryError(f"options.levels: metric={metric.address} {reason}")
+        raise QueryError("options.levels", f"metric={metric.address} {reason}")
     if options.item is not None or len(set(options.levels)) < len(options.levels):
-        raise QueryError("options.levels: must be different, and without an item")
+        raise QueryError("options.levels", "must be different, and without an item")
     wholes = [
         merged(window, window[-1].dimensions)
         for parts in series_of(slices)
@@ -119,7 +119,7 @@ def _of_quantiles(slices: Sequence[Slice], options: Options, alpha: float) -> Fi
     ]
     if len(wholes) > _MOST_WINDOWS:
         rule = f"leaves {len(wholes)} stretches, must be at most {_MOST_WINDOWS} of quantiles"
-        raise QueryError(f"options.levels: {rule}; take longer ones or a shorter window")
+        raise QueryError("options.levels", f"{rule}; take longer ones or a shorter window")
     rows = [
         row
         for whole in wholes

@@ -75,7 +75,7 @@ def moment_weights(mechanism: DistributionMechanism) -> tuple[Any, Any]:
     moments = np.vstack([places, places**2]).T.astype(np.float64)
     mixed, *_ = np.linalg.lstsq(met, moments, rcond=None)
     if np.abs(met @ mixed - moments).max() > _CLOSE * moments.max():
-        raise QueryError(f"metrics: mechanism {mechanism.name} does not tell a variance")
+        raise QueryError("metrics", f"mechanism {mechanism.name} does not tell a variance")
     line, square = (powers.T @ mixed).T
     return line, square
 

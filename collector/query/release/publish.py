@@ -66,7 +66,7 @@ def release(
     """
     metric = catalog.metric(request.metric)
     if reason := refusal(metric, records=request.size is not None):
-        raise QueryError(f"metric={metric.address}: {reason}")
+        raise QueryError("metric", reason, metric.address)
     query = question(metric, request.parameters, now)
     fields = {"dimensions": list(request.by), "small_cells": request.small_cells}
     resolved = without_pruned(plan(msgspec.structs.replace(query, **fields), catalog, now), storage)
@@ -92,12 +92,12 @@ def _read(plan: Plan, storage: TallyStore) -> tuple[tuple[Part, ...], int, Gone]
     (reading,) = plan.readings
     metric, is_whole = reading.metric, plan.query.small_cells == TOGETHER
     if plan.notes:
-        raise PrunedError(f"date_range: {plan.notes[0]}; take later days")
+        raise PrunedError("date_range", f"{plan.notes[0]}; take later days")
     with blaming(metric):
         read = slices_of(plan, reading, metric, storage)
         require_unpruned(plan, storage)
         if not read:
-            raise QueryError(f"metric={metric.address}: no reports in this window")
+            raise QueryError("metric", "no reports in this window", metric.address)
         ((slices, *_), _) = sized([read], metric, together=is_whole)
         few = [] if is_whole else withheld(slices)
         kept = slices if is_whole else [part for part in slices if part.refusal is None] or slices

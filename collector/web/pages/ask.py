@@ -266,7 +266,7 @@ def _alpha(text: str) -> float:
     if not text:
         return ALPHA
     if text not in dict(LEVELS):
-        raise QueryError(f"alpha: must be one of {', '.join(dict(LEVELS))}; any other is in q")
+        raise QueryError("alpha", f"must be one of {', '.join(dict(LEVELS))}; any other is in q")
     return float(text)
 
 

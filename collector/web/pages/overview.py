@@ -113,9 +113,9 @@ class Selection:
         """Read the selection of an address.  Raises QueryError: there is no such order or page."""
         order, page = parameters.get("order", ""), parameters.get("sheet") or "1"
         if order not in ("", *_ORDERS):
-            raise QueryError(f"order: must be one of {', '.join(_ORDERS)}")
+            raise QueryError("order", f"must be one of {', '.join(_ORDERS)}")
         if not (page.isascii() and page.isdigit() and 1 <= int(page[:6]) <= _MOST_PAGES):
-            raise QueryError(f"sheet: must be a number from 1 to {_MOST_PAGES}")
+            raise QueryError("sheet", f"must be a number from 1 to {_MOST_PAGES}")
         return cls(" ".join(parameters.get("search", "").split()), order, int(page))
 
     def among(self, metrics: Sequence[Metric]) -> list[tuple[str, Metric]]:

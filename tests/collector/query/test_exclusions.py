@@ -532,7 +532,7 @@ def by_day(counts: Mapping[str, list[int]], *exclusions: Exclusion) -> list[str]
     ]
     days = [day(first), day(TODAY - 1)]
     said = answer(holding(reports, *exclusions), date_range=days, dimensions=["time"])
-    return [each.text for each in said.meta.warnings if each.code == Code.CHANGED_SUDDENLY]
+    return [str(each) for each in said.meta.warnings if each.code == Code.CHANGED_SUDDENLY]
 
 
 def test_days_of_which_something_is_left_out_make_the_others_no_sudden_change() -> None:
