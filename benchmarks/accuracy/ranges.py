@@ -60,7 +60,7 @@ def table() -> str:
     z = 100 * normal_quantile(ALPHA)
     for epsilon in EPSILONS:
         for size in SIZES:
-            name, flat = choose(AUTO, True, epsilon, size)
+            name, flat = choose(AUTO, ItemMechanism, epsilon, size)
             tree = Hierarchy(epsilon, size)
             found = [
                 f"±{number:.2f}"

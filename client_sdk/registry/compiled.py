@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from ..mechanisms import Mechanism
-    from .domain import Domain, Encoded
+    from .domain import Domain
+    from .encodings import Encoded
     from .longitudinal import Longitudinal
 
 Loaded = TypeVar("Loaded")

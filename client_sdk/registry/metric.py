@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from ..mechanisms import Mechanism
-    from .domain import Domain, Encoded
+    from .domain import Domain
+    from .encodings import Encoded
     from .longitudinal import Longitudinal
-    from .selection import Family
 
 AGGREGATES: Final = {  # what a device can make of the values of an epoch, in words
     "sum": "the sum",
@@ -156,13 +156,6 @@ class Metric:
         if self.otherwise is None:
             return words
         return f"{words}, or else {self.domain.in_words(self.otherwise)}"
-
-    @property
-    def family(self) -> Family:
-        """Which mechanisms can serve it."""
-        from .selection import FAMILIES
-
-        return FAMILIES[self.domain.encodes]
 
     @cached_property
     def meaning(self) -> str:

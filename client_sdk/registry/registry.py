@@ -18,14 +18,14 @@ from ..core.limits import DEFAULT_MIN_REPORTS, KEY_SIZE, MIN_REPORTS_FLOOR
 from ..core.typing import Any, Final, NamedTuple
 from ..mechanisms import DistributionMechanism, names
 from . import fields
-from .domain import Domain, Encoded
+from .domain import Domain
+from .encodings import Encoded, ItemEncoding
 from .fields import Problems, load
 from .lock import Lock
 from .longitudinal import Longitudinal, TwoLayer
 from .metric import ANY, AUTOMATED, COUNT, DIMENSION, GRID, IGNORE, PEOPLE, SEGMENT, SHAPES, Metric
 from .selection import (
     AUTO,
-    FAMILIES,
     LONGITUDINAL,
     choose,
     choose_policy,
@@ -204,11 +204,15 @@ def _metric(
     policy: Longitudinal | None = None
     try:
         if longitudinal == "fresh":
-            family = FAMILIES[domain.encodes]
             if asks_quantiles and requested == AUTO:
                 requested = distribution_name(epsilon, domain.size)
             chosen, mechanism = choose(
-                requested, family, epsilon, domain.size, parameters, domain.parameters
+                requested,
+                domain.encodes.family,
+                epsilon,
+                domain.size,
+                parameters,
+                domain.parameters,
             )
         else:
             of_value = entry.get("epsilon_permanent")
@@ -306,7 +310,7 @@ def _longitudinal(
 ) -> str | None:
     """Return the policy's name, having checked what only it allows."""
     name = fields.one_of(place, "longitudinal", entry, LONGITUDINAL, problems)
-    if name not in (None, "fresh") and kind.encodes is not int:
+    if name not in (None, "fresh") and kind.encodes is not ItemEncoding:
         problems.add(f"{place}.longitudinal", f"must be fresh for a {entry['type']}")
     if name != TwoLayer.name:
         if "epsilon_permanent" in entry:

@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from client_sdk.mechanisms import EpsilonLike
+from client_sdk.mechanisms import EpsilonLike, ItemMechanism
 from client_sdk.registry.domain import NumberGrid
 from client_sdk.registry.selection import AUTO, choose
 
@@ -84,7 +84,7 @@ def bias_of(cumulative: Any, buckets: int) -> float:
 
 def noise_of(epsilon: EpsilonLike, buckets: int, n: int) -> float:
     """Return the squared error from the noise of *n* reports about *buckets* items."""
-    _, mechanism = choose(AUTO, True, epsilon, buckets)
+    _, mechanism = choose(AUTO, ItemMechanism, epsilon, buckets)
     error = buckets * mechanism.predict(n)
     return error * error
 

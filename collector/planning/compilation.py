@@ -12,7 +12,7 @@ from typing import Any
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.panel import panel_of
 from client_sdk.privacy.wording import explain, notice
-from client_sdk.registry.assembly import constants_of, dump_encoded, spent_of
+from client_sdk.registry.assembly import constants_of, spent_of
 from client_sdk.registry.compiled import FORMAT, VERSION, checksum_of
 from client_sdk.registry.compiled_form import dump_parameters
 from client_sdk.registry.contract import Registry
@@ -78,7 +78,10 @@ def _entry(metric: Metric, caps: Caps) -> dict[str, Any]:
         "aggregate": metric.aggregate,
         "otherwise": None
         if otherwise is None
-        else {"value": metric.domain.as_given(otherwise), "encoded": dump_encoded(otherwise)},
+        else {
+            "value": metric.domain.as_given(otherwise),
+            "encoded": metric.domain.encoding.as_json(otherwise),
+        },
         "need": None if metric.need is None else str(metric.need),
         "shape": metric.shape,
         "robust": metric.robust,

@@ -13,7 +13,8 @@ from ...core.errors import InvalidValueError
 from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final
 from ...mechanisms import MAX_LENGTH
 from .. import fields
-from ..domain import Domain, Encoded
+from ..domain import Domain
+from ..encodings import Encoded, SetEncoding, TextEncoding
 from ..fields import Problems
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ class SetDomain(CategoryDomain):
 
     table_keys = CategoryDomain.table_keys | {"expected_size"}
     types: ClassVar[tuple[str, ...]] = ("set",)
-    encodes = frozenset
+    encodes = SetEncoding
     several = True
     aggregates: ClassVar[tuple[str, ...]] = ("last",)
     python_type = "Items[{label}]"
@@ -271,7 +272,7 @@ class TextDomain(Domain):
 
     types: ClassVar[tuple[str, ...]] = ("string",)
     table_keys = frozenset({"length"})
-    encodes = bytes
+    encodes = TextEncoding
     aggregates: ClassVar[tuple[str, ...]] = ("last",)
     verb = "heavy_hitters"
     answer_of = "string that is as long as can be"

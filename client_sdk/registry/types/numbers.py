@@ -13,7 +13,8 @@ from ...core.limits import MAX_EXPONENT
 from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final
 from ...mechanisms import MAX_DOMAIN_SIZE, Pairs
 from .. import fields
-from ..domain import Domain, Encoded, NumberGrid
+from ..domain import Domain, NumberGrid
+from ..encodings import Encoded, NumberEncoding, PairsEncoding
 from ..fields import Problems
 from .items import MEAN_OF, ItemDomain, listed, plain
 
@@ -45,7 +46,7 @@ class NumberDomain(NumberGrid):
 
     types: ClassVar[tuple[str, ...]] = ("number", "count", "duration")
     table_keys = frozenset({"min", "max", "step", "unit", "shape", "ask"})
-    encodes = Fraction
+    encodes = NumberEncoding
     aggregates: ClassVar[tuple[str, ...]] = ("sum", "max", "last")
     verb = "mean"
     answer_of = ""
@@ -216,7 +217,7 @@ class KeyValueDomain(Domain):
 
     types: ClassVar[tuple[str, ...]] = ("key_value",)
     table_keys = frozenset({"values", "min", "max", "unit", "most"})
-    encodes = Mapping
+    encodes = PairsEncoding
     aggregates: ClassVar[tuple[str, ...]] = ("last",)
     verb = "key_values"
     answer_of = "key"

@@ -19,7 +19,8 @@ from ...core.errors import InvalidValueError
 from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final
 from ...mechanisms import MAX_ATTRIBUTES, MAX_CELLS, Record, starts_of
 from .. import fields
-from ..domain import Domain, Encoded
+from ..domain import Domain
+from ..encodings import Encoded, RecordEncoding
 from ..fields import Problems
 from .items import ItemDomain, listed
 from .joint import JOINER, PairDomain
@@ -66,7 +67,7 @@ class RecordDomain(Domain):
 
     types: ClassVar[tuple[str, ...]] = ("record",)
     table_keys = frozenset({"attributes", LABEL})
-    encodes = Record
+    encodes = RecordEncoding
     ordered = False
     aggregates: ClassVar[tuple[str, ...]] = ("last",)
     verb = "crosstab"

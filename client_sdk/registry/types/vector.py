@@ -16,7 +16,8 @@ from ...core.errors import InvalidValueError
 from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final
 from ...mechanisms import MAX_VECTOR, UNIT
 from .. import fields
-from ..domain import Domain, Encoded
+from ..domain import Domain
+from ..encodings import Encoded, VectorEncoding
 from ..fields import Problems
 from .items import ItemDomain, listed
 from .numbers import exact
@@ -44,7 +45,7 @@ class VectorDomain(Domain):
 
     types: ClassVar[tuple[str, ...]] = ("vector",)
     table_keys = frozenset({"length", "values", "norm", "bound", "unit", "learning"})
-    encodes = tuple
+    encodes = VectorEncoding
     ordered = False
     aggregates: ClassVar[tuple[str, ...]] = ("last",)
     verb = "vector"
@@ -189,7 +190,7 @@ class TasteDomain(ItemDomain):
     """
 
     types: ClassVar[tuple[str, ...]] = ("taste",)
-    encodes = tuple
+    encodes = VectorEncoding
     ordered = False
     aggregates: ClassVar[tuple[str, ...]] = ("last",)
     verb = "vector"

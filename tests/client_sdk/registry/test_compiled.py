@@ -21,8 +21,8 @@ from client_sdk.core.errors import RegistryError
 from client_sdk.mechanisms import Mechanism, load, names
 from client_sdk.privacy.panel import panel_of
 from client_sdk.registry import Registry
-from client_sdk.registry.assembly import dump_constant, load_constant
 from client_sdk.registry.compiled import checksum_of
+from client_sdk.registry.encodings import dump_constant, load_constant
 from client_sdk.registry.metric import Metric
 from collector.planning.compilation import compiled
 from tests.support.device.device import metric_text

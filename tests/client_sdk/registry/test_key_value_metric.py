@@ -13,7 +13,7 @@ import pytest
 from client_sdk.core.errors import InvalidValueError, RegistryError
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import KeyValueMechanism, TextMechanism
-from client_sdk.registry import Registry, aggregates
+from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.selection import AUTO, candidates, choose
 from client_sdk.registry.types.items import ItemDomain, TextDomain
@@ -313,9 +313,9 @@ def test_every_payload_has_one_size() -> None:
 @pytest.mark.parametrize("text", [b"", b"a", b"12345678", b"\0\0"])
 def test_a_text_is_kept_in_bytes_of_one_length(text: bytes) -> None:
     """So that the store of a device does not tell how long it was."""
-    domain = TextDomain(8)
+    encoding = TextDomain(8).encoding
 
-    kept = aggregates.dump(domain, text)
+    kept = encoding.dump(text)
 
-    assert len(kept) == aggregates.size_of(domain) == 9
-    assert aggregates.load(domain, kept) == text
+    assert len(kept) == encoding.size == 9
+    assert encoding.load(kept) == text

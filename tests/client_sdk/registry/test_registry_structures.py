@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from client_sdk.core.errors import RegistryError
+from client_sdk.mechanisms import ItemMechanism
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.items import ItemDomain
@@ -38,7 +39,7 @@ def test_a_joint_type_is_served_by_the_mechanisms_of_items(kind: str, longitudin
     assert found.type == kind
     assert isinstance(found.domain, ItemDomain)
     assert type(found.domain) is domain
-    assert found.family is True
+    assert found.domain.encodes.family is ItemMechanism
     assert found.mechanism.domain_size == found.domain.size == size
     assert 0 <= found.domain.encode(value, "m") < size
 
