@@ -20,7 +20,8 @@ import numpy as np
 from benchmarks.lib import page
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import MAX_DOMAIN_SIZE, ItemMechanism, Mechanism
-from client_sdk.registry.selection import AUTO, MAX_AUTO_PAYLOAD, candidates, choose
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import MAX_AUTO_PAYLOAD, candidates, choose
 
 EPSILONS: Final = ("0.5", "1", "2", "3", "4", "5")  # nats per report
 DOMAIN_SIZES: Final = (

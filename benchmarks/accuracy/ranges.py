@@ -15,7 +15,8 @@ from benchmarks.lib import page
 from client_sdk.mechanisms import ItemMechanism, Mechanism
 from client_sdk.mechanisms.items.hierarchy import Hierarchy
 from client_sdk.mechanisms.items.pgr import PGR, points
-from client_sdk.registry.selection import AUTO, choose
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose
 from collector.analytics.sums import Shares
 from collector.estimation.estimate import normal_quantile
 

@@ -21,7 +21,8 @@ from client_sdk.mechanisms import FrequencyOracle, ItemMechanism
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
-from client_sdk.registry.selection import AUTO, choose
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose
 from client_sdk.registry.types.numbers import NumberDomain
 from collector.analytics.postprocess import OF_PARTS, apply, simplex_l2
 from collector.estimation.estimate import normal_quantile, shares

@@ -12,7 +12,8 @@ from statistics import NormalDist
 from benchmarks.lib import page
 from client_sdk.mechanisms import ItemMechanism
 from client_sdk.privacy.budget import guesses, nano_of, shift
-from client_sdk.registry.selection import AUTO, choose
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose
 
 EPSILONS = ("0.5", "1.0", "2.0", "4.0")
 POINT = 0.01  # one percentage point

@@ -26,7 +26,8 @@ from client_sdk.mechanisms import (
     names,
 )
 from client_sdk.registry.encodings import NUMBERS, Family
-from client_sdk.registry.selection import AUTO, choose, fitting_names
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose, fitting_names
 
 EPSILONS: Final = ("0.5", "1", "2", "4")
 FAMILIES: Final[dict[Family, str]] = {

@@ -14,7 +14,8 @@ from benchmarks.lib.page import table
 from client_sdk.mechanisms import MeanMechanism, load, names
 from client_sdk.mechanisms.numbers.discrete_gaussian import DiscreteGaussian
 from client_sdk.registry.encodings import NUMBERS
-from client_sdk.registry.selection import AUTO, choose
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose
 
 EPSILONS: Final = ("0.5", "1.0", "2.0", "4.0")  # nats per report
 DEVICES: Final = 10_000

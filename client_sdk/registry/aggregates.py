@@ -20,8 +20,9 @@ from ..core.errors import InvalidValueError
 from ..core.typing import Any, ClassVar, Final
 from .domain import Domain, NumberGrid
 from .encodings import REACH, Encoded, bounded, pieces
+from .keys import AGGREGATES
 from .longitudinal import ITEM_SIZE, encode_item
-from .metric import AGGREGATES, Metric
+from .metric import Metric
 
 _MAX_STATE: Final = 4_096  # bytes; a set of 32,768 items, or 455 keys with numbers
 
@@ -196,7 +197,7 @@ _KINDS: Final[dict[str, type[Last]]] = {
 }
 
 
-def problems_of(entry: Mapping[str, Any], every: object, domain: Domain) -> Iterator[str]:
+def problems_of(entry: Mapping[str, Any], domain: Domain) -> Iterator[str]:
     """Yield ``key: rule`` for each rule that the aggregate of a metric breaks.
 
     Args: entry: the metric's table; without either key nothing is wrong.
@@ -209,17 +210,12 @@ def problems_of(entry: Mapping[str, Any], every: object, domain: Domain) -> Iter
     fitting = [aggregate for aggregate in AGGREGATES if aggregate in domain.aggregates]
     if name not in fitting:
         yield f"aggregate: must be one of {', '.join(fitting)} for values of this type"
-    if every == ONCE:
+    if entry.get("every") == ONCE:
         yield f"aggregate: needs an epoch that ends, not every={ONCE}"
     if (size := domain.encoding.size) > _MAX_STATE:
         yield f"aggregate: takes a domain that fits {_MAX_STATE} bytes, not {size}"
     if "otherwise" in entry:
         yield from _unfit(entry["otherwise"], domain)
-
-
-def otherwise_of(entry: Mapping[str, Any], domain: Domain) -> Encoded | None:
-    """Return the checked ``otherwise`` of *entry* as its metric encodes it, or None."""
-    return domain.encode(entry["otherwise"], "otherwise") if "otherwise" in entry else None
 
 
 def _unfit(value: object, domain: Domain) -> Iterator[str]:

@@ -15,10 +15,10 @@ from ..core.dataclass import field_names
 from ..core.errors import HearsayError, InvalidParameterError, RegistryError
 from ..core.typing import Any, Final
 from ..mechanisms import Mechanism, Mixture
-from .compiled_form import Entry, load_parameters
 from .domain import Domain
 from .encodings import Encoded, Encoding, dump_constant, load_constant
 from .fields import Problems, fraction_of
+from .keys import Entry, load_parameters
 from .longitudinal import Longitudinal
 from .metric import Metric
 from .selection import choose, choose_policy
@@ -90,12 +90,15 @@ def _metric(light: Metric, entry: Entry) -> Metric:
         own.pop(_KEPT, None)
         _, policy = choose_policy(name, domain.size, epsilon, of_value, own, constants)
         mechanism = policy.mechanism
+    need = fraction_of(entry["need"])
+    if need is not None and not isinstance(need, Fraction):
+        raise RegistryError([f"{place}.need: must be a fraction, such as 1/3"])
     parts: dict[str, Any] = {
         "domain": domain,
         "mechanism": mechanism,
         "policy": policy,
         "otherwise": _otherwise(place, domain.encoding, mechanism, entry["otherwise"]),
-        "need": None if entry["need"] is None else _fraction_of(place, "need", entry["need"]),
+        "need": need,
     }
     return Metric(**{key: parts[key] if key in parts else getattr(light, key) for key in _FIELDS})
 
@@ -125,13 +128,6 @@ def _otherwise(
         if encoding.as_json(encoded) == entry["encoded"]:
             return encoded
     raise RegistryError([f"{place}.otherwise: must be a value of the metric"])
-
-
-def _fraction_of(place: str, key: str, text: str) -> Fraction:
-    number = fraction_of(text)
-    if not isinstance(number, Fraction):
-        raise RegistryError([f"{place}.{key}: must be a fraction, such as 1/3"])
-    return number
 
 
 def _differences(metric: Metric, light: Metric, entry: Entry) -> Iterator[str]:

@@ -194,8 +194,9 @@ class Domain(ABC):
         return self.told_of.format(item=item, measure=f"{measure} " if measure else "")
 
     def value_labels(self) -> tuple[str, ...]:
-        """Return the texts that a value is made of in Python."""
-        return self.labels
+        """Return the texts that a value is made of in Python, if it is made of one kind of them."""
+        is_made = "{label}" in self.python_type and self.other is None and not self.parts
+        return self.labels if is_made else ()
 
     @property
     def remark(self) -> str:

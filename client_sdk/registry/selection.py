@@ -30,9 +30,9 @@ from ..mechanisms import (
     names,
 )
 from .encodings import Family
-from .longitudinal import Fresh, Longitudinal, Permanent, TwoLayer
+from .keys import AUTO
+from .longitudinal import Longitudinal, Permanent, TwoLayer
 
-AUTO: Final = "auto"
 MAX_AUTO_PAYLOAD: Final = 8 * 8  # bits; 64 fit every frequency oracle that is near the optimum
 MAX_SET_PAYLOAD: Final = 8 * 32  # bits; what is near the optimum needs some for every item of a set
 
@@ -49,8 +49,6 @@ FAIR_FOLD: Final = 4
 _SPARE_ERROR: Final = 1.024
 
 Costs: TypeAlias = tuple[int, int, float, str]
-
-LONGITUDINAL: Final = (Fresh.name, Permanent.name, TwoLayer.name)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ import numpy as np
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.registry.domain import NumberGrid
 from client_sdk.registry.encodings import VectorEncoding
-from client_sdk.registry.metric import GRID, SMOOTH, Metric
+from client_sdk.registry.keys import GRID, SMOOTH
+from client_sdk.registry.metric import Metric
 
 from ..estimation.estimate import Estimate, normal_quantile
 from .postprocess import simplex_l2

@@ -28,7 +28,8 @@ import numpy as np
 
 from client_sdk.mechanisms import EpsilonLike, ItemMechanism
 from client_sdk.registry.domain import NumberGrid
-from client_sdk.registry.selection import AUTO, choose
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose
 
 BELL: Final = 1 / 6  # part of the range: the standard deviation of a bell that just fits into it
 MOST_BUCKETS: Final = 1_024  # as many as a chart of this width can show

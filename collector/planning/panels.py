@@ -22,9 +22,9 @@ from client_sdk.privacy.panel import with_samples
 from client_sdk.privacy.wording import counted
 from client_sdk.registry.contract import Registry
 from client_sdk.registry.encodings import ItemEncoding
+from client_sdk.registry.keys import MAX_WEIGHT
 from client_sdk.registry.lock import Lock
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.registry import MAX_WEIGHT
 
 from ..core.text_tables import table_lines
 from ..estimation.precision import ALPHA, drawn, half_width, in_words, wished

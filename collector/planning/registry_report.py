@@ -36,10 +36,10 @@ from client_sdk.privacy.budget import (
 )
 from client_sdk.privacy.wording import a_period, counted
 from client_sdk.registry.contract import Registry
+from client_sdk.registry.keys import AUTO, SMOOTH
 from client_sdk.registry.lock import chosen_parameters, parameters_text
-from client_sdk.registry.metric import SMOOTH, Metric
+from client_sdk.registry.metric import Metric
 from client_sdk.registry.selection import (
-    AUTO,
     SAME_ERROR,
     Candidate,
     candidates,

@@ -118,10 +118,6 @@ class BooleanDomain(ItemDomain):
         """Return "true": "false" is the rest."""
         return self.labels[1:]
 
-    def value_labels(self) -> tuple[str, ...]:
-        """Return nothing: a value is no text."""
-        return ()
-
 
 @dataclass(frozen=True)
 class CategoryDomain(ItemDomain):
@@ -178,10 +174,6 @@ class CategoryDomain(ItemDomain):
         """Return what the items mean, as JSON."""
         meaning = super().canonical()
         return meaning if self.other is None else {**meaning, "other": self.other}
-
-    def value_labels(self) -> tuple[str, ...]:
-        """Return the texts that a value is made of in Python; none where any text is a value."""
-        return self.labels if self.other is None else ()
 
     @property
     def remark(self) -> str:

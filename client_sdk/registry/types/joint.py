@@ -120,10 +120,6 @@ class PairDomain(ItemDomain):
         """Return the parts as objects in a list."""
         return {"parts": [{"name": name, "values": self.parts[name]} for name in self.parts]}
 
-    def value_labels(self) -> tuple[str, ...]:
-        """Return nothing: the labels are of two kinds."""
-        return ()
-
 
 def _is_pair(part: object) -> bool:
     return isinstance(part, list) and len(part) == 2 and isinstance(part[0], str)

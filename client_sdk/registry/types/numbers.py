@@ -177,7 +177,7 @@ def _range(
     low, high = (
         fields.decimal(f"{place}.{key}", entry.get(key), problems) for key in ("min", "max")
     )
-    return low, high, fields.text(f"{place}.unit", entry.get("unit"), problems)
+    return low, high, fields.value(f"{place}.unit", "text", entry.get("unit"), problems, "")
 
 
 def exact(value: object, metric: str) -> Fraction:
@@ -230,11 +230,10 @@ class KeyValueDomain(Domain):
         if any(MEAN_OF + label in labels for label in labels):
             problems.add(f"{place}.values", f'must not hold both a key and "{MEAN_OF}" that key')
         low, high, unit = _range(place, entry, problems)
-        most = fields.integer(f"{place}.most", entry.get("most", max(len(labels), 1)), 1, problems)
-        if labels and most > len(labels):
-            problems.add(f"{place}.most", f"must be at most the number of values, {len(labels)}")
         if low is None or high is None or not labels:
             return None
+        kind = f"range.1.{len(labels)}"
+        most = fields.value(f"{place}.most", kind, entry.get("most", len(labels)), problems, 1)
         if low >= high:
             problems.add(f"{place}.max", "must be above min")
             return None

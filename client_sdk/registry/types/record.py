@@ -216,10 +216,6 @@ class RecordDomain(Domain):
         """Return how many attributes there are, and how many items in all."""
         return f"{len(self.attributes):,} attributes, {self.size:,} items"
 
-    def value_labels(self) -> tuple[str, ...]:
-        """Return nothing: the labels are of several kinds."""
-        return ()
-
 
 def _labels(place: str, entry: object, problems: Problems) -> tuple[str, ...]:
     labels = fields.labels(place, entry, problems)

@@ -74,9 +74,11 @@ class VectorDomain(Domain):
             problems.add(f"{place}.length", f"must be how many numbers, from 2 to {MAX_VECTOR}")
         if len(labels) > MAX_VECTOR:
             problems.add(f"{place}.values", f"must be at most {MAX_VECTOR}")
-        norm = fields.one_of(place, "norm", {"norm": _NORMS[0], **entry}, _NORMS, problems)
+        norm = fields.value(
+            f"{place}.norm", "|".join(_NORMS), entry.get("norm", _NORMS[0]), problems
+        )
         bound = fields.decimal(f"{place}.bound", entry.get("bound", 1), problems)
-        unit = fields.text(f"{place}.unit", entry.get("unit"), problems)
+        unit = fields.value(f"{place}.unit", "text", entry.get("unit"), problems, "")
         if bound is not None and bound <= 0:
             problems.add(f"{place}.bound", "must be positive")
         if len(problems.lines) > before or norm is None or bound is None:
@@ -166,10 +168,6 @@ class VectorDomain(Domain):
     def size_in_words(self) -> str:
         """Return how many numbers there are."""
         return f"{self.size:,} numbers"
-
-    def value_labels(self) -> tuple[str, ...]:
-        """Return nothing: a value is made of numbers."""
-        return ()
 
     @property
     def remark(self) -> str:

@@ -27,7 +27,8 @@ from client_sdk.mechanisms.numbers.discrete_laplace import (
     discrete_laplace,
 )
 from client_sdk.registry.encodings import NUMBERS, Family
-from client_sdk.registry.selection import AUTO, choose
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose
 from tests.support.enumeration.enumeration import distribution, exp_below
 from tests.support.enumeration.runs import RunPath, one_pass_law
 from tests.support.enumeration.seeded import SeededRandomness

@@ -18,7 +18,8 @@ from client_sdk.mechanisms.numbers.hybrid import Hybrid
 from client_sdk.mechanisms.numbers.one_bit_mean import OneBitMean
 from client_sdk.mechanisms.numbers.piecewise import Piecewise
 from client_sdk.registry.encodings import NUMBERS
-from client_sdk.registry.selection import AUTO, choose
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose
 from tests.support.enumeration.enumeration import distribution
 from tests.support.enumeration.vectors import every_case
 

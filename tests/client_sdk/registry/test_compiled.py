@@ -252,7 +252,7 @@ def constant_edit(name: str, key: str, change: int) -> Edit:
         (lambda d: d.update(hearsay_registry=2), ["hearsay_registry: must be 1"]),
         (lambda d: d.update(colour="red"), ["colour: is not a known key"]),
         (lambda d: d.pop("notice"), ["notice: is missing"]),
-        (lambda d: d.update(metrics=[]), ["metrics: must hold a metric"]),
+        (lambda d: d.update(metrics=[]), ["metrics: must be a list of 1"]),
         (
             lambda d: d["metrics"].append(d["metrics"][0]),
             ["metrics.kept: stands twice", "metrics."],
@@ -286,7 +286,10 @@ def constant_edit(name: str, key: str, change: int) -> Edit:
         (metric_edit("runs", "need", "a lot"), ["metrics.runs.need: must be a fraction"]),
         (lambda d: d.update(seats={"00" * 6: [0, 1, "7d"]}), ["seats: must be of the metrics"]),
         (lambda d: d.update(panel_week=1), ["seats: must be of the metrics"]),
-        (lambda d: d.update(seats={"00" * 6: [2, 1, "7d"]}), ["seats: must hold"]),
+        (
+            lambda d: d.update(seats={"00" * 6: [2, 1, "7d"]}),
+            ["seats: must be [low, high"],
+        ),
     ],
 )
 def test_an_edited_file_is_refused_by_the_name_of_its_field(edit: Edit, lines: list[str]) -> None:

@@ -14,8 +14,9 @@ from client_sdk.core.errors import InvalidValueError, RegistryError
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import KeyValueMechanism, TextMechanism
 from client_sdk.registry import Registry
+from client_sdk.registry.keys import AUTO
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.selection import AUTO, candidates, choose
+from client_sdk.registry.selection import candidates, choose
 from client_sdk.registry.types.items import ItemDomain, TextDomain
 from client_sdk.registry.types.numbers import KeyValueDomain
 from tests.support.device.device import make_client
@@ -138,10 +139,10 @@ def test_without_most_nothing_is_cut() -> None:
 @pytest.mark.parametrize(
     ("changes", "start"),
     [
-        ({"most": "0"}, "metrics.m.most: must be an integer of at least 1"),
-        ({"most": "4"}, "metrics.m.most: must be at most the number of values, 3"),
-        ({"most": "true"}, "metrics.m.most: must be an integer of at least 1"),
-        ({"most": "2.0"}, "metrics.m.most: must be an integer of at least 1"),
+        ({"most": "0"}, "metrics.m.most: must be an integer from 1 to 3"),
+        ({"most": "4"}, "metrics.m.most: must be an integer from 1 to 3"),
+        ({"most": "true"}, "metrics.m.most: must be an integer from 1 to 3"),
+        ({"most": "2.0"}, "metrics.m.most: must be an integer from 1 to 3"),
         ({"values": '["a"]'}, "metrics.m.values: must be a list of at least 2"),
         ({"values": None}, "metrics.m.values: must be a list of at least 2"),
         ({"values": '["a", "mean of a"]'}, "metrics.m.values: must not hold both a key and"),

@@ -20,8 +20,8 @@ from client_sdk.mechanisms import (
 )
 from client_sdk.registry import Registry
 from client_sdk.registry.encodings import NUMBERS
+from client_sdk.registry.keys import AUTO
 from client_sdk.registry.selection import (
-    AUTO,
     SAME_ERROR,
     candidates,
     choose,

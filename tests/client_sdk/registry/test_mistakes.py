@@ -213,7 +213,7 @@ MISTAKES: Final = [
         "metrics.ui.theme.automation: is not a kno … le, type, values, weight (line 15)",
     ]),
     ('app = "notes"', 'app = { name = "notes", automation = "count" }', [
-        'app.automation: must be igno … or segment; found "count" (line 2)',
+        'app.automation: must be one … ignore, segment; found "count" (line 2)',
     ]),
     ('app = "notes"', 'app = { nam = "notes" }', [
         "app.nam: is not a known key (did you mean name?) (line 2)",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from client_sdk.mechanisms import ItemMechanism
 from client_sdk.registry import Registry
-from client_sdk.registry.selection import AUTO, choose, fitting_names
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose, fitting_names
 from collector.estimation.estimate import expected_half_width
 from collector.planning.registry_report import (
     compare_mechanisms,

@@ -13,7 +13,8 @@ import pytest
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms import ItemMechanism
 from client_sdk.mechanisms.items.grr import GRR
-from client_sdk.registry.selection import AUTO, choose
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose
 from client_sdk.registry.types.numbers import NumberDomain
 from collector.planning.buckets import (
     BELL,
