@@ -27,7 +27,18 @@ from client_sdk.registry.metric import Metric
 from collector.planning.compilation import compiled
 from tests.support.device.device import metric_text
 from tests.support.device.every_type import VALUES, registry_text
-from tests.support.device.registries import HEAD, KEY_VALUE, NUMBER, SET, STRING, TWO_LAYER, table
+from tests.support.device.registries import (
+    HEAD,
+    KEY_VALUE,
+    NUMBER,
+    RECORD,
+    SET,
+    STRING,
+    TASTE,
+    TWO_LAYER,
+    VECTOR,
+    table,
+)
 from tests.support.enumeration.seeded import SeededRandomness, ShakeStream
 from tests.support.enumeration.vectors import build, every_case, values_of
 from tests.support.references.compiled_device import MECHANISMS, Draws, Entry
@@ -45,6 +56,16 @@ RICH: Final = HEAD + "".join(
         table("noise", {**NUMBER, "mechanism": '"discrete_gaussian"'}, every='"once"'),
         table("parts", TWO_LAYER, epsilon='"0.75"', epsilon_permanent='"2.5"'),
         table("tenth", {**NUMBER, "step": "0.1"}, epsilon='"0.1"'),
+    )
+)
+_SMALL: Final = {"bound": "0.3", "aggregate": '"last"', "otherwise": "[0.1, -0.05, 0]"}
+_ANSWERS: Final = '{ plan = "free", age = 30, label = "stayed" }'
+PARTS: Final = HEAD + "".join(
+    (
+        table("ball", VECTOR, **_SMALL),
+        table("cube", VECTOR, norm='"max"', values='["a", "b", "c"]', length=None, **_SMALL),
+        table("likes", TASTE),
+        table("answers", RECORD, aggregate='"last"', otherwise=_ANSWERS),
     )
 )
 PANEL: Final = '[panel]\nweek = "8"\n'
@@ -168,11 +189,13 @@ def parts_of(metric: Metric) -> dict[str, Any]:
     return {name: getattr(metric, name) for name in fields if name not in ("entry", "whole")}
 
 
-def test_a_compiled_registry_holds_all_that_its_file_says() -> None:
-    again = Registry.from_text(rich_text())
+@pytest.mark.parametrize("text", [RICH, PARTS])
+def test_a_compiled_registry_holds_all_that_its_file_says(text: str) -> None:
+    registry = Registry.from_text(text)
+    again = Registry.from_text(compiled(registry))
 
-    assert (again.app, again.segments, again.seats) == (rich().app, rich().segments, None)
-    for metric, other in zip(rich(), again, strict=True):
+    assert (again.app, again.segments, again.seats) == (registry.app, registry.segments, None)
+    for metric, other in zip(registry, again, strict=True):
         said = parts_of(metric)
         assert {name: getattr(other, name) for name in said} == said
         assert (other.most_nano, other.whole_delta) == (metric.most_nano, metric.whole_delta)
