@@ -12,11 +12,10 @@ from decimal import Decimal
 from fractions import Fraction
 
 from ..core.errors import RegistryError, nearest
-from ..core.limits import MAX_EXPONENT, MAX_LABEL, MAX_NAME, MAX_REGISTRY
+from ..core.limits import MAX_EXPONENT, MAX_REGISTRY
 from ..core.typing import Any, Final
 from .keys import rule_of
 
-_NAME: Final = re.compile(rf"[a-z0-9_.]{{1,{MAX_NAME}}}", re.ASCII)
 _FRACTION: Final = re.compile(r"-?[0-9]{1,400}(/[1-9][0-9]{0,400})?", re.ASCII)
 
 MAX_PARTS: Final = 32  # of a dotted key, where a registry has four; time grows as their square
@@ -60,29 +59,7 @@ class Problems:
 
 def labels(place: str, entry: object, problems: Problems) -> tuple[str, ...]:
     """Return a list of at least two different texts; empty if it is none."""
-    rule = (
-        f"must be a list of at least 2 different printable texts of at most {MAX_LABEL} characters"
-    )
-    if not isinstance(entry, list) or len(entry) < 2:
-        problems.add(place, rule)
-        return ()
-    good = [label for label in entry if isinstance(label, str) and 0 < len(label) <= MAX_LABEL]
-    if (
-        len(good) != len(entry)
-        or len(set(good)) != len(good)
-        or not all(map(str.isprintable, good))
-    ):
-        problems.add(place, rule)
-        return ()
-    return tuple(good)
-
-
-def label(place: str, entry: str, problems: Problems) -> str:
-    """Return a text that can be one of ``labels``."""
-    if not 0 < len(entry) <= MAX_LABEL or not entry.isprintable():
-        problems.add(place, f"must be a printable text of at most {MAX_LABEL} characters")
-        return "other"
-    return entry
+    return tuple(value(place, "labels", entry, problems, ()))
 
 
 def refuse_unknown(
@@ -102,13 +79,6 @@ def inner_metrics(entry: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
             if isinstance(part.get("question"), str):
                 yield (key,)
             yield from ((key, *keys) for keys in inner_metrics(part))
-
-
-def name(place: str, entry: object, problems: Problems) -> str:
-    """Return a name as it may stand on the wire and in keys."""
-    if not isinstance(entry, str) or not _NAME.fullmatch(entry):
-        problems.add(place, f"a name must be 1 to {MAX_NAME} of a-z, 0-9, _ and .")
-    return str(entry)
 
 
 def value(place: str, kind: str, entry: object, problems: Problems, stand_in: object = None) -> Any:

@@ -17,6 +17,8 @@ from ..core.limits import (
     DIGEST_SIZE,
     KEY_SIZE,
     MAX_EPSILON_DIGITS,
+    MAX_LABEL,
+    MAX_NAME,
     MIN_REPORTS_FLOOR,
 )
 from ..core.typing import Any, Final, NamedTuple, TypeAlias
@@ -37,6 +39,7 @@ SHAPES: Final = (ANY, GRID, SMOOTH)  # what may be assumed of how numbers are sp
 IGNORE, SEGMENT = "ignore", "segment"  # what becomes of machines that run the application
 LONGITUDINAL: Final = ("fresh", "permanent", "two_layer")  # the policies
 MAX_WEIGHT: Final = 1_000
+_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_.")  # of names
 
 _PLAIN: Final = 1 << 53  # every language's integers are exact below it
 REQUIRED: Final = object()  # the default of a key that has none
@@ -145,6 +148,14 @@ def _is_text(value: Any, *_: int) -> bool:
     return isinstance(value, str) and bool(value.strip()) and value.isprintable()
 
 
+def _is_name(value: Any, *_: int) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= MAX_NAME and _LETTERS.issuperset(value)
+
+
+def _is_label(value: Any, *_: int) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= MAX_LABEL and value.isprintable()
+
+
 def _is_seat(value: Any) -> bool:
     return (
         isinstance(value, list)
@@ -189,8 +200,15 @@ _KINDS: Final[dict[str, tuple[Callable[..., bool], str]]] = {  # what a key can 
         _table(lambda value: type(value) is int),
         "a table of integers, such as {{ order = 5 }}",
     ),
+    "label": (_is_label, f"a printable text of at most {MAX_LABEL} characters"),
+    "labels": (
+        lambda value, _: _all(_is_label)(value) and len(value) >= 2 and len({*value}) == len(value),
+        "a list of at least 2 different printable texts of at most"
+        f" {MAX_LABEL} characters",
+    ),
     "lines": (lambda value, _: isinstance(value, str), "a text"),
     "list": (lambda value, least: isinstance(value, list) and len(value) >= least, "a list of {}"),
+    "name": (_is_name, f"1 to {MAX_NAME} of a-z, 0-9, _ and ."),
     "range": (lambda value, least, most: _is_count(value, least) and value <= most,
               "an integer from {} to {}"),
     "seats": (_table(_is_seat), "[low, high, period] by digest"),

@@ -133,7 +133,7 @@ def _metric(
 ) -> Metric | None:
     place = f"metrics.{name}"
     before = len(problems.lines)
-    fields.name(place, name, problems)
+    fields.value(place, "name", name, problems)
     if not isinstance(entry, dict):
         problems.add(place, "must be a table")
         return None
@@ -240,10 +240,10 @@ def _longest(parts: Iterable[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[
 
 def _app(entry: object, problems: Problems) -> App:
     if not isinstance(entry, dict):
-        return App(fields.name("app", entry, problems))
+        return App(fields.value("app", "name", entry, problems))
     fields.refuse_unknown("app", entry, _APP.keys(), problems)
     values = _values("app", entry, _APP, problems)
-    return App(fields.name("app.name", entry.get("name"), problems), **values)
+    return App(fields.value("app.name", "name", entry.get("name"), problems), **values)
 
 
 def _panel(table: Mapping[str, Any], problems: Problems) -> int | None:
@@ -349,7 +349,7 @@ def _segments(entry: object, problems: Problems) -> dict[str, tuple[str, ...]]:
         problems.add("segments", "must be a table of dimension = [values]")
         return {}
     return {
-        fields.name(f"segments.{dimension}", dimension, problems): fields.labels(
+        fields.value(f"segments.{dimension}", "name", dimension, problems): fields.labels(
             f"segments.{dimension}", values, problems
         )
         for dimension, values in entry.items()

@@ -262,7 +262,7 @@ def _features(place: str, entry: object, problems: Problems) -> tuple[Feature, .
 
 
 def _feature(place: str, name: str, table: Mapping[str, Any], problems: Problems) -> Feature:
-    fields.label(place, name, problems)
+    fields.value(place, "label", name, problems)
     if "values" in table:
         fields.refuse_unknown(place, table, {"values"}, problems)
         return Feature(name, fields.labels(f"{place}.values", table["values"], problems))

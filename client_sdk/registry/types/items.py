@@ -141,7 +141,7 @@ class CategoryDomain(ItemDomain):
                 problems.add(f"{place}.other", "must be a text, the item of all unlisted values")
                 return None
             if isinstance(values, list) and other not in values:
-                values = [*values, fields.label(f"{place}.other", other, problems)]
+                values = [*values, fields.value(f"{place}.other", "label", other, problems)]
         labels = fields.labels(f"{place}.values", values, problems)
         return cls(labels, other) if labels else None
 

@@ -50,7 +50,7 @@ class PairDomain(ItemDomain):
             problems.add(place, "must be a table of two names, each with a list of values")
             return None
         before = len(problems.lines)
-        names = [fields.name(f"{place}.{name}", name, problems) for name in parts]
+        names = [fields.value(f"{place}.{name}", "name", name, problems) for name in parts]
         values = [_part(f"{place}.{name}", labels, problems) for name, labels in parts.items()]
         size = prod(map(len, values))
         if size > MAX_JOINT:

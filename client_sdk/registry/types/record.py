@@ -226,7 +226,7 @@ def _labels(place: str, entry: object, problems: Problems) -> tuple[str, ...]:
 
 def _attribute(place: str, name: str, entry: object, problems: Problems) -> AttributeDomain:
     """Read the values of an attribute, or the edges of its ranges."""
-    fields.name(place, name, problems)
+    fields.value(place, "name", name, problems)
     if not isinstance(entry, dict):
         return AttributeDomain(name, ItemDomain(_labels(place, entry, problems)))
     given = entry.get("edges")

@@ -252,7 +252,7 @@ _LABELS = "must be a list of at least 2 different printable texts"
             {"attributes": '{ label = ["x", "y"] }'},
             "attributes.label: must have another name",
         ),
-        (RECORD, {"attributes": '{ Age = ["x", "y"] }'}, "attributes.Age: a name must be"),
+        (RECORD, {"attributes": '{ Age = ["x", "y"] }'}, "attributes.Age: must be"),
         (RECORD, {"attributes": "{ a = { edges = [] } }"}, "a.edges: must be a list of numbers"),
         (
             RECORD,
@@ -342,7 +342,7 @@ _LABELS = "must be a list of at least 2 different printable texts"
         (PAIR, {"parts": "{ a = [], b = [], c = [] }"}, f"parts: {_PARTS}"),
         (PAIR, {"parts": '{ a = ["x", "y"], b = ["z"] }'}, f"parts.b: {_LABELS}"),
         (PAIR, {"parts": '{ a = "xy", b = ["x", "y"] }'}, f"parts.a: {_LABELS}"),
-        (PAIR, {"parts": '{ A = ["x", "y"], b = ["x", "y"] }'}, "parts.A: a name must be"),
+        (PAIR, {"parts": '{ A = ["x", "y"], b = ["x", "y"] }'}, "parts.A: must be"),
         (PAIR, {"parts": '{ a = ["x|y", "z"], b = ["x", "y"] }'}, 'parts.a: must not hold "|"'),
         (FUNNEL, {"values": None}, f"values: {_LABELS}"),
         (FUNNEL, {"values": '["visit"]'}, f"values: {_LABELS}"),
