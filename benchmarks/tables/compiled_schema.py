@@ -11,11 +11,10 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-import client_sdk
 from client_sdk.registry.compiled import FORMAT, VERSION
 from client_sdk.registry.keys import FILE, METRIC, SPENT, Key
 
-PLACE: Final = Path(client_sdk.__file__).parent / "registry" / "compiled.schema.json"
+PLACE: Final = Path(__file__).parents[2] / "docs" / "design" / "compiled.schema.json"
 _TEXT: Final = {"type": "string", "minLength": 1}
 _TEXTS: Final = {"type": "array", "items": _TEXT}
 _COUNT: Final = {"type": "integer", "minimum": 0}

@@ -1,7 +1,7 @@
 """Compiled registries: all that a device needs of a registry, worked out beforehand, as one JSON.
 
 What is written costs nothing to read: which mechanism, its parameters, and the exact numbers that
-it draws by.  docs/design/compiled-registry.md and ``compiled.schema.json`` describe it for devices
+it draws by.  docs/design/compiled-registry.md and the schema beside it describe it for devices
 in any language.
 
 A file is read in two steps.  At once: its form, its checksum, and each digest from what it stands

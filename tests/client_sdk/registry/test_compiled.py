@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import client_sdk
+from benchmarks.tables.compiled_schema import schema
 from client_sdk.core.dataclass import field_names
 from client_sdk.core.errors import RegistryError
 from client_sdk.mechanisms import Mechanism, load, names
@@ -43,7 +43,6 @@ from tests.support.enumeration.seeded import SeededRandomness, ShakeStream
 from tests.support.enumeration.vectors import build, every_case, values_of
 from tests.support.references.compiled_device import MECHANISMS, Draws, Entry
 
-SCHEMA: Final = Path(client_sdk.__file__).parent / "registry" / "compiled.schema.json"
 PAIRS: Final = "{ video = 2.5, chess = -10 }"
 RICH: Final = HEAD + "".join(
     (
@@ -226,7 +225,7 @@ def test_a_separate_app_is_in_every_digest_and_nothing_else_of_the_file_changes(
     without = refusal(edited(lambda d: d.pop("separate"), text))
     assert len(without) == len(document["metrics"])
     assert all(line.endswith("must be that of what the metric means") for line in without)
-    validator = jsonschema_rs.validator_for(json.loads(SCHEMA.read_text("utf-8")))
+    validator = jsonschema_rs.validator_for(json.loads(schema()))
     assert validator.is_valid(document)
 
 
@@ -409,7 +408,7 @@ def test_the_fuzz_above_meets_every_kind_of_number() -> None:
 
 
 def test_the_schema_describes_what_is_written() -> None:
-    validator = jsonschema_rs.validator_for(json.loads(SCHEMA.read_text("utf-8")))
+    validator = jsonschema_rs.validator_for(json.loads(schema()))
     texts = [rich_text(), compiled(Registry.from_text(registry_text()))]
 
     for text in texts:
@@ -429,7 +428,7 @@ def test_the_schema_refuses_what_is_read_by_nobody(edit: Edit) -> None:
     document = json.loads(rich_text())
     edit(document)
 
-    assert not jsonschema_rs.validator_for(json.loads(SCHEMA.read_text("utf-8"))).is_valid(document)
+    assert not jsonschema_rs.validator_for(json.loads(schema())).is_valid(document)
 
 
 def test_a_metric_expires_on_the_day_of_its_file() -> None:
