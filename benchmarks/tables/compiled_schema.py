@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from client_sdk.registry.compiled import FORMAT, VERSION
-from client_sdk.registry.keys import FILE, METRIC, SPENT, Key
+from client_sdk.registry.compiled import VERSION
+from client_sdk.registry.keys import FILE, FORMAT, METRIC, SPENT, Key
 
 PLACE: Final = Path(__file__).parents[2] / "docs" / "design" / "compiled.schema.json"
 _TEXT: Final = {"type": "string", "minLength": 1}

@@ -21,7 +21,18 @@ from ..core.errors import RegistryError
 from ..core.limits import MAX_COMPILED
 from ..core.typing import TYPE_CHECKING, Any, Final, TypeVar
 from ..mechanisms import names
-from .keys import FILE, LONGITUDINAL, METRIC, SPENT, Entry, Key, Rule, load_parameters, rule_of
+from .keys import (
+    FILE,
+    FORMAT,
+    LONGITUDINAL,
+    METRIC,
+    SPENT,
+    Entry,
+    Key,
+    Rule,
+    load_parameters,
+    rule_of,
+)
 from .metric import MEANING, Metric, digest_of, meaning_of, sha256
 from .seats import DATES, LIFE, Price, Seat, dearest_week_of_lines
 
@@ -31,7 +42,6 @@ if TYPE_CHECKING:
 Loaded = TypeVar("Loaded")
 
 VERSION: Final = 1
-FORMAT: Final = "hearsay_registry"  # the key of the version
 
 
 def canonical(document: Mapping[str, Any]) -> str:

@@ -38,7 +38,8 @@ ANY, GRID, SMOOTH = "any", "grid", "smooth"
 SHAPES: Final = (ANY, GRID, SMOOTH)  # what may be assumed of how numbers are spread
 IGNORE, SEGMENT = "ignore", "segment"  # what becomes of machines that run the application
 LONGITUDINAL: Final = ("fresh", "permanent", "two_layer")  # the policies
-MAX_WEIGHT: Final = 1_000
+MAX_WEIGHT: Final = 1_000  # times the usual seat of a panel
+FORMAT: Final = "hearsay_registry"  # the key of the version of a compiled registry
 _LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_.")  # of names
 
 _PLAIN: Final = 1 << 53  # every language's integers are exact below it
@@ -46,7 +47,7 @@ REQUIRED: Final = object()  # the default of a key that has none
 
 
 class Key(NamedTuple):
-    """A key of a metric, of a compiled registry, or of what a report costs."""
+    """A key of a metric, or of another table of a registry."""
 
     name: str
     compiled: str = ""  # its kind in a compiled registry; "": it is not there
@@ -66,11 +67,11 @@ _AUTOMATION: Final = _WORDS((IGNORE, SEGMENT))
 _HEX_KEY: Final = f"hex.{2 * KEY_SIZE}"
 
 FILE: Final = (
-    Key("hearsay_registry", "count", help="Version of this format."),
+    Key(FORMAT, "count", help="Version of this format."),
     Key("app", "text", help="Name of the application."),
     Key("automation", _AUTOMATION, help="What becomes of machines that run the"
         " application: ignored, or told apart by a segment that the device fills."),
-    Key("retire_key", f"{_HEX_KEY}?", help="Ed25519 public key of who may retire metrics."),
+    Key("retire_key", f"{_HEX_KEY}?", help="Ed25519 public key of those who may retire metrics."),
     Key("segments", "segments", help="Dimensions and their values."),
     Key("panel_week", "count?", help="Budget of the panel: nano-nats of any seven days."),
     Key("seats", "seats?", help="By digest: from where to where a metric lies on its line, in units"
@@ -120,7 +121,7 @@ METRIC: Final = (  # in the order of a compiled registry
         " alphabet."),
     Key("expected_devices", "count", "count.1", is_field=True, help="For the collector."),
     Key("min_reports", _REPORTS, _REPORTS, DEFAULT_MIN_REPORTS, is_field=True,
-        help="For the collector: nothing is told of fewer."),
+        help="For the collector: no estimate of fewer is shown."),
     Key("expires", "date", "day", help="The last day in UTC on which it is recorded."),
     Key("aggregate", f"{_WORDS(AGGREGATES)}?", OWN, None, in_digest=True, is_field=True, help="What"
         " of the values of an epoch is reported; null: the first one."),

@@ -13,9 +13,9 @@ from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.panel import panel_of
 from client_sdk.privacy.wording import explain, notice
 from client_sdk.registry.assembly import constants_of, spent_of
-from client_sdk.registry.compiled import FORMAT, VERSION, checksum_of
+from client_sdk.registry.compiled import VERSION, checksum_of
 from client_sdk.registry.contract import Registry
-from client_sdk.registry.keys import METRIC, dump_parameters
+from client_sdk.registry.keys import FORMAT, METRIC, dump_parameters
 from client_sdk.registry.metric import Metric
 
 
