@@ -194,10 +194,3 @@ def test_however_values_are_grouped_they_make_the_same(kind: str, data: st.DataO
         kept = aggregate.merge(kept, aggregate.fold(state, values[half:]))
 
     assert aggregate.result(kept) == result(of, [value for group in groups for value in group])
-
-
-@given(st.frozensets(st.integers(0, 2)))
-def test_a_set_is_kept_as_it_is(items: frozenset[int]) -> None:
-    encoding = metric(SET).domain.encoding
-
-    assert encoding.load(encoding.dump(items)) == items

@@ -305,6 +305,18 @@ def constant_edit(name: str, key: str, change: int) -> Edit:
             metric_edit("tools", "otherwise", {"value": ["a", "c"], "encoded": [0, 1]}),
             ["metrics.tools.digest: must be that of the parts"],
         ),
+        (
+            metric_edit("tools", "otherwise", {"value": ["a", "c"], "encoded": [0, 9]}),
+            ["metrics.tools.otherwise: must be a value of the metric"],
+        ),
+        (
+            metric_edit("tools", "otherwise", {"value": ["a", "c"], "encoded": [2, 0]}),
+            ["metrics.tools.otherwise: must be a value of the metric"],
+        ),
+        (
+            metric_edit("runs", "otherwise", {"value": "5/2", "encoded": "many"}),
+            ["metrics.runs.otherwise: must be a value of the metric"],
+        ),
         (metric_edit("runs", "need", "a lot"), ["metrics.runs.need: must be a fraction"]),
         (lambda d: d.update(seats={"00" * 6: [0, 1, "7d"]}), ["seats: must be of the metrics"]),
         (lambda d: d.update(panel_week=1), ["seats: must be of the metrics"]),

@@ -141,7 +141,7 @@ TYPES: Final = {
     ),
     "key_value": Taken(
         KEY_VALUE,
-        {"video": 12, "music": 0.5},
+        {"video": 10, "music": 0},
         [SECRET, ["video"], {SECRET: 1}, {"video": SECRET}, [(SECRET, 1)]],
     ),
     "string": Taken(
@@ -226,6 +226,18 @@ def test_what_is_refused_is_counted_and_a_good_value_is_not_lost_for_it(kind: Ta
 
     assert client.stats()[Reason.INVALID_VALUE] == len(kind.refused)
     assert client.stats()[Reason.RECORDED] == 1
+
+
+@each
+def test_a_value_is_kept_in_one_length_and_written_as_it_is(kind: Taken) -> None:
+    of = metric(kind.fields)
+    encoding, encoded = of.domain.encoding, of.encode(kind.good)
+
+    kept, written = encoding.dump(encoded), json.dumps(encoding.as_json(encoded))
+
+    assert len(kept) == encoding.size
+    assert encoding.load(kept) == encoding.from_json(json.loads(written)) == encoded
+    of.mechanism.require_value(encoding.load(kept))
 
 
 @pytest.mark.parametrize(
