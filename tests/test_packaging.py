@@ -121,7 +121,7 @@ def test_the_device_part_is_pure_python_and_small() -> None:
         for path in shipped:
             archive.write(path, path.relative_to(ROOT).as_posix())
 
-        assert {path.suffix for path in shipped} == {".dat", ".json", ".py", ".typed"}
+        assert {path.suffix for path in shipped} == {".dat", ".py", ".typed"}
         assert 0 < device_bytes(archive) <= MAX_DEVICE_PART
 
 

@@ -1,6 +1,6 @@
 """The types of values, a file for each family, by their names; the folder is the list.
 
-It knows ``domain``, ``fields`` and ``metric``.  A type is known once its module is
+It knows ``domain``, ``encodings``, ``fields`` and ``metric``.  A type is known once its module is
 loaded; few registries have all.
 """
 
