@@ -26,7 +26,7 @@ help:
 	@echo "make test-slow  run the tests that take minutes"
 	@echo "make test-faults  kill, fill, cut off and corrupt at full scale: a quarter of an hour"
 	@echo "make mutants    plant bugs at random places and say which no test sees: hours"
-	@echo "make dist       build wheel and sdist of the last commit into dist"
+	@echo "make dist       build wheels and sdists of the last commit into dist"
 	@echo "make install-test  install them from an index into empty environments, and run them"
 	@echo "make lint       check style and formatting"
 	@echo "make types      check types"
@@ -90,13 +90,13 @@ test-slow: setup
 test-faults: setup
 	$(BIN)/python -m pytest tests/faults -k "not small" $(ARGS)
 
-# Of the last commit, whatever else lies here.  The wheel is built from the sdist; its dates are the commit's.
+# Of the last commit, whatever else lies here.  A wheel is built from its sdist; its dates are the commit's.
 # PAGES is where the files of this commit can be read: a package index resolves no relative link of the README.
 dist: setup
 	@rm -rf dist && mkdir -p dist/source && git archive HEAD | tar -x -C dist/source
 	$(if $(PAGES),git show HEAD:README.md | $(BIN)/python -m tests.support.release links "$(PAGES)" >dist/source/README.md)
-	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
-		$(BIN)/python -m build --no-isolation --outdir dist dist/source
+	@for part in . collector; do SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
+		$(BIN)/python -m build --no-isolation --outdir dist dist/source/$$part || exit 1; done
 	@rm -rf dist/source
 
 install-test: setup

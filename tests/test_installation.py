@@ -21,11 +21,12 @@ import pytest
 from client_sdk import __version__
 from tests.conftest import NO_INDEX
 from tests.support.patience import PATIENCE
-from tests.test_packaging import IMAGE_ONLY, PACKAGES, ROOT
+from tests.test_packaging import NOT_IN_WHEEL, ROOT
 
 NAME: Final = "hearsay-telemetry"
 REAL: Final = "https://pypi.org/simple"  # of dependencies, unless pip is told of another index
-PROJECT: Final = f"/simple/{NAME}/"
+COLLECTOR: Final = "hearsay-collector"
+PARTS: Final = {NAME: "client_sdk", COLLECTOR: "collector"}
 
 REGISTRY: Final = """
 schema = 1
@@ -87,9 +88,10 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def dist(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the sdist and of the wheel that was built from it."""
+    """The folder of both sdists and of the wheels that were built from them."""
     folder = tmp_path_factory.mktemp("dist")
-    build(tree, folder)
+    for part in ("", "collector"):
+        build(tree / part, folder)
     return folder
 
 
@@ -99,21 +101,28 @@ def only(folder: Path, pattern: str) -> Path:
     return path
 
 
+def wheel_of(name: str) -> str:
+    """Return the file of a distribution's wheel."""
+    return f"{name.replace('-', '_')}-{__version__}-py3-none-any.whl"
+
+
 def test_the_wheel_from_the_sdist_is_byte_for_byte_that_from_the_tree(
     tree: Path, dist: Path, tmp_path: Path
 ) -> None:
-    build(tree, tmp_path, "--wheel")
+    for part in ("", "collector"):
+        build(tree / part, tmp_path, "--wheel")
 
-    assert only(tmp_path, "*.whl").read_bytes() == only(dist, "*.whl").read_bytes()
+    for name in map(wheel_of, PARTS):
+        assert (tmp_path / name).read_bytes() == (dist / name).read_bytes()
 
 
-def test_the_wheel_holds_every_file_of_the_packages_and_none_beside(dist: Path) -> None:
-    with ZipFile(only(dist, f"hearsay_telemetry-{__version__}-py3-none-any.whl")) as wheel:
+@pytest.mark.parametrize("name", PARTS)
+def test_a_wheel_holds_every_file_of_its_package_and_none_beside(name: str, dist: Path) -> None:
+    with ZipFile(dist / wheel_of(name)) as wheel:
         inside = {name for name in wheel.namelist() if ".dist-info/" not in name}
 
-    assert inside == {name for name in tracked() if name.partition("/")[0] in PACKAGES} - set(
-        IMAGE_ONLY
-    )
+    files = {file for file in tracked() if file.partition("/")[0] == PARTS[name]}
+    assert inside == files - set(NOT_IN_WHEEL)
 
 
 def test_the_sdist_holds_the_whole_repository_so_that_its_tests_run(dist: Path) -> None:
@@ -141,10 +150,12 @@ def index(dist: Path) -> Iterator[tuple[str, list[str]]]:
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             name = self.path.rpartition("/")[2]
-            if self.path == PROJECT:
+            project = self.path.removeprefix("/simple/").rstrip("/")
+            if project in PARTS:
                 page = (
                     f'<a href="/files/{n}#sha256={hashlib.sha256(b).hexdigest()}">{n}</a>'
                     for n, b in files.items()
+                    if n.startswith(project.replace("-", "_"))
                 )
                 self.answer(200, "\n".join(page).encode(), "text/html")
             elif self.path.startswith("/files/") and name in files:
@@ -222,14 +233,16 @@ def test_the_device_part_installs_from_an_index_alone_and_records(
     with index(dist) as (address, taken):
         environment.install(address, "--no-deps", NAME)
 
-    assert taken == [only(dist, "*.whl").name]
+    assert taken == [wheel_of(NAME)]
     assert environment.version() == __version__
     assert environment.run("python", "-c", RECORDS) == "{'recorded': 1}\n"
-    assert environment.run("python", "-c", "import client_sdk, collector") == ""
     assert environment.run("hearsay", "--version") == (
-        "hearsay: the collector is not installed: pip install 'hearsay-telemetry[collector]'"
+        "hearsay: the collector is not installed: pip install hearsay-collector"
         "; of a device, python -m client_sdk shows what is sent\n"
     )
+    with index(dist) as (address, _):
+        environment.install(address, "--no-deps", COLLECTOR)
+    assert environment.run("python", "-c", "import collector") == ""
 
     (tmp_path / "other" / "collector").mkdir(parents=True)
     other = tmp_path / "other" / "collector" / "__init__.py"
@@ -238,7 +251,7 @@ def test_the_device_part_installs_from_an_index_alone_and_records(
 
     assert environment.run("hearsay", "--version", PYTHONPATH=str(tmp_path / "other")) == (
         f"hearsay: collector={other}: must be {ours}; another package or folder of that name "
-        "comes first: install hearsay-telemetry into an environment of its own\n"
+        "comes first: install hearsay-collector into an environment of its own\n"
     )
 
 
@@ -259,7 +272,9 @@ def test_the_device_part_installs_with_what_it_needs(form: str, dist: Path, tmp_
     with index(dist) as (address, taken):
         environment.install(address, *(("--no-binary", NAME) if form == "sdist" else ()), NAME)
 
-    assert taken == [only(dist, "*.whl" if form == "wheel" else "*.gz").name]
+    assert taken == [
+        wheel_of(NAME) if form == "wheel" else f"hearsay_telemetry-{__version__}.tar.gz"
+    ]
     assert environment.version() == __version__
     assert environment.run("python", "-c", RECORDS) == "{'recorded': 1}\n"
     assert environment.run("python", "-c", "import requests, client_sdk.upload.transport") == ""
@@ -272,12 +287,12 @@ def test_the_collector_installs_with_what_it_needs_and_the_demo_runs(
 ) -> None:
     environment = Environment(tmp_path)
     with index(dist) as (address, taken):
-        environment.install(address, f"{NAME}[collector]")
+        environment.install(address, COLLECTOR)
         version = environment.run("hearsay", "--version")
         walked = environment.run("python", "-c", EVERY_MODULE)
-        environment.install(address, f"{NAME}[demo]")
+        environment.install(address, f"{COLLECTOR}[demo]")
 
-    assert taken == [only(dist, "*.whl").name]
+    assert sorted(taken) == sorted(map(wheel_of, PARTS))
     assert version == f"hearsay, version {__version__}\n"
     assert walked.count(str(tmp_path)) == 2
     demo = environment.run("hearsay", "demo", "--once", "--devices", "1000")

@@ -8,7 +8,6 @@ import re
 import shutil
 import stat
 import subprocess
-import sys
 import tomllib
 from fnmatch import fnmatch
 from io import BytesIO
@@ -27,15 +26,22 @@ from collector.core.config import MIN_SECRET
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("client_sdk", "collector")
-PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-SETUPTOOLS: dict[str, Any] = PROJECT["tool"]["setuptools"]
-DATA: dict[str, list[str]] = SETUPTOOLS["package-data"]
-IMAGE_ONLY = (
+DEVICE: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+COLLECTOR: dict[str, Any] = tomllib.loads((ROOT / "collector/pyproject.toml").read_text("utf-8"))
+DATA: dict[str, list[str]] = {
+    name: glob
+    for project in (DEVICE, COLLECTOR)
+    for name, glob in project["tool"]["setuptools"]["package-data"].items()
+}
+NOT_IN_WHEEL = (
     "collector/Dockerfile",
+    "collector/LICENSE",
+    "collector/README.md",
+    "collector/pyproject.toml",
     "collector/requirements.txt",
     "collector/requirements-archive.txt",
     "collector/requirements-issuer.txt",
-)  # build the image, not the wheel
+)  # of the folders of packages: they build the image, or the wheel
 APACHE_2_0 = (
     "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"  # SHA-256 of the text
 )
@@ -57,7 +63,7 @@ def shipped_files(package: str) -> list[str]:
         path.relative_to(ROOT / package).as_posix()
         for path in files
         if path.suffix not in {".py", ".pyc"}
-        and path.relative_to(ROOT).as_posix() not in IMAGE_ONLY
+        and path.relative_to(ROOT).as_posix() not in NOT_IN_WHEEL
     ]
 
 
@@ -83,11 +89,15 @@ def test_every_file_that_is_not_python_is_in_the_wheel(package: str) -> None:
     assert unmatched == []
 
 
-def test_the_wheel_has_both_packages_and_nothing_of_the_typescript_one() -> None:
-    """Its name begins like one of theirs, and folders without modules are packages, too."""
-    names = find_namespace_packages(str(ROOT), **SETUPTOOLS["packages"]["find"])
+def test_each_wheel_has_its_package_and_nothing_of_another() -> None:
+    """The name of the one in TypeScript begins alike, and folders without modules are packages."""
+    device = find_namespace_packages(str(ROOT), **DEVICE["tool"]["setuptools"]["packages"]["find"])
+    folders = {path.parent.relative_to(ROOT) for path in (ROOT / "collector").rglob("*.py")}
 
-    assert set(PACKAGES) == {name.partition(".")[0] for name in names}
+    assert {name.partition(".")[0] for name in device} == {"client_sdk"}
+    assert COLLECTOR["tool"]["setuptools"]["packages"] == sorted(
+        str(folder).replace("/", ".") for folder in folders
+    )
 
 
 def test_the_sdist_has_no_build_result_of_typescript() -> None:
@@ -115,8 +125,8 @@ def test_the_device_part_is_pure_python_and_small() -> None:
         assert 0 < device_bytes(archive) <= MAX_DEVICE_PART
 
 
-def test_the_version_has_one_home() -> None:
-    candidates = [ROOT / "pyproject.toml", ROOT / "docker-compose.yml", ROOT / IMAGE_ONLY[0]]
+def test_the_version_has_one_home_in_each_distribution() -> None:
+    candidates = [ROOT / "pyproject.toml", ROOT / "docker-compose.yml", ROOT / NOT_IN_WHEEL[0]]
     candidates += [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
     homes = [
         path.relative_to(ROOT).as_posix()
@@ -125,7 +135,10 @@ def test_the_version_has_one_home() -> None:
     ]
 
     assert homes == ["client_sdk/__init__.py"]
-    assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "client_sdk.__version__"}
+    dynamic = DEVICE["tool"]["setuptools"]["dynamic"]
+    assert dynamic["version"] == {"attr": "client_sdk.__version__"}
+    assert COLLECTOR["project"]["version"] == __version__
+    assert f"hearsay-telemetry=={__version__}" in COLLECTOR["project"]["dependencies"]
 
 
 def test_the_changelog_begins_with_this_version() -> None:
@@ -140,19 +153,28 @@ def test_the_licence_is_the_text_of_apache_2_0_and_names_its_holder() -> None:
 
     assert HOLDER in text
     assert hashlib.sha256(original.encode()).hexdigest() == APACHE_2_0
-    assert PROJECT["project"]["license"] == "Apache-2.0"
+    assert page("collector/LICENSE") == text
+    assert {project["project"]["license"] for project in (DEVICE, COLLECTOR)} == {"Apache-2.0"}
 
 
 def test_the_device_needs_nothing_but_requests() -> None:
-    (only,) = PROJECT["project"]["dependencies"]
+    (only,) = DEVICE["project"]["dependencies"]
 
     assert Requirement(only).name == "requests"
 
 
-def test_the_image_installs_every_dependency_of_the_collector_as_pyproject_wants_it() -> None:
-    project = PROJECT["project"]
+def test_a_clone_has_all_that_the_collector_and_its_extras_need() -> None:
+    """There it runs from its folder, and is not installed."""
+    project = COLLECTOR["project"]
+    wanted = {need for extra in project["optional-dependencies"].values() for need in extra}
+    wanted |= {*project["dependencies"]} - {f"hearsay-telemetry=={__version__}"}
+
+    assert wanted - {*DEVICE["project"]["optional-dependencies"]["dev"]} == set()
+
+
+def test_the_image_installs_every_dependency_as_the_distributions_want_it() -> None:
     wanted = map(
-        Requirement, project["dependencies"] + project["optional-dependencies"]["collector"]
+        Requirement, DEVICE["project"]["dependencies"] + COLLECTOR["project"]["dependencies"][1:]
     )
 
     assert [str(one) for one in wanted if pins()[one.name] not in one.specifier] == []
@@ -162,14 +184,13 @@ def test_the_image_installs_every_dependency_of_the_collector_as_pyproject_wants
 def test_an_image_that_does_more_has_all_of_the_other_and_what_that_needs(name: str) -> None:
     """Law: it differs by what the extra adds, not by versions."""
     more = pins(f"collector/requirements-{name}.txt")
-    extra = map(Requirement, PROJECT["project"]["optional-dependencies"][name])
+    extra = map(Requirement, COLLECTOR["project"]["optional-dependencies"][name])
 
     assert pins().items() <= more.items()
-    wanted = [one for one in extra if one.name != PROJECT["project"]["name"]]
-    assert [str(one) for one in wanted if more[one.name] not in one.specifier] == []
+    assert [str(one) for one in extra if more[one.name] not in one.specifier] == []
 
 
-@pytest.mark.parametrize("name", [one for one in IMAGE_ONLY if one.endswith(".txt")])
+@pytest.mark.parametrize("name", [one for one in NOT_IN_WHEEL if one.endswith(".txt")])
 def test_every_pin_of_the_image_has_its_hashes(name: str) -> None:
     entries = re.split(r"^(?=[a-z])", page(name), flags=re.MULTILINE)[1:]
 
@@ -248,21 +269,3 @@ def make_secrets(folder: Path) -> dict[str, str]:
             (folder / package).symlink_to(ROOT / package)
     subprocess.run([make, "--silent", "secrets"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
     return {name: (folder / "secrets" / name).read_text(encoding="utf-8") for name in SECRETS}
-
-
-def test_the_command_without_the_collector_says_what_to_install() -> None:
-    """The device part brings the command `hearsay`, and not what it needs."""
-    program = (
-        "import sys, importlib.util as util\n"
-        "find = util.find_spec\n"
-        "util.find_spec = lambda name, *rest: None if name == 'click' else find(name, *rest)\n"
-        "from collector.cli import main\n"
-    )
-
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
-
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
-        "hearsay: the collector is not installed: pip install 'hearsay-telemetry[collector]'"
-        "; of a device, python -m client_sdk shows what is sent\n"
-    )

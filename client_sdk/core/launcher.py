@@ -17,14 +17,19 @@ _COMMAND: Final = f"{_PACKAGE}.cli"
 
 
 def main() -> object:
-    """Run the command; exit with one line where another package has the collector's name."""
+    """Run the command; exit with one line where it is missing, or another has its name."""
     home = os.path.realpath(os.path.join(__file__, *[os.pardir] * 3, _PACKAGE))
     spec = find_spec(_PACKAGE)
     there = list(spec.submodule_search_locations or ()) if spec is not None else []
-    if home not in map(os.path.realpath, there):
-        name = "missing" if spec is None else spec.origin or "a folder"
+    if spec is None:
         raise SystemExit(
-            f"hearsay: {_PACKAGE}={name}: must be {home}; another package or folder of that name "
-            "comes first: install hearsay-telemetry into an environment of its own"
+            "hearsay: the collector is not installed: pip install hearsay-collector;"
+            " of a device, python -m client_sdk shows what is sent"
+        )
+    if home not in map(os.path.realpath, there):
+        raise SystemExit(
+            f"hearsay: {_PACKAGE}={spec.origin or 'a folder'}: must be {home}; another package or "
+            "folder of that name comes first: install hearsay-collector into an environment of its "
+            "own"
         )
     return import_module(_COMMAND).main()

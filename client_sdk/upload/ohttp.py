@@ -6,10 +6,10 @@ are compiled into the application: one that was fetched could be another for eve
 
 Every capsule is sealed to a fresh key of its own, also where the upload in it is repeated.
 
-HPKE is that of ``pyhpke``, of the extra ``hearsay-telemetry[relay]``, which is loaded at the first
+It needs ``cryptography``, of the extra ``hearsay-telemetry[relay]``, which is loaded at the first
 upload.  Beside it the standard library is enough.
 
-Source: RFC 9458, sections 4.3 and 4.4; RFC 9180.
+Source: RFC 9458, sections 4.3 and 4.4.
 """
 
 from __future__ import annotations
@@ -26,24 +26,25 @@ from ..core.typing import Final
 from ..wire import binary_http
 from ..wire.binary_http import Request
 from ..wire.oblivious import (
-    AEAD,
     ANSWER_TYPE,
-    EXPORT_LABEL,
-    KDF,
-    KEM,
     KEY_SIZE,
     REQUEST_TYPE,
     SECRET_SIZE,
     TAG_SIZE,
     KeyConfiguration,
     answer_keys,
+    capsule_secrets,
+    context_of,
     decode_configurations,
-    info_of,
 )
 from .endpoint import PATH, checked_url
 from .transport import JSON, NEEDED, NO_HEADERS, OK, Answer, RequestsTransport, no_key, wait_of
 
-_NEEDED: Final = ("pyhpke", "cryptography.hazmat.primitives.ciphers.aead")
+_PACKAGE: Final = "cryptography"
+_NEEDED: Final = (
+    f"{_PACKAGE}.hazmat.primitives.asymmetric.x25519",
+    f"{_PACKAGE}.hazmat.primitives.ciphers.aead",
+)
 _NOT_INSTALLED: Final = "needs pip install 'hearsay-telemetry[relay]'"
 _KEY_RULE: Final = (
     "must be what hearsay oblivious-key prints: key configurations of RFC 9458, in base64url, one"
@@ -81,20 +82,18 @@ def seal(
 
     Args: entropy: gives the secret key that this capsule alone has.
     """
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-    from pyhpke import AEADId, CipherSuite, KDFId, KEMId, KEMKey, KEMKeyPair
-
-    secret = X25519PrivateKey.from_private_bytes(entropy(KEY_SIZE))
-    own = KEMKeyPair(
-        KEMKey.from_pyca_cryptography_key(secret),
-        KEMKey.from_pyca_cryptography_key(secret.public_key()),
+    from cryptography.hazmat.primitives.asymmetric.x25519 import (
+        X25519PrivateKey,
+        X25519PublicKey,
     )
-    suite = CipherSuite.new(KEMId(KEM), KDFId(KDF), AEADId(AEAD))
-    header = configuration.header
-    public = suite.kem.deserialize_public_key(configuration.public)
-    encapsulated, sender = suite.create_sender_context(public, info_of(header), eks=own)
-    message = header + encapsulated + sender.seal(request)
-    return Capsule(message, encapsulated, sender.export(EXPORT_LABEL, SECRET_SIZE))
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    own = X25519PrivateKey.from_private_bytes(entropy(KEY_SIZE))
+    shared = own.exchange(X25519PublicKey.from_public_bytes(configuration.public))
+    header, encapsulated = configuration.header, own.public_key().public_bytes_raw()
+    secrets = capsule_secrets(shared, encapsulated, configuration.public, context_of(header))
+    sealed = AESGCM(secrets.key).encrypt(secrets.nonce, request, b"")
+    return Capsule(header + encapsulated + sealed, encapsulated, secrets.answer)
 
 
 class RelayTransport(RequestsTransport):
@@ -115,7 +114,7 @@ class RelayTransport(RequestsTransport):
         self._base, self._auth, self._write_key = checked_url("relay", relay), no_key, write_key
         self._configuration = configuration_of(relay_key)
         self._more = NO_HEADERS  # of the last upload, such as a token
-        if find_spec("pyhpke") is None:
+        if find_spec(_PACKAGE) is None:
             raise InvalidParameterError("relay", relay, _NOT_INSTALLED)
 
     def _request(

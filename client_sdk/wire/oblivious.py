@@ -1,10 +1,11 @@
 """The bytes of Oblivious HTTP that a device writes and a collector reads, or the other way round.
 
 A capsule is a header, the public half of a key of its own, and a sealed request.  Its answer is a
-nonce and a sealed response, under keys that only the two ends of the capsule can work out.  HPKE
-itself is left to a library at either end.
+nonce and a sealed response, under keys that only the two ends of the capsule can work out.  X25519
+and AES-GCM are left to ``cryptography``, at either end.
 
-Source: RFC 9458, sections 3 (key configurations), 4.3 (requests) and 4.4 (answers).
+Source: RFC 9458, sections 3 (key configurations), 4.3 (requests) and 4.4 (answers); RFC 9180,
+sections 4.1 and 5.1 (HPKE in mode base).
 """
 
 from __future__ import annotations
@@ -29,10 +30,15 @@ OVERHEAD: Final = HEADER_SIZE + KEY_SIZE + TAG_SIZE  # bytes of a capsule around
 ANSWER_OVERHEAD: Final = SECRET_SIZE + TAG_SIZE  # bytes around the response in an answer
 MAX_HEAD: Final = 4_096  # bytes of a request beside its content; ours has some 150 and a key
 
-EXPORT_LABEL: Final = b"message/bhttp response"  # of the secret that HPKE exports
+_EXPORT_LABEL: Final = b"message/bhttp response"  # of the secret that HPKE exports
 _INFO_LABEL: Final = b"message/bhttp request\0"
-NONCE_SIZE: Final = 12  # bytes of a nonce of the AEAD
+_NONCE_SIZE: Final = 12  # bytes of a nonce of the AEAD
+_HASH_SIZE: Final = 32  # bytes of SHA-256
 _SUITE: Final = KDF.to_bytes(2, "big") + AEAD.to_bytes(2, "big")
+_KEM_SUITE: Final = b"KEM" + KEM.to_bytes(2, "big")
+_HPKE_SUITE: Final = b"HPKE" + KEM.to_bytes(2, "big") + _SUITE
+_VERSION: Final = b"HPKE-v1"
+_MODE_BASE: Final = b"\0"
 
 
 class KeyConfiguration(NamedTuple):
@@ -81,13 +87,57 @@ def decode_configurations(data: bytes) -> list[KeyConfiguration]:
     return usable
 
 
-def info_of(header: bytes) -> bytes:
-    """Return what HPKE binds a capsule with *header* to."""
-    return _INFO_LABEL + header
+class CapsuleSecrets(NamedTuple):
+    """What both ends of a capsule work out."""
+
+    key: bytes  # of the request
+    nonce: bytes
+    answer: bytes  # from which key and nonce of the answer follow
+
+
+def context_of(header: bytes) -> bytes:
+    """Return what the keys of all capsules with *header* are bound to (RFC 9180, section 5.1)."""
+    hashes = (
+        _extract(b"", b"psk_id_hash", b""),
+        _extract(b"", b"info_hash", _INFO_LABEL + header),
+    )
+    return _MODE_BASE + b"".join(hashes)
+
+
+def capsule_secrets(
+    shared: bytes, encapsulated: bytes, public: bytes, context: bytes
+) -> CapsuleSecrets:
+    """Return the secrets of one capsule.
+
+    Args: shared: what X25519 gives of one end's secret key and the other's public one.
+          encapsulated: the public key that the capsule alone has.  public: the collector's.
+          context: see ``context_of``.
+    """
+    pseudorandom = _extract(b"", b"eae_prk", shared, _KEM_SUITE)
+    both = encapsulated + public
+    shared = _expand(pseudorandom, b"shared_secret", both, _HASH_SIZE, _KEM_SUITE)
+    secret = _extract(shared, b"secret", b"")
+    exporter = _expand(secret, b"exp", context, _HASH_SIZE)
+    return CapsuleSecrets(
+        _expand(secret, b"key", context, SECRET_SIZE),
+        _expand(secret, b"base_nonce", context, _NONCE_SIZE),
+        _expand(exporter, b"sec", _EXPORT_LABEL, SECRET_SIZE),
+    )
 
 
 def answer_keys(secret: bytes, encapsulated: bytes, nonce: bytes) -> tuple[bytes, bytes]:
     """Return key and nonce of the answer to a capsule: HKDF of its exported *secret*."""
     random_key = hmac.digest(encapsulated + nonce, secret, "sha256")
     key = hmac.digest(random_key, b"key\x01", "sha256")[:SECRET_SIZE]
-    return key, hmac.digest(random_key, b"nonce\x01", "sha256")[:NONCE_SIZE]
+    return key, hmac.digest(random_key, b"nonce\x01", "sha256")[:_NONCE_SIZE]
+
+
+def _extract(salt: bytes, label: bytes, material: bytes, suite: bytes = _HPKE_SUITE) -> bytes:
+    """Return LabeledExtract of RFC 9180, section 4."""
+    return hmac.digest(salt, _VERSION + suite + label + material, "sha256")
+
+
+def _expand(key: bytes, label: bytes, info: bytes, size: int, suite: bytes = _HPKE_SUITE) -> bytes:
+    """Return LabeledExpand of RFC 9180, section 4, of one block at most."""
+    text = size.to_bytes(2, "big") + _VERSION + suite + label + info
+    return hmac.digest(key, text + b"\x01", "sha256")[:size]

@@ -5,14 +5,7 @@ imported inside it, so that ``hearsay --help`` waits for no numpy and no web fra
 """
 
 from importlib import import_module
-from importlib.util import find_spec
 from pkgutil import iter_modules
-
-if find_spec("click") is None:  # the device part alone was installed, and brings the command, too
-    raise SystemExit(
-        "hearsay: the collector is not installed: pip install 'hearsay-telemetry[collector]';"
-        " of a device, python -m client_sdk shows what is sent"
-    )
 
 from .root import main as main
 

@@ -52,7 +52,7 @@ def _require(*modules: str) -> None:
             import_module(name)
         except ImportError:
             raise ConfigError(
-                name, "missing", "needs pip install 'hearsay-telemetry[archive]'"
+                name, "missing", "needs pip install 'hearsay-collector[archive]'"
             ) from None
 
 

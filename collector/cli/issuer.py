@@ -25,7 +25,7 @@ def _packages() -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        rule = "is not installed: pip install 'hearsay-telemetry[issuer]'"
+        rule = "is not installed: pip install 'hearsay-collector[issuer]'"
         raise MissingPackageError(f"{error.name}: {rule}") from None
 
 

@@ -365,5 +365,5 @@ def _require_pyarrow() -> None:
         import_module("pyarrow.parquet")
     except ImportError:
         raise ConfigError(
-            "pyarrow", "missing", "needs pip install 'hearsay-telemetry[archive]'"
+            "pyarrow", "missing", "needs pip install 'hearsay-collector[archive]'"
         ) from None

@@ -3,14 +3,13 @@
 Whoever made a capsule is not in it.  All that can be wrong with one is one error, so that nobody
 learns from an answer why it was not opened.
 
-Source: RFC 9458, sections 4.3 and 4.4; RFC 9180, sections 4.1 and 5.1, mode base, whose labels are
-here: a library for both took twice as long.  X25519 and AES-GCM are those of ``cryptography``,
-loaded where a collector has keys of capsules.
+``cryptography`` is loaded where a collector has keys of capsules.
+
+Source: RFC 9458, sections 4.3 and 4.4.
 """
 
 from __future__ import annotations
 
-import hmac
 import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
@@ -19,19 +18,15 @@ from client_sdk.core.limits import MAX_DEVICE_BODY, SIZE_CLASSES
 from client_sdk.wire import binary_http
 from client_sdk.wire.binary_http import Fields, Request, Response
 from client_sdk.wire.oblivious import (
-    AEAD,
     ANSWER_OVERHEAD,
-    EXPORT_LABEL,
     HEADER_SIZE,
-    KDF,
-    KEM,
     KEY_SIZE,
     MAX_HEAD,
-    NONCE_SIZE,
     OVERHEAD,
     SECRET_SIZE,
     answer_keys,
-    info_of,
+    capsule_secrets,
+    context_of,
 )
 
 from ..core.errors import CapsuleError, MalformedUploadError
@@ -41,11 +36,6 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 MAX_CAPSULE: Final = OVERHEAD + MAX_HEAD + MAX_DEVICE_BODY  # bytes
-_VERSION: Final = b"HPKE-v1"
-_KEM_SUITE: Final = b"KEM" + KEM.to_bytes(2, "big")
-_HPKE_SUITE: Final = b"HPKE" + b"".join(number.to_bytes(2, "big") for number in (KEM, KDF, AEAD))
-_MODE_BASE: Final = b"\0"
-_HASH_SIZE: Final = 32  # bytes of SHA-256
 _EXPECT: Final = "expect"  # of a header that no capsule can have: its answer has no parts
 
 
@@ -102,34 +92,14 @@ class _Recipient:
         self._point, self._cipher = x25519.X25519PublicKey.from_public_bytes, AESGCM
         self._exchange = x25519.X25519PrivateKey.from_private_bytes(key.secret).exchange
         self._public = key.configuration.public
-        info = info_of(key.configuration.header)
-        hashes = _extract(b"", b"psk_id_hash", b""), _extract(b"", b"info_hash", info)
-        self._context = b"".join((_MODE_BASE, *hashes))
+        self._context = context_of(key.configuration.header)
 
     def open(self, encapsulated: bytes, sealed: bytes) -> OpenCapsule:
         """Return what is in a capsule.  Raises what ``cryptography`` raises."""
         shared = self._exchange(self._point(encapsulated))
-        pseudorandom = _extract(b"", b"eae_prk", shared, _KEM_SUITE)
-        both = encapsulated + self._public
-        secret = _expand(pseudorandom, b"shared_secret", both, _HASH_SIZE, _KEM_SUITE)
-        secret = _extract(secret, b"secret", b"")
-        key = _expand(secret, b"key", self._context, SECRET_SIZE)
-        nonce = _expand(secret, b"base_nonce", self._context, NONCE_SIZE)
-        exporter = _expand(secret, b"exp", self._context, _HASH_SIZE)
-        request = self._cipher(key).decrypt(nonce, sealed, b"")
-        answer_secret = _expand(exporter, b"sec", EXPORT_LABEL, SECRET_SIZE)
-        return OpenCapsule(request, encapsulated, answer_secret, self._cipher)
-
-
-def _extract(salt: bytes, label: bytes, material: bytes, suite: bytes = _HPKE_SUITE) -> bytes:
-    """Return LabeledExtract of RFC 9180, section 4."""
-    return hmac.digest(salt, _VERSION + suite + label + material, "sha256")
-
-
-def _expand(key: bytes, label: bytes, info: bytes, size: int, suite: bytes = _HPKE_SUITE) -> bytes:
-    """Return LabeledExpand of RFC 9180, section 4, of one block at most."""
-    text = size.to_bytes(2, "big") + _VERSION + suite + label + info
-    return hmac.digest(key, text + b"\x01", "sha256")[:size]
+        secrets = capsule_secrets(shared, encapsulated, self._public, self._context)
+        request = self._cipher(secrets.key).decrypt(secrets.nonce, sealed, b"")
+        return OpenCapsule(request, encapsulated, secrets.answer, self._cipher)
 
 
 class Opener:

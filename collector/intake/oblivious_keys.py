@@ -140,7 +140,7 @@ def _with_secret(key_id: int, secret: bytes, since: str) -> ObliviousKey:
     try:
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
     except ImportError as error:
-        text = "keys of capsules need pip install 'hearsay-telemetry[collector]'"
+        text = "keys of capsules need pip install hearsay-collector"
         raise MissingPackageError(text) from error
     public = X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
     return ObliviousKey(key_id=key_id, secret=secret, public=public, since=since)

@@ -145,7 +145,7 @@ def read_public(path: str) -> dict[bytes, IssuerKey]:
     try:
         from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
     except ImportError:
-        rule = "is not installed: pip install 'hearsay-telemetry[issuer]'"
+        rule = "is not installed: pip install 'hearsay-collector[issuer]'"
         raise MissingPackageError(f"cryptography: {rule}") from None
     plan, texts = _parts_of(path)
     keys: dict[bytes, IssuerKey] = {}

@@ -76,6 +76,21 @@ def test_every_path_that_a_contributor_is_told_exists_and_no_room_is_left_out() 
     assert sorted(rooms - paths) == []
 
 
+def test_the_picture_of_the_way_names_rooms_and_keys_that_exist() -> None:
+    drawn = (ROOT / "docs" / "images" / "data-way.svg").read_text("utf-8")
+    rooms = {
+        room for line in re.findall(r'"room"[^>]*>([^<]+)', drawn) for room in line.split(" · ")
+    }
+    keys = set(re.findall(r"p:\{s\}:\w+", drawn))
+    model = (ROOT / "docs" / "design" / "data-model.md").read_text("utf-8")
+
+    assert len(rooms) > 10
+    packages = ROOT / "client_sdk", ROOT / "collector"
+    assert {room for room in rooms if not any((one / room).is_dir() for one in packages)} == set()
+    assert {key for key in keys if f"`{key}" not in model} == set()
+    assert len(keys) == 4
+
+
 def test_a_planted_link_to_a_missing_file_or_heading_is_found() -> None:
     """The control of the tests above."""
     assert is_broken("docs/no-such-page.md", ROOT)

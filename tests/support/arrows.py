@@ -51,7 +51,7 @@ DOMAIN_MODULES: Final = (
 # A package that may be imported only in these modules, and below them.
 DEVICE_PACKAGES: Final = {
     *("client_sdk", "requests", "urllib3"),
-    *("pyhpke", "cryptography"),  # of the extra relay
+    "cryptography",  # of the extra relay
     *("pytest", "PyInstaller", "click", "typer"),  # of those who use them
     *("flask", "django", "asgiref", "celery"),  # the same
 }
@@ -96,7 +96,6 @@ HOMES: Final = {
         "collector.client",
         "collector.demo.demo",
     ),
-    "pyhpke": ("client_sdk.upload.ohttp",),
     "cryptography": ("client_sdk.upload.ohttp", "collector.intake", "collector.issuer"),
     "urllib3": ("client_sdk.upload.transport",),  # what requests lets through of its own errors
     "pytest": ("client_sdk.pytest_fixture",),  # which only tests of applications import
@@ -109,7 +108,7 @@ LAZY: Final = {
     "sqlite3",
     "ssl",
     "tomllib",
-    *("pyhpke", "cryptography"),
+    "cryptography",
     *("click", "typer", "flask", "django", "asgiref", "celery"),
 }  # on the device: in functions
 PURE: Final = (

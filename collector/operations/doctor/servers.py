@@ -14,7 +14,7 @@ from client_sdk.privacy.wording import counted
 from ...core.cells import MARGIN
 from ...core.config import HA, VOLATILE, Config
 from ...intake.backpressure import ALARM_MEMORY, SHED_MEMORY
-from ...intake.memory_quota import BYTES_PER_ID
+from ...intake.memory_quota import BYTES_PER_ID, SHARE
 from ...intake.tokens import days_kept
 from ...storage.preparation import LIBRARY_VERSION, PACKED
 from ...storage.preparation import faults as unsafe
@@ -137,15 +137,21 @@ def coverage(config: Config, state: State) -> Iterator[Finding]:
 
 
 def capacity(config: Config, state: State) -> Iterator[Finding]:
-    """Compare the ids to be remembered with the memory, at one upload a device a day."""
+    """Compare the ids to be remembered with the memory, at one upload a device or report a day."""
     limit = sum(server.memory_limit for server in state.servers)
+    today = day_of(state.now)
+    quotas = sum(key.quota or 0 for key in (state.credentials or {}).values() if key.is_good(today))
     devices = max((metric.expected_devices for metric in state.metrics), default=0)
     days = days_kept(bool(config.issuer_keys))
-    needed = devices * days * BYTES_PER_ID
-    if limit and needed > ALARM_MEMORY * limit:
-        what = f"{devices:,} expected devices need {_size(needed)} for ids alone"
-        why = f"ids are remembered {days} days, and the limit is {_size(limit)}"
-        yield Finding(WARNING, "capacity", what, why, "raise maxmemory or add servers")
+    for daily, who, most, step in (
+        (devices, "expected devices", ALARM_MEMORY, "raise maxmemory or add servers"),
+        (quotas, "reports of all quotas", SHARE, "lower a quota (hearsay keys quota)"),
+    ):
+        needed = daily * days * BYTES_PER_ID
+        if limit and needed > most * limit:
+            what = f"{daily:,} {who} need {_size(needed)} for ids alone"
+            why = f"ids are remembered {days} days, and the limit is {_size(limit)}"
+            yield Finding(WARNING, "capacity", what, why, step)
 
 
 def clock(config: Config, state: State) -> Iterator[Finding]:

@@ -85,7 +85,7 @@ def _pyarrow(module: str) -> Any:
         return import_module(module)
     except ImportError:
         rule = (
-            "this collector has no Arrow: install hearsay-telemetry[archive], or take json or csv"
+            "this collector has no Arrow: install hearsay-collector[archive], or take json or csv"
         )
         raise NotAcceptable(rule) from None
 

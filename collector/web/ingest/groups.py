@@ -162,14 +162,16 @@ class Groups:
             settled += [(waiting, outcomes[-1]) for waiting in self._waiting]
             self._waiting.clear()
         self._send()  # first, so that the store works while the answers are written
-        for (*_, on_stored, future), outcome in settled:
-            is_waited_for = not future.done()  # or who asked has gone, or it is too late
+        for waiting, outcome in settled:
+            if waiting.future.done():  # who asked has gone, or it is too late
+                continue
+            if isinstance(outcome, Exception):
+                waiting.future.set_exception(outcome)
+            else:
+                waiting.future.set_result(outcome)
+        for waiting, outcome in settled:  # after the answers: an error here costs none of them
             if not isinstance(outcome, Exception):
-                on_stored(outcome)
-                if is_waited_for:
-                    future.set_result(outcome)
-            elif is_waited_for:
-                future.set_exception(outcome)
+                waiting.on_stored(outcome)
 
 
 def store(storage: Intake, group: Sequence[SealedUpload]) -> Sequence[_Outcome]:

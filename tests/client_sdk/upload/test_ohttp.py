@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from pyhpke import AEADId, CipherSuite, KDFId, KEMId, KEMKey
 
 from client_sdk.core.base64url import base64url
 from client_sdk.core.errors import InvalidParameterError
@@ -19,7 +21,6 @@ from client_sdk.wire.oblivious import (
     answer_keys,
     decode_configurations,
     encode_configurations,
-    info_of,
 )
 
 VECTORS: Final[dict[str, Any]] = json.loads(
@@ -41,11 +42,26 @@ def example_capsule() -> Capsule:
 def test_a_request_is_sealed_as_in_the_standard() -> None:
     capsule = example_capsule()
 
-    assert info_of(capsule.message[:HEADER_SIZE]) == EXAMPLE["info"]
     assert capsule.encapsulated == EXAMPLE["encapsulated_key"]
     assert capsule.message == EXAMPLE["encapsulated_request"]
     assert capsule.secret == EXAMPLE["secret"]
     assert len(capsule.message) == len(EXAMPLE["request"]) + OVERHEAD
+
+
+def test_a_library_for_hpke_opens_what_is_sealed_and_exports_the_same_secret() -> None:
+    """Law: with keys of chance, too, and for each identifier of a key."""
+    suite = CipherSuite.new(KEMId.DHKEM_X25519_HKDF_SHA256, KDFId.HKDF_SHA256, AEADId.AES128_GCM)
+    for key_id in (0, 255):
+        secret = X25519PrivateKey.generate()
+        public = secret.public_key().public_bytes_raw()
+        capsule = seal(KeyConfiguration(key_id, public), b"a request")
+
+        header = capsule.message[:HEADER_SIZE]
+        info = b"message/bhttp request\0" + header
+        private = KEMKey.from_pyca_cryptography_key(secret)
+        context = suite.create_recipient_context(capsule.encapsulated, private, info)
+        assert context.open(capsule.message[HEADER_SIZE + KEY_SIZE :]) == b"a request"
+        assert context.export(b"message/bhttp response", 16) == capsule.secret
 
 
 def test_an_answer_is_opened_as_in_the_standard() -> None:

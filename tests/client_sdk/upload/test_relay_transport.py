@@ -416,7 +416,7 @@ def test_a_relay_that_cannot_be_meant_is_refused_at_once(
 def test_without_the_extra_a_relay_is_refused_and_all_else_works(keys: Keys) -> None:
     program = f"""
 import sys
-sys.modules["pyhpke"] = None
+sys.modules["cryptography"] = None
 import client_sdk
 from client_sdk.core.errors import InvalidParameterError
 def client(**options):

@@ -150,7 +150,7 @@ def test_without_arrow_the_answer_names_what_to_install(
     response = post(filled, QUESTION, query_string={"format": "arrow"})
 
     assert response.status_code == 406
-    assert "hearsay-telemetry[archive]" in response.get_json(force=True)["detail"]
+    assert "hearsay-collector[archive]" in response.get_json(force=True)["detail"]
 
 
 def test_a_link_gives_what_the_post_gives(filled: FlaskClient) -> None:

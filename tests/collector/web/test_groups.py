@@ -112,6 +112,26 @@ def test_each_upload_of_a_group_is_first_or_duplicate_on_its_own() -> None:
     assert found == [True, True, True, False, False]
 
 
+def test_a_count_that_fails_costs_no_upload_of_the_group_its_answer() -> None:
+    def broken(first: bool) -> None:
+        raise ValueError
+
+    async def append(storage: Slow) -> tuple[list[bool], list[object]]:
+        loop, errors = asyncio.get_running_loop(), list[object]()
+        loop.set_exception_handler(lambda _, context: errors.append(context["exception"]))
+        groups = Groups(storage, loop)
+        found = await asyncio.gather(*(groups.append(sealed(i), None, broken) for i in range(3)))
+        groups.close()
+        return found, errors
+
+    storage = Slow()
+    storage.go.set()
+    found, errors = asyncio.run(append(storage))
+
+    assert found == [True] * 3
+    assert [type(error) for error in errors] == [ValueError]
+
+
 def test_a_store_that_is_away_refuses_a_whole_group_after_one_try() -> None:
     storage = OneBadShard(StorageUnavailableError("store: away"))
 

@@ -179,6 +179,17 @@ def test_keys_in_the_settings_of_those_that_serve_are_keys(config: Config) -> No
             "registry",
         ),
         (server(maxmemory=str(1_500_000), used_memory="1"), WARNING, "capacity"),
+        (
+            replace(
+                server(maxmemory="10000000", used_memory="1"),
+                credentials={
+                    name * 32: Credential(WRITE, quota=16_000) for name in (b"\x03", b"\x04")
+                }
+                | CREDENTIALS,
+            ),
+            WARNING,
+            "capacity",
+        ),  # 32,000 reports x 16 days x 12 bytes > 60 % of 10 MB; one alone is below
         (replace(STATE, servers=[replace(SERVER, packed=128)]), WARNING, "memory"),
         (replace(STATE, servers=[replace(SERVER, stops_with_others=True)]), WARNING, "cluster"),
     ],

@@ -238,7 +238,7 @@ def test_without_the_extra_the_commands_say_what_to_install() -> None:
     )
 
     assert done.returncode == 1
-    assert done.stderr == "Error: pyarrow=missing: needs pip install 'hearsay-telemetry[archive]'\n"
+    assert done.stderr == "Error: pyarrow=missing: needs pip install 'hearsay-collector[archive]'\n"
 
 
 @needs_real
