@@ -24,7 +24,7 @@ from ..core.steady_clock import SteadyClock
 from ..intake.keyring import Keyring
 from ..serving.stopping import on_stop
 from ..storage.connect import connect, inspect
-from ..storage.records import RedisActivity, RedisCredentials, RedisSuspicions
+from ..storage.records import ActivityStore, CredentialStore, SuspicionStore
 from ..worker.poisoning_watch import Watch
 from ..worker.worker import Worker
 from .pulses import LOOK_S, MISSES, watched
@@ -107,7 +107,7 @@ def _kill(processes: Sequence[Any]) -> None:
 def _require_a_key(config: Config, catalog: Catalog) -> None:
     """Raise ConfigError if neither the environment nor the store has a key to report with."""
     keyring = Keyring(
-        config.credentials, RedisCredentials.of(config), catalog, time.time, time.monotonic
+        config.credentials, CredentialStore.of(config), catalog, time.time, time.monotonic
     )
     if not keyring.can_anybody_report():
         rule = "must be set, or a key be made by hearsay keys create: nobody could report"
@@ -143,7 +143,7 @@ def record_definitions(config: Config, catalog: Catalog) -> None:
 def _watch(config: Config, catalog: Catalog, stop: threading.Event) -> None:
     """Begin to look at closed epochs, beside the folds."""
     metrics = catalog.by_digest.values()
-    watch = Watch(connect(config), RedisSuspicions.of(config), metrics, time.time)
+    watch = Watch(connect(config), SuspicionStore.of(config), metrics, time.time)
     threading.Thread(target=watch.run, args=(stop,), name="watching", daemon=True).start()
 
 
@@ -158,7 +158,7 @@ def run_worker(config: Config, stop: threading.Event, heartbeat: Heartbeat | Non
     storage = connect(config)
     storage.prepare()
     record_definitions(config, catalog)
-    activity = Activity(WORKER, RedisActivity.of(config), time.time)
+    activity = Activity(WORKER, ActivityStore.of(config), time.time)
     beat = heartbeat.beat if heartbeat else lambda: None
     worker = Worker(
         storage,
