@@ -169,7 +169,7 @@ WORDS: Final[Mapping[Code, str]] = MappingProxyType(
 )
 
 
-class Remark(Struct, frozen=True, omit_defaults=True):
+class Remark(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What must be known beside numbers, as an answer says it: its text names no metric.
 
     Two are equal if they say the same of the same.
