@@ -41,9 +41,9 @@ from ..estimation.precision import drawn, half_width
 from .distribution import AnyShape, assumption
 from .quantiles import quantiles
 from .rows import (
-    LOWER_END,
+    LOWER,
     RAW,
-    UPPER_END,
+    UPPER,
     Findings,
     Row,
     empty_row,
@@ -229,12 +229,11 @@ def _in_unit(estimate: Estimate, domain: NumberGrid) -> Estimate:
 
 def with_notes(row: Row, metric: Metric) -> Row:
     """Return the row of a quantile with what it assumes, and whether it is an end of the range."""
-    notes = [assumption(metric)]
-    domain = metric.domain.grid
+    domain, end = metric.domain.grid, None
     if row.ci_low == row.ci_high and domain:
-        ends = {float(domain.minimum): LOWER_END, float(domain.maximum): UPPER_END}
-        notes.insert(0, ends.get(row.value or 0.0))
-    return replace(row, note="; ".join(note for note in notes if note) or None)
+        ends = {float(domain.minimum): LOWER, float(domain.maximum): UPPER}
+        end = ends.get(row.value or 0.0)
+    return replace(row, note=assumption(metric), end=end)
 
 
 def answer_rows(part: Slice, alpha: float) -> tuple[Row, ...]:

@@ -25,7 +25,7 @@ from client_sdk.registry.metric import Metric
 from ..core.remarks import Code, Remark, remark
 from ..estimation.estimate import normal_quantile
 from ..estimation.precision import ALPHA, in_words, scale_of, still_needed, wished
-from .rows import TIME, TOO_FEW, Row, empty_row
+from .rows import TIME, Row, empty_row
 from .verb import OTHER, Slice, in_order, merged
 
 TOGETHER: Final = "groups that have too few reports of their own, together"
@@ -34,7 +34,7 @@ TOGETHER: Final = "groups that have too few reports of their own, together"
 def shortage(metric: Metric, n: int) -> str:
     """Return why *n* reports, fewer than ``min_reports``, give no number, and what is missing."""
     least = f"{n:,} of at least {metric.min_reports:,} needed"
-    return f"{TOO_FEW}: {least}; {_missing(metric, n)}"
+    return f"not enough reports: {least}; {_missing(metric, n)}"
 
 
 def guard(rows: Sequence[Row], metric: Metric) -> tuple[Row, ...]:

@@ -233,17 +233,17 @@ def warnings(registry: Registry, today: date, soon: int = EXPIRES_SOON) -> Itera
 
     Args: soon: days within which an expiry is told.
     """
-    yield from (f"  warning: {line}" for line in expiring(registry, today, soon))
+    yield from expiring(registry, today, soon)
     for metric in registry:
-        yield from (f"  warning: {metric.name}: {text}" for text in _of_metric(metric))
+        yield from (f"{metric.name}: {text}" for text in _of_metric(metric))
     week = registry.panel_week
     if week is not None and week > nano_of(Fraction(DEFAULT_CAP_WEEK)):
         yield (
-            f"  warning: panel.week is ε {epsilon(week)}, above the default cap of"
+            f"panel.week is ε {epsilon(week)}, above the default cap of"
             f" {DEFAULT_CAP_WEEK}: no client starts unless the application raises caps.week"
         )
     for cost in _above_the_default_caps(registry):
-        yield f"  warning: all metrics together can cost {cost}: devices refuse the rest"
+        yield f"all metrics together can cost {cost}: devices refuse the rest"
 
 
 def _above_the_default_caps(registry: Registry) -> Iterator[str]:

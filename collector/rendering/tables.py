@@ -20,6 +20,7 @@ from .charts.svg import Element, element, markup
 from .letters import one_line
 from .numbers import (
     POINTS,
+    end_words,
     ends_of,
     margin,
     number,
@@ -50,6 +51,7 @@ COLUMNS: Final = (
     "influence",
     "p_value",
     "fakes_to_flip",
+    "end",
     "certainty",
     "note",
     "reason",
@@ -151,6 +153,7 @@ def _remarks(row: Row) -> str:
         f"likely {number(row.shrunken, row.unit, row.std_error or 0.0)}: picked for its size"
         if row.shrunken is not None
         else None,
+        end_words(row),
         row.note,
     )
     return one_line(" · ".join(part for part in parts if part))

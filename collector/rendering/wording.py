@@ -54,7 +54,12 @@ def worded(
 
 def sentence(text: str) -> str:
     """Return *text* as a page says it: with a capital and a full stop."""
-    return f"{text[:1].upper()}{_stopped(text[1:])}" if text else ""
+    return _stopped(capitalized(text)) if text else ""
+
+
+def capitalized(text: str) -> str:
+    """Return *text* with a capital, and the rest as it is."""
+    return text[:1].upper() + text[1:]
 
 
 def remark_text(remark: Remark, titles: Mapping[str, str]) -> str:

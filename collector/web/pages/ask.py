@@ -148,6 +148,7 @@ def question_of(parameters: MultiDict[str, str], catalog: Catalog) -> Query:
         return read(parameters["q"].encode())
     picked = choices_of(parameters)
     verb = parameters.get("verb") or ESTIMATE
+    compares = verb in names() and load(verb).compares
     metrics = [name for name in parameters.getlist("metric") if name]
     first = next(iter(catalog), None)
     against = parameters.get(AGAINST, "")
@@ -156,7 +157,7 @@ def question_of(parameters: MultiDict[str, str], catalog: Catalog) -> Query:
         metrics=metrics or ([first.address] if first else [""]),
         verb=verb,
         date_range=picked.date_range,
-        against=earlier_of(parameters) if not beside and _compares(verb) else None,
+        against=earlier_of(parameters) if compares and not beside else None,
         dimensions=[*(name for name in parameters.getlist("by") if name), *beside],
         filters=filters_of(picked.segment),
         alpha=_alpha(parameters.get("alpha", "")),
@@ -200,10 +201,6 @@ def _leading_item(metric: Metric, query: Query, answers: Answers) -> str:
     except QueryError:
         item = ""
     return item or items_of(metric)[0]
-
-
-def _compares(verb: str) -> bool:
-    return verb in names() and load(verb).compares
 
 
 def _over_time(query: Query, metric: Metric) -> Query:

@@ -28,6 +28,7 @@ from ...query.headline import latest
 from ...rendering.numbers import beside, ends_of, numbers_of, reading, value_of
 from ...rendering.possible import possible
 from ...rendering.wording import (
+    capitalized,
     days_in_words,
     days_of_label,
     last_day,
@@ -173,7 +174,7 @@ def counts_told(reply: Answer) -> str:
     basis, label = reply.meta.metrics[0], rows[-1].dimensions[TIME]
     stretch = next(name for name in (*reply.meta.query.dimensions, TIME) if name.startswith(TIME))
     when = when_counted(label, basis.every, stretch)
-    return f"{when[:1].upper()}{when[1:]}: {beside(rows[-1], rows[0] if rows[1:] else None)}."
+    return f"{capitalized(when)}: {beside(rows[-1], rows[0] if rows[1:] else None)}."
 
 
 def averaged(basis: Basis, steps: Sequence[Step], line: Answer | None, today: date) -> str:
@@ -254,12 +255,12 @@ def with_order(panel: Panel, *, is_sure: bool = False) -> Panel:
         or any(TIME in row.dimensions for row in rows)
     ):
         return panel
-    said = order_told(rows)
-    return panel if is_sure and said == UNSURE else _with_notice(panel, Notice(said))
+    order = order_text(rows)
+    return _with_notice(panel, Notice(order or UNSURE)) if order or not is_sure else panel
 
 
-def order_told(rows: Sequence[Row]) -> str:
-    """Return which of *rows* are higher than which others, as their intervals are apart."""
+def order_text(rows: Sequence[Row]) -> str:
+    """Return which of *rows* are higher than which others, as their intervals are apart, or ""."""
     numbered = [row for row in rows if numbers_of(row)]
     known = sorted(numbered, key=lambda row: -(row.value or 0.0))
     sure = []
@@ -269,9 +270,7 @@ def order_told(rows: Sequence[Row]) -> str:
             *others, last = lower
             than = f"{', '.join(others)} and {last}" if others else last
             sure.append(f"{_segment(row)} is higher than {than}")
-    if sure:
-        return f"More than noise: {'; '.join(sure)}."
-    return UNSURE
+    return f"More than noise: {'; '.join(sure)}." if sure else ""
 
 
 def _segment(row: Row) -> str:

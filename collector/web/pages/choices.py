@@ -184,7 +184,7 @@ def filter_rows(metric: Metric, filters: Sequence[Filter]) -> list[dict[str, Any
         {
             "field": SEGMENT + name,
             "title": name.replace("_", " ").capitalize(),
-            "words": in_words(f for f in filters if f[1] == name).partition(": ")[2],
+            "words": "; ".join(_taken(kind, which) for kind, of, which in filters if of == name),
             "values": [
                 (
                     value,
@@ -203,9 +203,12 @@ def filter_rows(metric: Metric, filters: Sequence[Filter]) -> list[dict[str, Any
 def in_words(filters: Iterable[Filter]) -> str:
     """Return *filters* as a reader is told of them: "platform: linux; version: not 1.0"."""
     return "; ".join(
-        f"{name.replace('_', ' ')}: {'not ' if kind == 'is_not' else ''}{' or '.join(values)}"
-        for kind, name, values in filters
+        f"{name.replace('_', ' ')}: {_taken(kind, values)}" for kind, name, values in filters
     )
+
+
+def _taken(kind: str, values: Iterable[str]) -> str:
+    return f"{'not ' if kind == 'is_not' else ''}{' or '.join(values)}"
 
 
 def require_known(

@@ -41,7 +41,7 @@ from ...query.headline import greatest
 from ...query.request import SEGMENT
 from ...query.run import HOLDS
 from ...query.window import PREVIOUS
-from ...rendering.wording import sentence
+from ...rendering.wording import capitalized
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visitor
 from ..services import services
@@ -229,7 +229,7 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
     of_one = {"item": item} if item_needed(metric) else {}
     words = called(metric, item)
     if metric.domain.compared:
-        words = sentence(metric.domain.headline(item)).removesuffix(".")
+        words = capitalized(metric.domain.headline(item))
     what = f"{words} by {name}" if of_one else f"By {name}"
     hint = AT_ONCE if dimension == next(iter(metric.segments)) else ""  # it is true of all
     query = choices.query(metric, SEGMENTS, of_one, [dimension])

@@ -18,7 +18,7 @@ from client_sdk.core.epoch import epoch_start
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
-from ...analytics.rows import ALL, ITEM, LOWER_END, TIME, UPPER_END, Row, altered
+from ...analytics.rows import ALL, ITEM, TIME, Row, altered
 from ...analytics.verb import load
 from ...core.catalog import Catalog
 from ...core.config import RelayTerms
@@ -372,8 +372,6 @@ def _without_common_note(rows: Sequence[Row]) -> tuple[Sequence[Row], tuple[Rema
     """
     notes = {row.note for row in rows if row.p_value is None}
     note = notes.pop() if len(notes) == 1 and len(rows) > 1 else None
-    if note in (LOWER_END, UPPER_END):  # it stands for the interval
-        return rows, ()
     if not note:
         return rows, ()
     return [altered(row, note=None) for row in rows], (remark(Code.NOTE, text=note),)
