@@ -35,8 +35,9 @@ client_sdk.learning: core wire mechanisms registry
 client_sdk: core wire registry learning privacy storage upload recording
 client_sdk.integrations: core registry recording root
 collector.core: core registry privacy
-collector.relay: core wire | core
-collector.issuer: core wire | core
+collector.serving: | core
+collector.relay: core wire | core serving
+collector.issuer: core wire | core serving
 collector.storage: core | core
 collector.estimation: core mechanisms registry | core storage
 collector.analytics: core mechanisms registry | core estimation
@@ -64,18 +65,18 @@ collector.learning: core wire mechanisms registry privacy learning | core storag
 collector.workspace: core | core storage query
 collector.workspace.watch: core registry privacy | core storage estimation analytics query rendering
 collector.worker: core registry privacy | core storage estimation analytics analytics.poisoning
-collector.operations: | core storage intake operations.telemetry worker
-collector.demo: core mechanisms registry privacy upload root | core storage estimation analytics
+collector.operations: | core serving storage intake operations.telemetry worker
+collector.demo: core mechanisms registry privacy upload root | core storage analytics
     rendering worker operations
-collector.web: core wire mechanisms registry privacy root | core storage estimation analytics
-    analytics.comparing intake operations.telemetry planning operations.doctor
+collector.web: core wire mechanisms registry privacy root | core serving storage estimation
+    analytics analytics.comparing intake operations.telemetry planning operations.doctor
     query rendering workspace operations
 collector.testing: core privacy upload root | core storage intake planning worker client
     web
 collector.worker.archive: core registry | core storage estimation
 collector.cli: core wire mechanisms registry privacy learning root | core storage estimation
     audit intake operations.telemetry planning operations.doctor query rendering learning workspace
-    client query.release worker operations demo worker.archive workspace.watch relay issuer
+    client query.release worker operations demo worker.archive workspace.watch serving relay issuer
 collector: | cli
 """
 
@@ -98,7 +99,7 @@ MOST_ENTRIES: Final = 16  # of a folder
 LARGE: Final = {
     "client_sdk": 20,
     "client_sdk/registry": 17,
-    "collector": 22,
+    "collector": 23,
     "collector/query": 17,
 }  # of folders that may have more: here each capability has one
 MOST_STATEMENTS: Final = 265  # of a file; lines would be packed instead

@@ -36,9 +36,10 @@ from collector.query import Answer, plan, read, run
 from collector.query.plan import Plan
 from collector.query.reading import slices_of, without_pruned
 from collector.query.repair import Wish, proposed
+from collector.storage.records import MemoryHashes, SuspicionStore
 from collector.worker.poisoning_watch import Watch
 from tests.support.enumeration.seeded import SeededRandomness
-from tests.support.store.memory_storage import MemoryStorage, MemorySuspicions
+from tests.support.store.memory_storage import MemoryStorage
 
 KEYS: Final = tuple(f"{place:012x}" for place in range(8))
 SHARE: Final = 0.05  # of fakes, of all reports of the last day
@@ -125,9 +126,9 @@ class Site:
 
     def alarms(self, storage: MemoryStorage) -> tuple[bool, bool]:
         """Return whether a worker finds the last day suspicious, and whether a key."""
-        suspicions = MemorySuspicions()
+        suspicions = SuspicionStore(MemoryHashes())
         Watch(storage, suspicions, [self.case.metric], lambda: NOW).look()
-        sentences = suspicions.found[self.case.metric.digest].sentences
+        sentences = suspicions.records()[self.case.metric.digest].sentences
         of_keys = [text.startswith("key ") for text in sentences.get(epoch_label("1d", TODAY), [])]
         return not all(of_keys), any(of_keys)
 

@@ -27,8 +27,9 @@ from collector.core.cells import UNKNOWN, Cell, key_source, segment_text
 from collector.core.exclusions import Exclusion, to_json
 from collector.query import plan, read, run
 from collector.storage.connection import Command
-from collector.storage.documents import RedisExclusions
+from collector.storage.documents import ExclusionStore
 from collector.storage.keys import Keys, member_of
+from collector.storage.records import RedisHashes
 from collector.storage.redis import RedisStorage
 
 ROUNDS: Final = 25
@@ -49,7 +50,7 @@ def main() -> None:
 
 def _table(catalog: Catalog, storage: RedisStorage, keys: int) -> None:
     cases = {"nothing": "", "2 days": _day(2), "all 90 days": _day(90)}
-    records = RedisExclusions(storage._connection, PREFIX)  # of this server
+    records = ExclusionStore(RedisHashes(storage._connection, PREFIX))  # of this server
     walls: dict[str, list[tuple[float, float]]] = {name: [] for name in cases}
     for _ in range(ROUNDS):
         for name, first in cases.items():

@@ -23,7 +23,8 @@ from client_sdk.mechanisms import (
     VectorMechanism,
 )
 from client_sdk.registry.domain import Domain, NumberGrid
-from client_sdk.registry.metric import GRID, SMOOTH, Metric
+from client_sdk.registry.keys import GRID, SMOOTH
+from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.items import MEAN_OF
 
 from ..estimation.estimate import (

@@ -202,10 +202,10 @@ def _print(config: Config, folder: Folder, engine: Engine) -> None:
 
 def _restore(config: Config, folder: Folder, engine: Engine) -> None:
     from ..storage.connect import archive_queue
-    from ..storage.documents import RedisExclusions
+    from ..storage.documents import ExclusionStore
     from ..worker.archive.refold import restore
 
-    queue, records = archive_queue(config), RedisExclusions.of(config)
+    queue, records = archive_queue(config), ExclusionStore.of(config)
     done = restore(queue, records, folder, _catalog(config).by_digest, engine)
     cells = f"{counted(done.added, 'cell')} added, {done.before:,} added before"
     click.echo(
@@ -324,11 +324,11 @@ def _prune_key(config: Config, key: str, yes: bool) -> None:
     from ..core.credentials import id_of, readable
     from ..query.repair import record_deleted
     from ..storage.connect import connect, inspect
-    from ..storage.documents import RedisExclusions
-    from ..storage.records import RedisCredentials
+    from ..storage.documents import ExclusionStore
+    from ..storage.records import CredentialStore
     from ..worker import pruning
 
-    known = {**readable(RedisCredentials.of(config).records()), **config.credentials}
+    known = {**readable(CredentialStore.of(config).records()), **config.credentials}
     good = (id_of(digest) for digest, each in known.items() if each.is_good(day_of(time.time())))
     if key in good:
         rule = "still works, and would begin them again: run hearsay keys revoke first"
@@ -350,7 +350,7 @@ def _prune_key(config: Config, key: str, yes: bool) -> None:
             (share.metric, epoch) for share in shares if share.metric for epoch in share.epochs
         ]
         store = connect(config)
-        record_deleted(key, epochs, getpass.getuser(), store, RedisExclusions.of(config))
+        record_deleted(key, epochs, getpass.getuser(), store, ExclusionStore.of(config))
         inspection.change_contents()
         pruning.prune_key(inspection, shares, key)
         inspection.change_contents()

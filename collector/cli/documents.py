@@ -37,13 +37,13 @@ _HEADINGS = (
 @explained
 def documents(context: click.Context, as_json: bool) -> None:
     """List what is kept beside the answers, by app, kind and author, with its bytes."""
-    from ..storage.documents import RedisDocuments
+    from ..storage.documents import DocumentStore
 
     if context.invoked_subcommand:
         return
     config = Config.from_env()
     groups: dict[tuple[str, str, str, str], list[Entry]] = defaultdict(list)
-    for place, entry in RedisDocuments.of(config).index().items():
+    for place, entry in DocumentStore.of(config).index().items():
         by = entry.versions[0].by
         groups[entry.app or _EVERY, place.kind, entry.author, by].append(entry)
     rows = [
@@ -80,11 +80,11 @@ def delete(
     app: str | None, kind: str | None, author: str | None, name: str | None, yes: bool
 ) -> None:
     """Delete documents for good, with all their versions: the bytes are free at once."""
-    from ..storage.documents import RedisDocuments
+    from ..storage.documents import DocumentStore
 
     if not any((app, kind, author, name)):
         raise click.UsageError("say which: --app, --kind, --author or --name, or several of them")
-    store = RedisDocuments.of(Config.from_env())
+    store = DocumentStore.of(Config.from_env())
     chosen = {
         place: entry
         for place, entry in store.index().items()

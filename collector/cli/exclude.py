@@ -61,15 +61,15 @@ def exclude(
     from ..query.repair import Wish, proposed, untouched
     from ..query.repair import exclude as write
     from ..storage.connect import connect
-    from ..storage.documents import RedisExclusions
-    from ..storage.records import RedisCredentials
+    from ..storage.documents import ExclusionStore
+    from ..storage.records import CredentialStore
 
     if (key is None) == (version is None):
         raise click.UsageError("give --key or --version")
     by: Literal["key", "version"] = "key" if version is None else "version"
     config = Config.from_env()
     store, catalog = connect(config), Catalog.from_files(config.registry_paths)
-    stored = readable(RedisCredentials.of(config).records())
+    stored = readable(CredentialStore.of(config).records())
     known = {**stored, **config.credentials}
     keys = {id_of(digest) for digest, each in known.items() if REPORT in each.scopes}
     wish = Wish(
@@ -90,7 +90,7 @@ def exclude(
     if dry_run:
         click.echo("nothing was changed")
         return
-    write(exclusion, store, RedisExclusions.of(config))
+    write(exclusion, store, ExclusionStore.of(config))
     undoing = f"hearsay include {exclusion.id} --because WHY"
     click.echo(f"excluded: {exclusion.source}, {exclusion.id}; {undoing} puts it back")
 
@@ -104,11 +104,11 @@ def include(id: str, because: str, author: str) -> None:
     """Put back into answers what the exclusion ID took out."""
     from ..query.repair import include as take_back
     from ..storage.connect import connect
-    from ..storage.documents import RedisExclusions
+    from ..storage.documents import ExclusionStore
 
     config = Config.from_env()
     who = author or getpass.getuser()
-    exclusion = take_back(id, because, who, connect(config), RedisExclusions.of(config))
+    exclusion = take_back(id, because, who, connect(config), ExclusionStore.of(config))
     click.echo(f"included again: {exclusion.source}, {id}")
 
 

@@ -379,9 +379,9 @@ def _issue(request: CredentialRequest) -> tuple[str, str]:
 
 
 def _store(config: Config) -> CredentialStore:
-    from ..storage.records import RedisCredentials
+    from ..storage.records import CredentialStore
 
-    return RedisCredentials.of(config)
+    return CredentialStore.of(config)
 
 
 def _today() -> int:

@@ -56,7 +56,7 @@ def explained(command: Callable[P, T]) -> Callable[P, T]:
 
 def repeat(run: Callable[[], object], every: int) -> None:
     """Call *run* until the process is stopped; a store that is away or full is tried again."""
-    from ..operations.processes import on_stop
+    from ..serving.stopping import on_stop
 
     stop = threading.Event()
     on_stop(stop.set, lambda: os._exit(0))

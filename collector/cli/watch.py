@@ -57,11 +57,11 @@ def watch(file: str | None, once: bool, check: bool) -> None:
 
 def _rounds(config: Config, watches: Watches, catalog: Catalog) -> Rounds:
     from ..storage.connect import connect_reader
-    from ..storage.records import RedisWatches
+    from ..storage.records import WatchStore
     from ..workspace.watch.delivery import deliver
     from ..workspace.watch.rounds import Rounds
 
-    return Rounds(watches, catalog, connect_reader(config), RedisWatches.of(config), deliver)
+    return Rounds(watches, catalog, connect_reader(config), WatchStore.of(config), deliver)
 
 
 def _check(watches: Watches, catalog: Catalog) -> None:
@@ -111,7 +111,7 @@ def _status(outcome: Outcome, firing: str, unable: str) -> int:
 
 
 def _run(rounds: Rounds) -> None:
-    from ..operations.processes import on_stop
+    from ..serving.stopping import on_stop
 
     configure(ROLE)
     stop = threading.Event()
@@ -141,7 +141,7 @@ def report(out: Path | None, mail: str | None, file: str | None, back: int) -> N
     from ..core.catalog import Catalog
     from ..storage.connect import connect_reader
     from ..storage.connection import allowed
-    from ..storage.records import RedisWatches, WatchState
+    from ..storage.records import WatchState, WatchStore
     from ..workspace.watch.report import RECENT_DAYS, has_reports
     from ..workspace.watch.report import report as write
 
@@ -160,7 +160,7 @@ def report(out: Path | None, mail: str | None, file: str | None, back: int) -> N
             " REDIS_URL, HEARSAY_PREFIX and HEARSAY_REGISTRY as the collector has them"
         )
         raise ConfigError("HEARSAY_PREFIX", config.prefix, rule)
-    state = allowed(RedisWatches.of(config).state, WatchState())
+    state = allowed(WatchStore.of(config).state, WatchState())
     week = write(catalog, storage, state, now, back)
     if out is not None:
         out.write_text(week.html, encoding="utf-8")

@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 from client_sdk.core.base64url import base64url
 
 from ..core.config import is_loopback
-from ..core.connections import Deadline
+from ..core.deadline import Deadline
 from ..core.errors import CollectorError, ConfigError
 
 _MAX_IDENTITY: Final = 512  # characters

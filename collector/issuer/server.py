@@ -9,16 +9,12 @@ Source: RFC 9578, sections 4 (directory) and 6.1 to 6.3 (request, response, stat
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, NamedTuple
-
-from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
+from typing import Any, Final
 
 from client_sdk.core.epoch import day_of
 from client_sdk.wire.private_token import (
@@ -31,48 +27,35 @@ from client_sdk.wire.private_token import (
     week_of,
 )
 
-from ..core.connections import require_free
-from ..core.errors import StorageUnavailableError
-from ..core.logs import Incidents, server_config
+from ..core.errors import SlowBodyError, StorageUnavailableError
+from ..core.logs import Incidents
+from ..serving.application import (
+    NO_KIND,
+    PROBLEM,
+    Answer,
+    Application,
+    RefusalError,
+    problem,
+    reading,
+)
+from ..serving.server import require_free, serve_application, settings_of
 from .allowance import KEPT, Allowance
 from .attestation import Attestation, AttestationError, Seen
 from .keys import IssuerKeys, SigningKey, directory, request_in
 
 ROLE: Final = "issuer"
-LIVE: Final = "/livez"
 BODY_S: Final = 5.0  # seconds in which a request of 259 bytes must have come
 ASKING: Final = 16  # attestations that are asked for at once: of those seen good, and of others
 WAITING: Final = 64  # of each, requests that wait for that; beyond them the device comes again
 OF_ACCOUNT: Final = 4  # of both, those of one account; a device asks for its tokens one by one
 _CONNECTIONS: Final = 1_024
-_HEADERS_MS: Final = 5_000  # milliseconds in which the headers must have arrived
-_HEADERS_SIZE: Final = 16 * 1024  # bytes
-_PROBLEM: Final = "application/problem+json"
-_NO_KIND: Final = "about:blank"
 _NOT_GOOD: Final = "the attestation is not good here"
 _ALL_GIVEN: Final = "urn:hearsay:problem:tokens-given"  # so a device knows it from a proxy's limit
 _HEADERS: Final = [("cache-control", "no-store"), ("x-content-type-options", "nosniff")]
 _log = logging.getLogger("hearsay.issuer")
 
 
-class Answer(NamedTuple):
-    """A whole response."""
-
-    status: int
-    kind: str
-    body: bytes
-
-
-class RefusalError(Exception):
-    """Why a request gets no token."""
-
-    def __init__(self, status: int, rule: str, kind: str = _NO_KIND) -> None:
-        """Answer with *status*, and say the *rule*; *kind* is the problem's type."""
-        self.status, self.rule, self.kind = status, rule, kind
-        super().__init__(rule)
-
-
-class IssuerApp:
+class IssuerApp(Application):
     """One process's issuer, by the server's own protocol (RSGI)."""
 
     def __init__(
@@ -85,6 +68,8 @@ class IssuerApp:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Sign by *keys* what *attestation* vouches for, as often as *allowance* lets it."""
+        routes = {("POST", REQUEST_PATH): self._issue, **reading(DIRECTORY_PATH, self._list)}
+        super().__init__(routes, _HEADERS)
         self._keys, self._attestation, self._allowance = keys, attestation, allowance
         self._clock, self._body_s = clock, body_s
         self._week, self._signing = 0, dict[int, SigningKey]()
@@ -98,23 +83,17 @@ class IssuerApp:
         self._incidents = Incidents(time.monotonic)
         self._renew()
 
-    async def __rsgi__(self, scope: Any, protocol: Any) -> None:
-        """Answer one request."""
-        try:
-            answer = await self._answer(scope, protocol)
-        except ProtocolClosed:
-            return  # who asked has gone
-        except RefusalError as error:
-            answer = _problem(error.status, error.rule, error.kind)
-        except (AttestationError, StorageUnavailableError) as error:
+    def refuse(self, scope: Any, error: Exception) -> Answer:
+        """Return a problem document: what is wrong, or that it is our failure."""
+        if isinstance(error, RefusalError):
+            return _problem(error.status, error.rule, error.kind)
+        if isinstance(error, SlowBodyError):
+            return _problem(408, "the body did not arrive in time")
+        if isinstance(error, (AttestationError, StorageUnavailableError)):
             self._incidents.tell(_log, "tokens", str(error))
-            answer = _problem(503, "no token can be given now; ask again later")
-        except Exception as error:  # noqa: BLE001  # answered, and logged: it is our failure
-            _log.error("internal error: %s", type(error).__name__, exc_info=error)
-            answer = _problem(500, "the issuer failed; its log says why")
-        protocol.response_bytes(
-            answer.status, [("content-type", answer.kind), *_HEADERS], answer.body
-        )
+            return _problem(503, "no token can be given now; ask again later")
+        _log.error("internal error: %s", type(error).__name__, exc_info=error)
+        return _problem(500, "the issuer failed; its log says why")
 
     def close(self) -> None:
         """End the threads."""
@@ -122,28 +101,24 @@ class IssuerApp:
             threads.shutdown(wait=True)
         self._counting.shutdown(wait=True)
 
-    async def _answer(self, scope: Any, protocol: Any) -> Answer:
-        place = scope.method, scope.path
-        if place == ("POST", REQUEST_PATH):
-            return await self._issue(scope.headers.get, protocol)
-        if scope.method in ("GET", "HEAD") and scope.path == DIRECTORY_PATH:
-            self._renew()
-            return Answer(200, DIRECTORY_TYPE, self._directory)
-        if scope.method in ("GET", "HEAD") and scope.path == LIVE:
-            return Answer(200, "application/json", b'{"status":"ok"}\n')
+    async def respond(self, scope: Any, protocol: Any) -> Answer:
+        """Refuse what is no route."""
         raise RefusalError(404, f"there is {DIRECTORY_PATH} to GET and {REQUEST_PATH} to POST")
 
-    async def _issue(self, header: Callable[[str], str | None], protocol: Any) -> Answer:
+    async def _list(self, scope: Any, protocol: Any) -> Answer:
+        """Return the keys of now."""
+        self._renew()
+        return _answer(DIRECTORY_TYPE, self._directory)
+
+    async def _issue(self, scope: Any, protocol: Any) -> Answer:
         """Return the signature of what a device has blinded."""
+        header = scope.headers.get
         kind = (header("content-type") or "").partition(";")[0].strip().lower()
         if kind != REQUEST_TYPE:
             raise RefusalError(415, f"Content-Type: must be {REQUEST_TYPE}")
         if header("content-length") != str(REQUEST_SIZE):
             raise RefusalError(422, f"Content-Length: must be {REQUEST_SIZE}")
-        try:
-            body = await asyncio.wait_for(protocol(), self._body_s)
-        except TimeoutError:
-            raise RefusalError(408, "the body did not arrive in time") from None
+        body = await self._bodies.read(protocol, REQUEST_SIZE, REQUEST_SIZE, self._body_s)
         self._renew()
         signing = self._signing  # of this request: a week may end while it waits
         request = request_in(body, signing)
@@ -158,7 +133,7 @@ class IssuerApp:
         signature = signing[week].sign(blinded)
         if signature is None:
             raise RefusalError(422, "the blinded message is none for this key")
-        return Answer(200, RESPONSE_TYPE, signature)
+        return _answer(RESPONSE_TYPE, signature)
 
     async def _take(self, week: int, said: str) -> bool:
         """Count a token for who *said* this; see ``Allowance.take``.
@@ -202,9 +177,12 @@ class IssuerApp:
         self._counting.submit(self._allowance.forget_before, week - KEPT)
 
 
-def _problem(status: int, rule: str, kind: str = _NO_KIND) -> Answer:
-    document: Mapping[str, object] = {"type": kind, "status": status, "detail": rule}
-    return Answer(status, _PROBLEM, json.dumps(document).encode("ascii") + b"\n")
+def _answer(kind: str, body: bytes, status: int = 200) -> Answer:
+    return Answer(status, [("content-type", kind), *_HEADERS], body)
+
+
+def _problem(status: int, rule: str, kind: str = NO_KIND) -> Answer:
+    return _answer(PROBLEM, problem(status, rule, kind), status)
 
 
 async def serve(app: IssuerApp, host: str, port: int) -> None:
@@ -212,31 +190,8 @@ async def serve(app: IssuerApp, host: str, port: int) -> None:
 
     Raises: ConfigError: somebody listens there; two issuers would give two allowances.
     """
-    from granian.constants import HTTPModes, Interfaces
-    from granian.http import HTTP1Settings
-    from granian.log import LogLevels
-    from granian.server.embed import Server
-
     try:
         require_free("--port", host, port)
-        server = Server(
-            app,
-            address=host,
-            port=port,
-            interface=Interfaces.RSGI,
-            http=HTTPModes.http1,
-            http1_settings=HTTP1Settings(
-                header_read_timeout=_HEADERS_MS, max_buffer_size=_HEADERS_SIZE
-            ),
-            backpressure=_CONNECTIONS,
-            websockets=False,
-            log_level=LogLevels.error,  # it warns of itself at each start
-            log_dictconfig=server_config(ROLE),
-            log_access=False,  # an access log would hold addresses
-        )
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, server.stop)
-        await server.serve()
+        await serve_application(app, settings_of(ROLE, host, port, _CONNECTIONS))
     finally:
         app.close()  # whoever closes the counts next finds no thread at them

@@ -1,8 +1,6 @@
 """The collector's two processes: started from settings, stopped in good order, seen to be alive.
 
-Asked to stop, a process finishes what is begun, but not for longer than a supervisor waits.  The
-first process of a container gets no default action for signals: without these handlers it would
-ignore SIGTERM until it is killed.  A worker has no port: the age of a file says that it is alive.
+A worker has no port: the age of a file says that it is alive.
 """
 
 from __future__ import annotations
@@ -10,83 +8,33 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Any, Final
 
 from ..core.catalog import Catalog
 from ..core.config import Config
-from ..core.connections import require_free
 from ..core.definitions import records_of
 from ..core.errors import ConfigError, RefusedByStoreError, StorageFullError
-from ..core.logs import server_config
 from ..core.steady_clock import SteadyClock
 from ..intake.keyring import Keyring
+from ..serving.stopping import on_stop
 from ..storage.connect import connect, inspect
-from ..storage.records import RedisActivity, RedisCredentials, RedisSuspicions
+from ..storage.records import ActivityStore, CredentialStore, SuspicionStore
 from ..worker.poisoning_watch import Watch
 from ..worker.worker import Worker
 from .pulses import LOOK_S, MISSES, watched
 from .telemetry.activity import CLOCK_WAITS, WEB, WORKER, Activity, SharingThread
 
-GRACE_S: Final = 8.0  # seconds; supervisors kill after 10 or more
-_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 STALE_AFTER: Final = 30  # seconds; a worker beats before every round, and rests at most 5 s
 _log = logging.getLogger("hearsay.serving")
-_signal_log = logging.getLogger("hearsay.stopping")
 _SILENT: Final = f"web process %d has not answered for {LOOK_S * MISSES:.0f} s: it is ended"
 _APP = "collector.web.app:create_process"  # by name: only the server imports the web package
 _CONNECTIONS = 2_048  # of a process; one that only trickles costs some kilobytes
-_QUEUE = 1_024  # connections that the system keeps waiting
-_HEADERS_MS = 5_000  # milliseconds in which the headers of a request must have arrived
-_HEADERS_SIZE = 16 * 1024  # bytes of headers, and of a body at a time
-
-
-def on_stop(
-    ask: Callable[[], None], give_up: Callable[[], None], grace: float = GRACE_S
-) -> Callable[[], None]:
-    """Call *ask* at the first SIGTERM or SIGINT, and *give_up* if we still run *grace* s later.
-
-    Giving up loses nothing that was acknowledged: what a worker holds is claimed again by another,
-    and what a web process had not answered is sent again.
-
-    *ask* is called in a thread of its own: in a handler it could wait for ever for a lock that the
-    interrupted code holds, such as that of an event the main thread waits for.
-
-    Returns: a function that asks, as a signal would.
-    """
-    bell, rope = os.pipe()
-
-    def stop() -> None:
-        os.write(rope, b".")  # all that a signal handler may safely do
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        stop()
-
-    threading.Thread(target=_attend, args=(bell, ask, give_up, grace), daemon=True).start()
-    for number in _SIGNALS:
-        signal.signal(number, handle)
-    return stop
-
-
-def _attend(bell: int, ask: Callable[[], None], give_up: Callable[[], None], grace: float) -> None:
-    """Wait for the first signal, ask, and give up if the process still runs *grace* s later."""
-    os.read(bell, 1)
-
-    def end() -> None:
-        _signal_log.warning("something does not end, perhaps waiting for the store: ending it now")
-        give_up()
-
-    timer = threading.Timer(grace, end)
-    timer.daemon = True
-    timer.start()
-    ask()
 
 
 class Heartbeat:
@@ -121,9 +69,9 @@ def serve(config: Config, workers: int) -> None:
             ConfigError also if there is no key to report with, or the port is taken.
     """
     from granian import Granian
-    from granian.constants import HTTPModes, Interfaces
-    from granian.http import HTTP1Settings
     from granian.log import LogLevels
+
+    from ..serving.server import require_free, settings_of
 
     catalog = Catalog.from_files(config.registry_paths)
     require_free("HEARSAY_PORT", config.host, config.port)
@@ -134,22 +82,11 @@ def serve(config: Config, workers: int) -> None:
     server = Granian(
         _APP,
         factory=True,
-        address=config.host,
-        port=config.port,
-        interface=Interfaces.RSGI,
         workers=workers,
-        backlog=_QUEUE,
-        backpressure=_CONNECTIONS,
-        http=HTTPModes.http1,
-        http1_settings=HTTP1Settings(
-            header_read_timeout=_HEADERS_MS, max_buffer_size=_HEADERS_SIZE
-        ),
         log_level=LogLevels.warning,
-        log_dictconfig=server_config(WEB),
-        log_access=False,  # an access log would hold addresses
-        websockets=False,
         # One that dies is started again; one that dies at once again ends all, for a supervisor.
         respawn_failed_workers=True,
+        **settings_of(WEB, config.host, config.port, _CONNECTIONS),
     )
     # Not the server's own time-out, which warns of processes that have ended in good order.
     server.on_startup(lambda: on_stop(server.signal_handler_interrupt, lambda: _kill(server.wrks)))
@@ -170,7 +107,7 @@ def _kill(processes: Sequence[Any]) -> None:
 def _require_a_key(config: Config, catalog: Catalog) -> None:
     """Raise ConfigError if neither the environment nor the store has a key to report with."""
     keyring = Keyring(
-        config.credentials, RedisCredentials.of(config), catalog, time.time, time.monotonic
+        config.credentials, CredentialStore.of(config), catalog, time.time, time.monotonic
     )
     if not keyring.can_anybody_report():
         rule = "must be set, or a key be made by hearsay keys create: nobody could report"
@@ -206,7 +143,7 @@ def record_definitions(config: Config, catalog: Catalog) -> None:
 def _watch(config: Config, catalog: Catalog, stop: threading.Event) -> None:
     """Begin to look at closed epochs, beside the folds."""
     metrics = catalog.by_digest.values()
-    watch = Watch(connect(config), RedisSuspicions.of(config), metrics, time.time)
+    watch = Watch(connect(config), SuspicionStore.of(config), metrics, time.time)
     threading.Thread(target=watch.run, args=(stop,), name="watching", daemon=True).start()
 
 
@@ -221,7 +158,7 @@ def run_worker(config: Config, stop: threading.Event, heartbeat: Heartbeat | Non
     storage = connect(config)
     storage.prepare()
     record_definitions(config, catalog)
-    activity = Activity(WORKER, RedisActivity.of(config), time.time)
+    activity = Activity(WORKER, ActivityStore.of(config), time.time)
     beat = heartbeat.beat if heartbeat else lambda: None
     worker = Worker(
         storage,

@@ -36,10 +36,10 @@ from client_sdk.privacy.budget import (
 )
 from client_sdk.privacy.wording import a_period, counted
 from client_sdk.registry.contract import Registry
+from client_sdk.registry.keys import AUTO, SMOOTH
 from client_sdk.registry.lock import chosen_parameters, parameters_text
-from client_sdk.registry.metric import SMOOTH, Metric
+from client_sdk.registry.metric import Metric
 from client_sdk.registry.selection import (
-    AUTO,
     SAME_ERROR,
     Candidate,
     candidates,
@@ -132,11 +132,12 @@ def compare_mechanisms(metric: Metric, payload_bytes: int | None = None) -> Iter
 
     Args: payload_bytes: the longest payload that may be sent; that of ``auto`` by default.
     """
+    family = metric.domain.encodes.family
     if payload_bytes is None:
-        payload_bytes = payload_limit(metric.family) // 8
+        payload_bytes = payload_limit(family) // 8
     bits, fixed = 8 * payload_bytes, metric.domain.parameters
     if metric.policy is None:
-        choices = candidates(metric.family, metric.epsilon, metric.domain.size, bits, fixed)
+        choices = candidates(family, metric.epsilon, metric.domain.size, bits, fixed)
     else:
         of_value = metric.policy.oracle.epsilon if metric.longitudinal == "two_layer" else None
         choices = policy_candidates(metric.domain.size, metric.epsilon, of_value, bits)

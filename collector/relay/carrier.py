@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from client_sdk.core.limits import MAX_ANSWER
 from client_sdk.wire.oblivious import ANSWER_TYPE, PATH, REQUEST_TYPE
 
-from ..core.connections import Deadline
+from ..core.deadline import Deadline
 from ..core.errors import ConfigError
 from ..core.logs import Incidents
 

@@ -12,16 +12,15 @@ import asyncio
 import logging
 import time
 from http import HTTPStatus
-from typing import Any, Final, TypeAlias
-
-from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
+from typing import Any, Final
 
 from client_sdk.core.limits import MAX_DEVICE_BODY
 from client_sdk.wire.oblivious import ANSWER_TYPE, MAX_HEAD, OVERHEAD, REQUEST_TYPE
 
-from ..core.connections import require_plain
-from ..core.errors import MalformedHeadError
+from ..core.errors import BodyTooLargeError, SlowBodyError
 from ..core.logs import Incidents
+from ..serving.application import TEXT, Answer, Application, Headers, RefusalError
+from ..serving.bodies import length_of
 from .batches import Batches
 from .networks import Network, Rates, network_of
 
@@ -31,7 +30,6 @@ ANSWER_SIZE: Final = (
     2_048  # bytes on the wire; an acknowledgement, sealed and with its head, is less
 )
 _REPORT_S: Final = 600.0  # seconds between two lines on what passed
-LIVE: Final = "/livez"
 _HEAD: Final = len(
     "HTTP/1.1 200 \r\n"
     "content-type: \r\n"
@@ -43,7 +41,6 @@ _HEAD: Final = len(
     "\r\n"
 )
 _PHRASES: Final = {413: "Payload Too Large"}  # as the server writes it, and Python does not
-_TEXT: Final = "text/plain; charset=utf-8"
 _WHY: Final = {
     HTTPStatus.OK: "pages of this origin may send messages",
     HTTPStatus.BAD_REQUEST: "the message is empty or cut off, or its head can be read in two ways:"
@@ -56,25 +53,16 @@ _WHY: Final = {
     HTTPStatus.TOO_MANY_REQUESTS: "your network sends too much: keep the message, try again later",
     HTTPStatus.SERVICE_UNAVAILABLE: "no answer: keep the message, try again later",
 }
-_PREFLIGHT: Final = (
+_PREFLIGHT: Final = [
     ("access-control-allow-methods", "POST"),
     ("access-control-allow-headers", "content-type"),
     ("access-control-max-age", "86400"),  # seconds that a browser keeps an answer, at most
-)
+]
+_CLOSE: Final = [("connection", "close")]
 _log = logging.getLogger("hearsay.relay")
 
-Headers: TypeAlias = tuple[tuple[str, str], ...]
 
-
-class _RefusalError(Exception):
-    """A message is not taken; the status says why."""
-
-    def __init__(self, status: HTTPStatus) -> None:
-        self.status = status
-        super().__init__(status.phrase)
-
-
-def padding(status: int, kind: str, body: bytes, more: Headers = ()) -> str:
+def padding(status: int, kind: str, body: bytes, more: Headers) -> str:
     """Return what fills an answer with *more* headers up to a multiple of ANSWER_SIZE bytes."""
     phrase = _PHRASES.get(status, HTTPStatus(status).phrase)
     size = _HEAD + len(phrase) + len(kind) + len(str(len(body))) + len(body)
@@ -82,7 +70,7 @@ def padding(status: int, kind: str, body: bytes, more: Headers = ()) -> str:
     return "0" * (-size % ANSWER_SIZE)
 
 
-class Front:
+class Front(Application):
     """The relay by the server's own protocol (RSGI)."""
 
     def __init__(
@@ -100,6 +88,7 @@ class Front:
         Args: behind: the proxies whose X-Forwarded-For is believed.
               origins: of the sites whose pages may send from a browser.
         """
+        super().__init__({}, [])
         self._batches, self._rates, self._behind = batches, rates, behind
         self._origins = frozenset(origins)
         self._body_s, self._report_s = body_s, report_s
@@ -108,7 +97,7 @@ class Front:
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start the beats of the batches, and the reports to the operator."""
-        self._loop = loop
+        super().__rsgi_init__(loop)
         self._batches.start()
         self._next = loop.call_later(self._report_s, self._report)
 
@@ -122,45 +111,41 @@ class Front:
         self.report()
         self._batches.close()
 
-    async def __rsgi__(self, scope: Any, protocol: Any) -> None:
-        """Answer one request."""
-        try:
-            require_plain(scope)
-            if scope.path == LIVE and scope.method in ("GET", "HEAD"):
-                protocol.response_str(
-                    200, [("content-type", "application/json")], '{"status":"ok"}'
-                )
-                return
-            shared = self._shared(scope)
-            if shared and scope.method == "OPTIONS":
-                _explain(protocol, HTTPStatus.OK, (*shared, *_PREFLIGHT))
-                return
-            try:
-                network = self._admit(scope)
-                message = await self._read(scope, protocol, network)
-                answer = await self._batches.pass_on(message, network)
-                if answer is None:
-                    raise _RefusalError(HTTPStatus.SERVICE_UNAVAILABLE)
-                _answer(protocol, HTTPStatus.OK, ANSWER_TYPE, answer, shared)
-            except _RefusalError as error:
-                # the server says so itself, but only if it has not read all of the message yet
-                _explain(protocol, error.status, (*shared, ("connection", "close")))
-        except MalformedHeadError:
-            _explain(protocol, HTTPStatus.BAD_REQUEST, (("connection", "close"),))
-        except ProtocolClosed:
-            pass  # the device has gone; it sends again
+    async def respond(self, scope: Any, protocol: Any) -> Answer:
+        """Return the answer to the message of a device, at whatever path."""
+        shared = self._shared(scope)
+        if shared and scope.method == "OPTIONS":
+            return _explained(HTTPStatus.OK, [*shared, *_PREFLIGHT])
+        network = self._admit(scope)
+        message = await self._read(scope, protocol, network)
+        answer = await self._batches.pass_on(message, network)
+        if answer is None:
+            raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE)
+        return _padded(HTTPStatus.OK, ANSWER_TYPE, answer, shared)
+
+    def refuse(self, scope: Any, error: Exception) -> Answer:
+        """Return what the status of *error* says, or else that the message may be sent again."""
+        if not isinstance(error, RefusalError):
+            _log.error("internal error: %s", type(error).__name__, exc_info=error)
+            error = RefusalError(HTTPStatus.SERVICE_UNAVAILABLE)
+        # the server closes by itself, but only if it has not read all of the message yet
+        return _explained(HTTPStatus(error.status), [*self._shared(scope), *_CLOSE])
+
+    def explain(self, why: str) -> Answer:
+        """Return one answer, whatever is wrong with the form of a message."""
+        return _explained(HTTPStatus.BAD_REQUEST, _CLOSE)
 
     def _shared(self, scope: Any) -> Headers:
         """Return the headers by which a browser lets the page that sends read the answer."""
         origin = scope.headers.get("origin")
-        return (("access-control-allow-origin", origin),) if origin in self._origins else ()
+        return [("access-control-allow-origin", origin)] if origin in self._origins else []
 
     def _admit(self, scope: Any) -> bytes:
-        """Return the network of a request that may be read.  Raises _RefusalError."""
+        """Return the network of a request that may be read.  Raises RefusalError."""
         if scope.method != "POST":
-            raise _RefusalError(HTTPStatus.METHOD_NOT_ALLOWED)
+            raise RefusalError(HTTPStatus.METHOD_NOT_ALLOWED)
         if scope.headers.get("content-type") != REQUEST_TYPE:
-            raise _RefusalError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+            raise RefusalError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
         forwarded = scope.headers.get_all("x-forwarded-for")
         if forwarded and not self._behind:
             text = "a proxy stands before the relay: name it by --behind, or all devices are one"
@@ -168,7 +153,7 @@ class Front:
         network = network_of(scope.client, forwarded, self._behind, self._tell_unreadable)
         if not self._rates.admit(network):
             self._batches.counts.refused += 1
-            raise _RefusalError(HTTPStatus.TOO_MANY_REQUESTS)
+            raise RefusalError(HTTPStatus.TOO_MANY_REQUESTS)
         return network
 
     def _tell_unreadable(self) -> None:
@@ -179,28 +164,27 @@ class Front:
             _log.warning("%s; let it end X-Forwarded-For with the address of its client", text)
 
     async def _read(self, scope: Any, protocol: Any, network: bytes) -> bytes:
-        """Return the message from *network*.  Raises _RefusalError."""
-        announced = scope.headers.get("content-length")
-        if announced is None:  # the server does not tell the end of such a body from a cut
-            raise _RefusalError(HTTPStatus.LENGTH_REQUIRED)
-        length = int(announced)  # digits: the server has checked it
-        if length > MAX_MESSAGE:
-            raise _RefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-        parts, size, room = [], 0, self._batches.room(network)
+        """Return the message from *network*.  Raises RefusalError."""
+        length = length_of(scope)
+        if length is None:  # the server does not tell the end of such a body from a cut
+            raise RefusalError(HTTPStatus.LENGTH_REQUIRED)
+        room = self._batches.room(network)
+
+        def claim(size: int) -> None:
+            if not room.claim(size):
+                raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE)
+
         try:
-            async with asyncio.timeout(self._body_s):
-                async for part in protocol:
-                    if not room.claim(len(part)):
-                        raise _RefusalError(HTTPStatus.SERVICE_UNAVAILABLE)
-                    size += len(part)
-                    parts.append(part)
-        except TimeoutError:
-            raise _RefusalError(HTTPStatus.REQUEST_TIMEOUT) from None
+            message = await self._bodies.read(protocol, length, MAX_MESSAGE, self._body_s, claim)
+        except BodyTooLargeError:
+            raise RefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE) from None
+        except SlowBodyError:
+            raise RefusalError(HTTPStatus.REQUEST_TIMEOUT) from None
         finally:
             room.release()  # what is whole is counted again where it waits
-        if size < max(length, 1):
-            raise _RefusalError(HTTPStatus.BAD_REQUEST)
-        return b"".join(parts)
+        if not message:
+            raise RefusalError(HTTPStatus.BAD_REQUEST)
+        return message
 
     def _report(self) -> None:
         self._next = self._loop.call_later(self._report_s, self._report)
@@ -220,15 +204,11 @@ class Front:
             )
 
 
-def _explain(protocol: Any, status: HTTPStatus, more: Headers) -> None:
-    _answer(protocol, status, _TEXT, f"{_WHY[status]}\n".encode(), more)
+def _explained(status: HTTPStatus, more: Headers) -> Answer:
+    return _padded(status, TEXT, f"{_WHY[status]}\n".encode(), more)
 
 
-def _answer(protocol: Any, status: HTTPStatus, kind: str, body: bytes, more: Headers) -> None:
-    headers = [
-        ("content-type", kind),
-        ("cache-control", "no-store"),
-        *more,
-        ("padding", padding(status, kind, body, more)),
-    ]
-    protocol.response_bytes(int(status), headers, body)
+def _padded(status: HTTPStatus, kind: str, body: bytes, more: Headers) -> Answer:
+    headers = [("content-type", kind), ("cache-control", "no-store"), *more]
+    headers.append(("padding", padding(status, kind, body, more)))
+    return Answer(int(status), headers, body)

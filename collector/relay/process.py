@@ -10,7 +10,6 @@ import asyncio
 import json
 import logging
 import os
-import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -20,17 +19,13 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Any, Final
 
-from granian.constants import HTTPModes, Interfaces
 from granian.errors import ConfigurationError
-from granian.http import HTTP1Settings
-from granian.log import LogLevels
-from granian.server.embed import Server
 
 from client_sdk.core.limits import RELAY_WAIT, RELAY_WAIT_CHILD
 
-from ..core.connections import require_free
 from ..core.errors import CollectorError, ConfigError
-from ..core.logs import configure, server_config
+from ..core.logs import configure
+from ..serving.server import require_free, serve_application, settings_of
 from .batches import CARRY_S, Batches
 from .carrier import Carrier
 from .front import Front
@@ -41,12 +36,8 @@ _LONGEST_S: Final = 600.0  # seconds that a batch may gather: proxies and phones
 # seconds for which devices wait while a batch gathers, less what carrying and connecting take
 PATIENT_S: Final = RELAY_WAIT_CHILD - CARRY_S - 5.0
 _MOST_PATIENT_S: Final = RELAY_WAIT - CARRY_S - 5.0
-GRACE_S: Final = 8.0  # seconds to end in; supervisors kill after 10 or more
 _CONNECTIONS: Final = 10_000  # each holds a message that waits
 _OWN_FILES: Final = 64  # open files beside them: the way to the gateway, above all
-_QUEUE: Final = 1_024  # connections that the system keeps waiting
-_HEADERS_MS: Final = 5_000  # milliseconds in which the headers of a request must have come
-_BUFFER: Final = 16 * 1024  # bytes of headers, and of a body at a time
 _UNITS: Final = {"s": 1.0, "m": 60.0}
 _log = logging.getLogger("hearsay.relay")
 
@@ -118,37 +109,6 @@ def _most_connections() -> int:
     return max(limit - _OWN_FILES, 1)
 
 
-async def _serve(settings: Settings, front: Front) -> None:
-    tls: dict[str, Any] = {}
-    if settings.certificate:
-        tls = {"ssl_cert": Path(settings.certificate), "ssl_key": Path(settings.key)}
-    server = Server(
-        front,
-        address=settings.host,
-        port=settings.port,
-        interface=Interfaces.RSGI,
-        backlog=_QUEUE,
-        backpressure=_most_connections(),
-        http=HTTPModes.http1,
-        http1_settings=HTTP1Settings(header_read_timeout=_HEADERS_MS, max_buffer_size=_BUFFER),
-        log_level=LogLevels.error,  # at its start it warns that one process is all there is
-        log_dictconfig=server_config(ROLE),
-        log_access=False,  # an access log would hold addresses
-        websockets=False,
-        **tls,
-    )
-    loop = asyncio.get_running_loop()
-
-    def stop() -> None:
-        front.stop()
-        server.stop()  # type: ignore[no-untyped-call]  # the server has no types here
-        loop.call_later(GRACE_S, os._exit, 0)  # what is on its way is sent again by its device
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)
-    await server.serve()
-
-
 def run(settings: Settings) -> None:
     """Relay until stopped.  Raises ConfigError."""
     front = _front_of(settings)
@@ -164,8 +124,11 @@ def run(settings: Settings) -> None:
         _log.warning(
             "plain HTTP to the gateway: who sees that way sees which messages leave: use TLS"
         )
+    given = settings_of(ROLE, settings.host, settings.port, _most_connections())
+    if settings.certificate:
+        given |= {"ssl_cert": Path(settings.certificate), "ssl_key": Path(settings.key)}
     try:
-        asyncio.run(_serve(settings, front))
+        asyncio.run(serve_application(front, given, front.stop))
     except ConfigurationError as error:
         raise ConfigError("--certificate", settings.certificate, str(error)) from None
     _log.info("relay stopped")

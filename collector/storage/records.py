@@ -1,4 +1,4 @@
-"""Small records of processes and people in the store, each in a hash of its own.
+"""Small records of processes and people in hashes of a store, of Redis or in memory.
 
 *Activity*: counts of processes, a hash a UTC day, each process writing only its own fields.  A
 process writes sums, not steps, so a write that is repeated changes nothing.
@@ -15,10 +15,12 @@ watch with what it said.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, NamedTuple, Protocol, Self
+from typing import Final, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import msgspec
 
@@ -26,14 +28,221 @@ from client_sdk.core.epoch import DAY
 
 from ..core.config import Config
 from .connect import open_connection
-from .connection import Connection, Part
+from .connection import Command, Connection, Part
 from .keys import Keys
 
+_REPLACE: Final = "hearsay_replace"
 _DAYS: Final = 2  # days after which a day's counts are forgotten
 _SEEN: Final = "seen"  # the field that holds the Unix time of the last write
 _FIELD: Final = re.compile(r"([a-z]+):([0-9a-f]+):([a-z0-9_.-]+)")
+_CREDENTIALS: Final = "credentials"  # hashes
+_WATCH: Final = "watch"
+_LEDGER: Final = "*"  # field of that, and no name of a watch
+R = TypeVar("R")
 NOTHING: Final[Mapping[bytes, int]] = MappingProxyType({})  # counted by who only asks
-_DIGEST: Final = re.compile(rb"[0-9a-f]{64}")
+_DIGEST: Final = re.compile(r"(?:[0-9a-f]{2})+")
+
+
+class Removal(NamedTuple):
+    """Deletes fields of a hash; without fields all of it."""
+
+    key: str
+    fields: tuple[str, ...] = ()
+
+
+class Replacement(NamedTuple):
+    """Puts *record* in place of what was *read*, if that is still there."""
+
+    key: str
+    field: str
+    read: bytes
+    record: bytes
+
+
+Step: TypeAlias = Removal | Replacement
+
+
+class Hashes(Protocol):
+    """Hashes of one deployment, and in each fields by name.
+
+    Raises, all methods: StorageUnavailableError, StorageFullError.  Each may be repeated.
+    """
+
+    def now(self) -> int:
+        """Return the Unix time of the store's own clock."""
+
+    def read(self, key: str) -> dict[str, bytes]:
+        """Return all fields of a hash; a name that is no UTF-8 holds U+FFFD, as none of ours."""
+
+    def get(self, key: str, field: str) -> bytes | None:
+        """Return one field; None if it is not there."""
+
+    def put(self, key: str, fields: Mapping[str, Part], until: int | None = None) -> None:
+        """Write *fields* in place of older ones; forget the hash at the Unix time *until*."""
+
+    def replace(self, key: str, field: str, read: bytes | None, record: bytes) -> bool:
+        """Put *record* in place of what was *read*, None for nothing; return if it is there.
+
+        A full store does so, too, where something was read.  A command may be repeated, so what is
+        there already was put.
+
+        Raises: NotPreparedError.
+        """
+
+    def apply(self, steps: Sequence[Step]) -> None:
+        """Take all *steps* in one round trip."""
+
+
+class RedisHashes:
+    """Those of Redis or Valkey."""
+
+    def __init__(self, connection: Connection, prefix: str) -> None:
+        """Use *connection* for the hashes under *prefix*.  Raises ConfigError."""
+        self._connection, self._prefix = connection, Keys(prefix, 1).prefix
+
+    def now(self) -> int:
+        """Ask the first server that there is."""
+        return int(self._connection.nodes()[0].call("TIME")[0])
+
+    def read(self, key: str) -> dict[str, bytes]:
+        """Read the whole hash: people and processes are few."""
+        flat = self._connection.call("HGETALL", self._key(key))
+        pairs = zip(flat[::2], flat[1::2], strict=True)
+        return {name.decode(errors="replace"): record for name, record in pairs}
+
+    def get(self, key: str, field: str) -> bytes | None:
+        """Read one field."""
+        record: bytes | None = self._connection.call("HGET", self._key(key), field)
+        return record
+
+    def put(self, key: str, fields: Mapping[str, Part], until: int | None = None) -> None:
+        """Write all in one round trip."""
+        pairs = (part for pair in fields.items() for part in pair)
+        commands: list[Command] = [("HSET", self._key(key), *pairs)]
+        if until is not None:
+            commands.append(("EXPIREAT", self._key(key), until))
+        self._connection.call_many(commands)
+
+    def replace(self, key: str, field: str, read: bytes | None, record: bytes) -> bool:
+        """Write the first by a command, others by a function that compares and needs no room."""
+        if read is None:
+            is_ours = self._connection.call("HSETNX", self._key(key), field, record)
+        else:
+            is_ours = self._connection.call(*self._command(Replacement(key, field, read, record)))
+        return bool(is_ours) or self.get(key, field) == record
+
+    def apply(self, steps: Sequence[Step]) -> None:
+        """Send a command a step."""
+        self._connection.call_many([self._command(step) for step in steps])
+
+    def _command(self, step: Step) -> Command:
+        key = self._key(step.key)
+        if isinstance(step, Replacement):
+            return "FCALL", _REPLACE, 1, key, step.field, step.read, step.record
+        return ("HDEL", key, *step.fields) if step.fields else ("UNLINK", key)
+
+    def _key(self, key: str) -> str:
+        return f"{self._prefix}:{key}"
+
+
+class MemoryHashes:
+    """Those of one process, which forgets them when it ends, and nothing before."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        """Hold nothing; *clock* is that of the store."""
+        self._clock, self._lock = clock, threading.Lock()
+        self._hashes: dict[str, dict[str, bytes]] = {}
+
+    def now(self) -> int:
+        """Read the clock."""
+        return int(self._clock())
+
+    def read(self, key: str) -> dict[str, bytes]:
+        """Return a copy."""
+        return dict(self._hashes.get(key, {}))
+
+    def get(self, key: str, field: str) -> bytes | None:
+        """Look it up."""
+        return self._hashes.get(key, {}).get(field)
+
+    def put(self, key: str, fields: Mapping[str, Part], until: int | None = None) -> None:
+        """Keep *fields* as the store would return them."""
+        kept = {name: v if isinstance(v, bytes) else str(v).encode() for name, v in fields.items()}
+        self._hashes.setdefault(key, {}).update(kept)
+
+    def replace(self, key: str, field: str, read: bytes | None, record: bytes) -> bool:
+        """Compare and replace."""
+        with self._lock:
+            there = self.get(key, field)
+            if there == read:
+                self.put(key, {field: record})
+        return there in (read, record)
+
+    def apply(self, steps: Sequence[Step]) -> None:
+        """Take one after another."""
+        for step in steps:
+            if isinstance(step, Replacement):
+                self.replace(*step)
+                continue
+            gone = step.fields or self.read(step.key)
+            for field in gone:
+                self._hashes.get(step.key, {}).pop(field, None)
+
+
+class Records(Generic[R]):
+    """Records of one kind by name, as JSON in a hash; what is not of the kind is passed over."""
+
+    def __init__(self, hashes: Hashes, key: str, kind: type[R]) -> None:
+        """Keep records of *kind* in the hash *key*."""
+        self._hashes, self._key = hashes, key
+        self._decode = msgspec.json.Decoder(kind).decode
+        self.encode = msgspec.json.Encoder().encode
+
+    def all(self) -> dict[str, R]:
+        """Return every record by its name."""
+        read = {name: self._record_of(text) for name, text in self._hashes.read(self._key).items()}
+        return {name: record for name, record in read.items() if record is not None}
+
+    def get(self, name: str) -> tuple[bytes | None, R | None]:
+        """Return a record as it is stored, and what that says; None where there is none."""
+        text = self._hashes.get(self._key, name)
+        return text, None if text is None else self._record_of(text)
+
+    def put(self, name: str, record: R) -> None:
+        """Write *record* in place of what was there."""
+        self._hashes.put(self._key, {name: self.encode(record)})
+
+    def replace(self, name: str, read: bytes | None, record: R) -> bytes | None:
+        """Put *record* in place of what was *read*, None for nothing; return it as stored.
+
+        None: another is there; nothing was changed.
+        """
+        text = self.encode(record)
+        return text if self._hashes.replace(self._key, name, read, text) else None
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Delete the records of *names*."""
+        if fields := tuple(names):
+            self._hashes.apply([Removal(self._key, fields)])
+
+    def _record_of(self, text: bytes) -> R | None:
+        try:
+            return self._decode(text)
+        except (ValueError, msgspec.MsgspecError):
+            return None
+
+
+class HashStore:
+    """What one deployment keeps in hashes."""
+
+    def __init__(self, hashes: Hashes) -> None:
+        """Keep it in *hashes*."""
+        self._hashes = hashes
+
+    @classmethod
+    def of(cls, config: Config) -> Self:
+        """Return that of *config*'s store.  Nothing is sent before its first use."""
+        return cls(RedisHashes(open_connection(config.redis_url), config.prefix))
 
 
 class Usage(NamedTuple):
@@ -49,19 +258,6 @@ BYTES_BEGUN: Final = Usage("usage:growth", 26)  # of tallies that write keys beg
 QUESTIONS_ASKED: Final = Usage("usage:asked", 90)  # by whom, of what; only if it is wished
 
 
-class _Records:
-    """Records under the prefix of a deployment."""
-
-    def __init__(self, connection: Connection, prefix: str) -> None:
-        """Use *connection* for the records under *prefix*.  Raises ConfigError."""
-        self._connection, self._prefix = connection, Keys(prefix, 1).prefix
-
-    @classmethod
-    def of(cls, config: Config) -> Self:
-        """Return those of *config*'s store.  Nothing is sent before their first use."""
-        return cls(open_connection(config.redis_url), config.prefix)
-
-
 @dataclass(frozen=True)
 class ActivityRecord:
     """What one process has counted on a day, and the Unix time at which it said so."""
@@ -72,41 +268,24 @@ class ActivityRecord:
     seen: int
 
 
-class ActivityStore(Protocol):
-    """What processes say of themselves.
-
-    Raises, both methods: StorageUnavailableError, StorageFullError.  Each may be repeated.
-    """
+class ActivityStore(HashStore):
+    """What processes say of themselves."""
 
     def put(self, day: int, record: ActivityRecord) -> None:
         """Write the sums of one process on epoch day *day*, in place of older ones.
 
         A sum that *record* leaves out stays as it was.
         """
-
-    def records(self, day: int) -> list[ActivityRecord]:
-        """Return the last record of every process on epoch day *day*."""
-
-
-class RedisActivity(_Records):
-    """The ActivityStore protocol on Redis or Valkey."""
-
-    def put(self, day: int, record: ActivityRecord) -> None:
-        """Write one field a count."""
         own = f"{record.role}:{record.process}"
-        pairs: list[Part] = [f"{own}:{_SEEN}", record.seen]
-        for name, n in record.counts.items():
-            pairs += f"{own}:{name}", n
-        key = self._key(day)
-        forgotten = ("EXPIREAT", key, (day + _DAYS) * DAY)
-        self._connection.call_many([("HSET", key, *pairs), forgotten])
+        fields = {f"{own}:{name}": n for name, n in record.counts.items()}
+        fields[f"{own}:{_SEEN}"] = record.seen
+        self._hashes.put(f"activity:{day}", fields, (day + _DAYS) * DAY)
 
     def records(self, day: int) -> list[ActivityRecord]:
-        """Read the whole hash: a few dozen fields a process."""
-        flat = self._connection.call("HGETALL", self._key(day))
+        """Return the last record of every process on epoch day *day*: a few dozen fields each."""
         entries: dict[tuple[str, str], dict[str, int]] = {}
-        for name, text in zip(flat[::2], flat[1::2], strict=True):
-            parts = _FIELD.fullmatch(name.decode(errors="replace"))
+        for name, text in self._hashes.read(f"activity:{day}").items():
+            parts = _FIELD.fullmatch(name)
             if parts and text.isdigit():
                 entries.setdefault((parts[1], parts[2]), {})[parts[3]] = int(text)
         return [
@@ -114,76 +293,46 @@ class RedisActivity(_Records):
             for (role, process), counts in entries.items()
         ]
 
-    def _key(self, day: int) -> str:
-        return f"{self._prefix}:activity:{day}"
 
-
-class CredentialStore(Protocol):
-    """Records by digest, and the use that several processes make of them.
-
-    Raises, all methods: StorageUnavailableError, StorageFullError.  Each may be repeated.
-    """
+class CredentialStore(HashStore):
+    """Records of keys and tokens by digest, and the use that several processes make of them."""
 
     def records(self) -> dict[bytes, bytes]:
-        """Return every stored record by the digest of its secret."""
+        """Return every stored record by the digest of its secret: people make them, so few."""
+        return _by_digest(self._hashes.read(_CREDENTIALS))
 
     def put(self, digest: bytes, record: str) -> None:
         """Store the *record* of one credential, in place of an older one."""
+        self._hashes.put(_CREDENTIALS, {digest.hex(): record})
 
     def replace(self, digest: bytes, read: bytes, record: str) -> bool:
         """Store *record* in place of the one that was *read*; a full store does so, too.
 
-        Returns whether it was still there: read again if it was not.
+        Returns whether it is there: read again if it is not.
         Raises: NotPreparedError.
         """
+        return self._hashes.replace(_CREDENTIALS, digest.hex(), read, record.encode())
 
     def share(
         self, usage: Usage, day: int, process: str = "", used: Mapping[bytes, int] = NOTHING
     ) -> dict[bytes, int]:
-        """Say what *process* counted of each digest on epoch *day*; return the sums of all."""
+        """Say what *process* counted of each digest on epoch *day*; return the sums of all.
 
-
-class RedisCredentials(_Records):
-    """The CredentialStore protocol on Redis or Valkey."""
-
-    @property
-    def _credentials(self) -> str:
-        return f"{self._prefix}:credentials"
-
-    def records(self) -> dict[bytes, bytes]:
-        """Read the whole hash: credentials are made by people, so there are few."""
-        entries = _pairs(self._connection.call("HGETALL", self._credentials))
-        return {bytes.fromhex(n.decode()): r for n, r in entries.items() if _DIGEST.fullmatch(n)}
-
-    def put(self, digest: bytes, record: str) -> None:
-        """Write one field of the hash."""
-        self._connection.call("HSET", self._credentials, digest.hex(), record)
-
-    def replace(self, digest: bytes, read: bytes, record: str) -> bool:
-        """Write one field of the hash by a function that compares it, and needs no room."""
-        function = "FCALL", "hearsay_replace", 1, self._credentials
-        return bool(self._connection.call(*function, digest.hex(), read, record))
-
-    def share(
-        self, usage: Usage, day: int, process: str = "", used: Mapping[bytes, int] = NOTHING
-    ) -> dict[bytes, int]:
-        """Write our own sums, which a repeated command cannot add twice, and read all."""
-        key = f"{self._prefix}:{usage.name}:{day}"
+        A process writes its own sums, which a repeated command cannot add twice.
+        """
+        key = f"{usage.name}:{day}"
         if used:
-            pairs: list[Part] = []
-            for digest, count in used.items():
-                pairs += f"{digest.hex()}:{process}", count
-            forgotten = (day + usage.days) * DAY
-            self._connection.call_many([("HSET", key, *pairs), ("EXPIREAT", key, forgotten)])
+            fields = {f"{digest.hex()}:{process}": count for digest, count in used.items()}
+            self._hashes.put(key, fields, (day + usage.days) * DAY)
         sums: dict[bytes, int] = {}
-        for name, text in _pairs(self._connection.call("HGETALL", key)).items():
-            digest = bytes.fromhex(name.partition(b":")[0].decode())
+        for name, text in self._hashes.read(key).items():
+            digest = bytes.fromhex(name.partition(":")[0])
             sums[digest] = sums.get(digest, 0) + int(text)
         return sums
 
 
-def _pairs(reply: list[bytes]) -> dict[bytes, bytes]:
-    return dict(zip(reply[::2], reply[1::2], strict=True))
+def _by_digest(records: Mapping[str, R]) -> dict[bytes, R]:
+    return {bytes.fromhex(name): r for name, r in records.items() if _DIGEST.fullmatch(name)}
 
 
 class WatchRecord(msgspec.Struct, frozen=True):
@@ -195,41 +344,21 @@ class WatchRecord(msgspec.Struct, frozen=True):
     sentences: dict[str, list[str]] = msgspec.field(name="found")  # by the label of an epoch
 
 
-class SuspicionStore(Protocol):
-    """What the checks found.
+class SuspicionStore(HashStore):
+    """What the checks found, by the digest of a metric."""
 
-    Raises, both methods: StorageUnavailableError, StorageFullError.  Each may be repeated.
-    """
+    def __init__(self, hashes: Hashes) -> None:
+        """Keep it in *hashes*."""
+        super().__init__(hashes)
+        self._records = Records(hashes, "suspicions", WatchRecord)
 
     def put(self, metric: bytes, record: WatchRecord) -> None:
         """Write what was found of a metric, in place of what was found before."""
-
-    def records(self) -> Mapping[bytes, WatchRecord]:
-        """Return what was found of each metric, by digest."""
-
-
-class RedisSuspicions(_Records):
-    """The SuspicionStore protocol on Redis or Valkey."""
-
-    @property
-    def _key(self) -> str:
-        return f"{self._prefix}:suspicions"
-
-    def put(self, metric: bytes, record: WatchRecord) -> None:
-        """Write one field."""
-        self._connection.call("HSET", self._key, metric.hex(), msgspec.json.encode(record))
+        self._records.put(metric.hex(), record)
 
     def records(self) -> dict[bytes, WatchRecord]:
-        """Read the whole hash; what is not ours is passed over."""
-        flat = self._connection.call("HGETALL", self._key)
-        entries = {}
-        for name, text in zip(flat[::2], flat[1::2], strict=True):
-            try:
-                digest = bytes.fromhex(name.decode())
-                entries[digest] = msgspec.json.decode(text, type=WatchRecord)
-            except (ValueError, msgspec.MsgspecError):
-                continue
-        return entries
+        """Return what was found of each metric; what is not ours is passed over."""
+        return _by_digest(self._records.all())
 
 
 QUIET: Final = "quiet"  # what a watch can say
@@ -306,91 +435,46 @@ class WatchState(NamedTuple):
     series: Mapping[str, WatchSeries] = MappingProxyType({})
 
 
-class WatchStore(Protocol):
-    """The ledger of watches, and beside it a series of verdicts a watch.
+class WatchStore(HashStore):
+    """The ledger of watches, and beside it in one hash a series of verdicts a watch.
 
     Law: a ledger is replaced only by who has read the one before, so no step is taken twice.
-    Raises, all methods: StorageUnavailableError, StorageFullError.
     """
+
+    def __init__(self, hashes: Hashes) -> None:
+        """Keep both in *hashes*."""
+        super().__init__(hashes)
+        self._ledgers = Records(hashes, _WATCH, WatchLedger)
+        self._series = Records(hashes, _WATCH, WatchSeries)
 
     def now(self) -> int:
         """Return the Unix time of the store's own clock."""
+        return self._hashes.now()
 
     def ledger(self) -> tuple[bytes, WatchLedger]:
         """Return the ledger as it is stored, and what it says; b"" and an empty one at first."""
+        text, ledger = self._ledgers.get(_LEDGER)
+        return text or b"", ledger or WatchLedger()
 
     def replace(self, read: bytes, ledger: WatchLedger) -> bytes | None:
         """Store *ledger* in place of the one that was *read*; return it as stored.
 
         None: another is there; nothing was changed.
         """
+        return self._ledgers.replace(_LEDGER, read or None, ledger)
 
     def series(self) -> dict[str, WatchSeries]:
-        """Return what each watch said, by its name."""
-
-    def put(self, series: WatchSeries) -> None:
-        """Write what a watch said, in place of what was there."""
-
-    def forget(self, names: Sequence[str]) -> None:
-        """Delete the series of watches that are no more."""
-
-
-class RedisWatches(_Records):
-    """The WatchStore protocol on Redis or Valkey: a hash, and in it the ledger under a name of its
-    own.
-    """
-
-    _LEDGER: Final = "*"  # no name of a watch
-
-    @property
-    def _key(self) -> str:
-        return f"{self._prefix}:watch"
-
-    def now(self) -> int:
-        """Ask the first server that there is."""
-        return int(self._connection.nodes()[0].call("TIME")[0])
-
-    def ledger(self) -> tuple[bytes, WatchLedger]:
-        """Read one field; what is not ours is passed over."""
-        text = self._connection.call("HGET", self._key, self._LEDGER) or b""
-        try:
-            return text, msgspec.json.decode(text, type=WatchLedger) if text else WatchLedger()
-        except msgspec.MsgspecError:
-            return text, WatchLedger()
-
-    def replace(self, read: bytes, ledger: WatchLedger) -> bytes | None:
-        """Write one field: the first by a command, others by the function that compares."""
-        text = msgspec.json.encode(ledger)
-        if not read:
-            done = self._connection.call("HSETNX", self._key, self._LEDGER, text)
-        else:
-            function = "FCALL", "hearsay_replace", 1, self._key
-            done = self._connection.call(*function, self._LEDGER, read, text)
-        return text if done or self._is_stored(text) else None
-
-    def _is_stored(self, text: bytes) -> bool:
-        """Return whether *text* is there: a command whose answer was lost was sent once more."""
-        return bool(self._connection.call("HGET", self._key, self._LEDGER) == text)
-
-    def series(self) -> dict[str, WatchSeries]:
-        """Read the whole hash; what is not ours is passed over."""
-        series = {}
-        for name, text in _pairs(self._connection.call("HGETALL", self._key)).items():
-            try:
-                series[name.decode()] = msgspec.json.decode(text, type=WatchSeries)
-            except (ValueError, msgspec.MsgspecError):
-                continue
-        return series
+        """Return what each watch said, by its name; what is not ours is passed over."""
+        return self._series.all()
 
     def state(self) -> WatchState:
         """Return the ledger and all series."""
         return WatchState(self.ledger()[1], self.series())
 
     def put(self, series: WatchSeries) -> None:
-        """Write one field."""
-        self._connection.call("HSET", self._key, series.name, msgspec.json.encode(series))
+        """Write what a watch said, in place of what was there."""
+        self._series.put(series.name, series)
 
     def forget(self, names: Sequence[str]) -> None:
-        """Delete fields."""
-        if names:
-            self._connection.call("HDEL", self._key, *names)
+        """Delete the series of watches that are no more."""
+        self._series.forget(names)

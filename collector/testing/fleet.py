@@ -33,7 +33,7 @@ from ..core.config import Config
 from ..core.errors import AnswerError, CollectorError
 from ..intake.wire import JSON
 from ..planning.machines import Hours
-from ..storage.records import NOTHING, Usage
+from ..storage.records import CredentialStore, MemoryHashes
 from ..web.app import create_app
 from ..web.ingest.route import accept
 from ..web.ingest.upload import PATH, Head
@@ -103,7 +103,8 @@ class Fleet:
         most = {"KEY_RATE": "1000000", "NEW_TALLIES_MB": "0"}  # all have one key, and one moment
         config = Config.from_env({f"HEARSAY_{k}": v for k, v in (settings | most).items()})
         now = self._now
-        self.app = create_app(config, self._storage, now, _NoCredentials(), monotonic=now)
+        credentials = CredentialStore(MemoryHashes())
+        self.app = create_app(config, self._storage, now, credentials, monotonic=now)
         self.read_token = READ_TOKEN
         self._shared = services_of(self.app)
         (known,) = self._shared.catalog.registries
@@ -214,21 +215,3 @@ class _Once(logging.Filter):
         message, before = record.getMessage(), len(self._seen)
         self._seen.add(message)
         return len(self._seen) > before
-
-
-class _NoCredentials:
-    """The CredentialStore protocol of a collector that has no keys but those of its settings."""
-
-    def records(self) -> dict[bytes, bytes]:
-        return {}
-
-    def put(self, digest: bytes, record: str) -> None:
-        """Keep nothing."""
-
-    def replace(self, digest: bytes, read: bytes, record: str) -> bool:
-        return False
-
-    def share(
-        self, usage: Usage, day: int, process: str = "", used: Mapping[bytes, int] = NOTHING
-    ) -> dict[bytes, int]:
-        return {}

@@ -41,9 +41,9 @@ from ..operations.telemetry.snapshot import Sources, take
 from ..query.cache import Cache
 from ..query.reading import Gate
 from ..storage.connect import connect, connect_reader
-from ..storage.documents import DocumentStore, MemoryDocuments, RedisDocuments
+from ..storage.documents import DocumentStore
 from ..storage.protocols import Intake, TallyStore
-from ..storage.records import CredentialStore, RedisCredentials
+from ..storage.records import CredentialStore, MemoryHashes
 from ..workspace.documents import File, read_file
 from ..workspace.links import Links
 from ..workspace.shelf import Workspace
@@ -104,14 +104,16 @@ def create_app(
     app = Flask(__name__)
     app.url_map.converters["metric"] = MetricConverter
     app.url_map.merge_slashes = False  # an address is right or unknown; nothing is redirected
-    credentials = credentials or RedisCredentials.of(config)
+    credentials = credentials or CredentialStore.of(config)
     keyring = Keyring(config.credentials, credentials, catalog, clock, monotonic)
     sources = sources or (Sources.alone() if storage else Sources.of(config))
     activity = Activity(WEB, sources.activity, clock)
     for opened in (REPORT, OPERATE):
         held = config.credentials.values()
         activity.grant(opened, sum(opened in credential.scopes for credential in held))
-    documents = documents or (MemoryDocuments() if storage else RedisDocuments.of(config))
+    documents = documents or (
+        DocumentStore(MemoryHashes()) if storage else DocumentStore.of(config)
+    )
     file = read_file(config.boards) if config.boards else File(schema=1)
     tallies = Gate(storage or connect_reader(config))
     storage = storage or connect(config)

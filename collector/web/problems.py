@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -47,11 +46,11 @@ from ..core.errors import (
 )
 from ..core.logs import Incidents
 from ..operations.telemetry.activity import REFUSED
+from ..serving.application import PROBLEM, problem
 from .services import services
 
 log = logging.getLogger("hearsay.web")
 
-CONTENT_TYPE: Final = "application/problem+json"
 _SEND_AGAIN: Final = "The upload was not stored, or may be sent again."
 _ASK_AGAIN: Final = "There is no answer now, and nothing is lost. Ask again in a minute."
 _QUERY: Final = "/v1/query"  # where the question is a document, but for these parameters
@@ -94,13 +93,13 @@ class Document(NamedTuple):
     """A problem document as it is sent, with the headers that belong to its status."""
 
     status: int
-    body: str
+    body: bytes
     headers: tuple[tuple[str, str], ...]
     slug: str
 
 
 def register(
-    app: Flask, show: Callable[[Document], Response | None] = lambda problem: None
+    app: Flask, show: Callable[[Document], Response | None] = lambda refused: None
 ) -> None:
     """Answer every error of *app* as a problem document, or as *show* shows it to a browser."""
     app.register_error_handler(Exception, partial(_answer, show))
@@ -113,21 +112,15 @@ def document(
 
     Args: faults: what is wrong with which part of the question.
     """
-    text: dict[str, object] = {
-        "type": f"urn:hearsay:problem:{slug}",
-        "title": title,
-        "status": status,
-        "detail": detail,
-    }
-    if faults:
-        text["errors"] = list(faults)
-    headers = [("Content-Type", CONTENT_TYPE)]
+    errors = {"errors": list(faults)} if faults else {}
+    text = problem(status, detail, f"urn:hearsay:problem:{slug}", title, **errors)
+    headers = [("Content-Type", PROBLEM)]
     if status in (429, 503):
         delay = _RETRY_LEAST + secrets.randbelow(_RETRY_MOST - _RETRY_LEAST)
         headers.append(("Retry-After", str(delay)))
     if status == 401:
         headers.append(("WWW-Authenticate", "Bearer"))
-    return Document(status, json.dumps(text) + "\n", tuple(headers), slug)
+    return Document(status, text, tuple(headers), slug)
 
 
 def titles(status: int) -> list[str]:
@@ -196,8 +189,8 @@ def _answer(show: Callable[[Document], Response | None], error: Exception) -> Re
     return response
 
 
-def _respond(problem: Document, show: Callable[[Document], Response | None]) -> Response:
-    services().activity.add(REFUSED, problem.slug)
-    return show(problem) or Response(
-        problem.body, status=problem.status, headers=list(problem.headers)
+def _respond(refused: Document, show: Callable[[Document], Response | None]) -> Response:
+    services().activity.add(REFUSED, refused.slug)
+    return show(refused) or Response(
+        refused.body, status=refused.status, headers=list(refused.headers)
     )

@@ -192,7 +192,7 @@ def test_a_worker_is_asked_for_the_heartbeat_that_it_writes_to_memory(things: Th
 
 
 def test_a_process_may_take_as_long_to_stop_as_it_does(things: Things) -> None:
-    from collector.operations.processes import GRACE_S
+    from collector.serving.stopping import GRACE_S
 
     for name in ("hearsay-web", "hearsay-worker", "hearsay-archive", "hearsay-watch"):
         template = pods(things)[name]

@@ -14,7 +14,7 @@ import yaml
 
 from collector.core.config import STRICT, Config
 from collector.core.credentials import ADMIN, GATEWAY, READ, WRITE
-from collector.operations.processes import GRACE_S
+from collector.serving.stopping import GRACE_S
 from tests.support.deployment import DEPLOY, NO_SYSTEMD, ROOT
 
 UNITS: Final = DEPLOY / "systemd"

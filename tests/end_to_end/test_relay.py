@@ -463,7 +463,7 @@ def test_the_process_of_a_relay_loads_no_store_no_registry_and_no_way_to_open_a_
     rooms = {".".join(name.split(".")[:2]) for name in re.findall(r"'([\w.]+)'", done.stdout)}
     assert rooms == {
         *("client_sdk", "client_sdk.core", "client_sdk.wire"),
-        *("collector", "collector.core", "collector.relay"),
+        *("collector", "collector.core", "collector.relay", "collector.serving"),
     }
     mapped = Path(f"/proc/{relay.process.pid}/maps").read_text()
     for package in ("numpy", "cryptography", "hiredis", "_sqlite3"):

@@ -15,7 +15,7 @@ from collector.core.credentials import WRITE, Credential, digest_of
 from collector.intake.backpressure import SHED_MEMORY
 from collector.intake.memory_quota import daily_uploads
 from collector.storage.connection import Connection
-from collector.storage.records import RedisCredentials
+from collector.storage.records import CredentialStore, RedisHashes
 from tests.faults.conftest import Tell
 from tests.support.crowds.uploads import WRITE_KEY, bearer
 from tests.support.device.loopback import running
@@ -125,7 +125,8 @@ def test_a_flood_under_one_key_leaves_memory_and_answers_to_the_others(
     most = daily_uploads(MEMORY)
     assert most is not None
     with fault_site(tmp_path, collectors=0, settings={"maxmemory": str(MEMORY)}) as site:
-        store = RedisCredentials(Connection.open(f"redis://{site.store.address}/0"), PREFIX)
+        connection = Connection.open(f"redis://{site.store.address}/0")
+        store = CredentialStore(RedisHashes(connection, PREFIX))
         store.put(digest_of(QUIET), Credential(WRITE).to_json())
         site.add_collector()
         flood = Counter[int]()

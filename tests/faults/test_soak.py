@@ -29,9 +29,10 @@ from collector.query.reading import slices_of, without_pruned
 from collector.query.repair import Wish, proposed
 from collector.storage.connect import open_connection
 from collector.storage.connection import Connection
-from collector.storage.documents import RedisExclusions
+from collector.storage.documents import ExclusionStore
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
+from collector.storage.records import RedisHashes
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
 from collector.worker.fsck import fsck
@@ -154,7 +155,7 @@ class Operator:
         chance: random.Random,
     ) -> None:
         self.storage = RedisStorage(connection, keys, STANDARD)
-        self._records = RedisExclusions(connection, keys.prefix)
+        self._records = ExclusionStore(RedisHashes(connection, keys.prefix))
         self._nodes, self._keys, self._chance = nodes, keys, chance
         self.steps = Counter[str]()
 

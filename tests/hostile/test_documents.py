@@ -23,7 +23,7 @@ from collector.core.credentials import ANALYST, READ, WRITE, Credential
 from collector.intake.backpressure import ALARM_MEMORY
 from collector.storage.connect import connect
 from collector.storage.connection import Connection
-from collector.storage.documents import RedisDocuments
+from collector.storage.documents import DocumentStore
 from collector.web import create_app
 from collector.web.auth import WRITES_BURST_S
 from collector.web.services import services_of
@@ -85,7 +85,7 @@ class Kept:
             Registry.from_text(text).metric(f"{app}_item") for app, text in texts.items()
         ]
         self.storage, self.ran = connect(config), FakeClock(0)
-        self.documents = RedisDocuments.of(config)
+        self.documents = DocumentStore.of(config)
         self.app = create_app(
             config, self.storage, time.time, credentials, self.ran, documents=self.documents
         )

@@ -23,7 +23,7 @@ from collector.intake.day_counts import EXCHANGE_S
 from collector.intake.tally_quota import BEGUN_CEILING, BEGUN_SHARE
 from collector.storage.connect import connect
 from collector.storage.connection import Connection
-from collector.storage.records import RedisCredentials
+from collector.storage.records import CredentialStore
 from collector.web import create_app
 from collector.web.services import services_of
 from collector.worker.worker import Worker
@@ -82,7 +82,7 @@ class Filled:
         self.server.call("CONFIG", "SET", "maxmemory", size)
         assert self.run("init")[0] == 0
         config = replace(Config.from_env(self.environment), new_tallies_mb=begun_mb)
-        self.credentials = RedisCredentials.of(config)
+        self.credentials = CredentialStore.of(config)
         for key in (HONEST, *ATTACKERS):
             self.credentials.put(digest_of(key), Credential(WRITE).to_json())
         self.registry = Registry.from_text(registry_text(wide))

@@ -1,29 +1,38 @@
-"""One law of both servers: a head that two readers could read differently is refused.
+"""One law of all servers: a head that two readers could read differently is refused.
 
-Bare line ends, and a coding beside another that it does not know, the HTTP server of both judges.
+Bare line ends, and a coding beside another that it does not know, the HTTP server of all judges.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from random import SystemRandom
 from typing import Any, Final
 
 import pytest
 
+from client_sdk.core.epoch import day_of
 from client_sdk.wire.oblivious import REQUEST_TYPE
+from client_sdk.wire.private_token import week_of
 from collector.core.config import Config
+from collector.issuer.allowance import Allowance
+from collector.issuer.server import IssuerApp
 from collector.relay.batches import Batches
 from collector.relay.front import Front as RelayFront
 from collector.relay.networks import Rates
 from collector.web import create_app
 from collector.web.ingest.front import Front
 from tests.support.crowds.uploads import WRITE_KEY, bearer, registry_text
+from tests.support.device.clock import NOON
+from tests.support.device.issuing import MACHINES, keys_from
 from tests.support.sites.rsgi import Request, Response, answers
 from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
 
-SERVERS: Final = ("collector", "relay")
+WEEK: Final = week_of(day_of(NOON))
+SERVERS: Final = ("collector", "relay", "issuer")
 HEADS: Final[dict[str, dict[str, Any]]] = {
     "no host": {"host": ""},
     "a host that is no name": {"host": "a b"},
@@ -40,23 +49,31 @@ HEADS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def server_of(name: str, folder: Path) -> tuple[Any, Request]:
-    """Return a server, and a request that it takes."""
-    if name == "relay":
+@contextmanager
+def server_of(name: str, folder: Path) -> Iterator[tuple[Any, Request]]:
+    """Yield a server, and a request that it takes."""
+    if name == "issuer":
+        with (
+            closing(Allowance(folder / "issuer.sqlite3", 1)) as allowance,
+            closing(IssuerApp(keys_from(WEEK), MACHINES, allowance, lambda: NOON)) as issuer,
+        ):
+            yield issuer, Request("/livez", "GET")
+    elif name == "relay":
         batches = Batches(lambda messages, _: list(messages), 1, 3_600.0, SystemRandom().shuffle)
         good = Request("/", headers={"content-type": REQUEST_TYPE}, parts=(b"message",))
-        return RelayFront(batches, Rates(100, lambda: 0.0)), good
-    path = folder / "metrics.toml"
-    path.write_text(registry_text(), encoding="utf-8")
-    config = Config.from_env({"HEARSAY_REGISTRY": str(path), "HEARSAY_WRITE_KEY": WRITE_KEY})
-    app = create_app(config, MemoryStorage(), credentials=MemoryCredentials())
-    return Front(app), Request("/livez", "GET", bearer(WRITE_KEY))
+        yield RelayFront(batches, Rates(100, lambda: 0.0)), good
+    else:
+        path = folder / "metrics.toml"
+        path.write_text(registry_text(), encoding="utf-8")
+        config = Config.from_env({"HEARSAY_REGISTRY": str(path), "HEARSAY_WRITE_KEY": WRITE_KEY})
+        app = create_app(config, MemoryStorage(), credentials=MemoryCredentials())
+        yield Front(app), Request("/livez", "GET", bearer(WRITE_KEY))
 
 
 def ask(name: str, folder: Path, **changes: Any) -> Response:
-    server, good = server_of(name, folder)
-    headers = {**good.headers, **changes.pop("headers", {})}
-    [answer] = answers(server, good._replace(headers=headers, **changes))
+    with server_of(name, folder) as (server, good):
+        headers = {**good.headers, **changes.pop("headers", {})}
+        [answer] = answers(server, good._replace(headers=headers, **changes))
     assert answer is not None
     return answer
 

@@ -158,10 +158,6 @@ class GridDomain(ItemDomain):
         west, south, east, north = map(float, self.box)
         return {"min": (west, south), "max": (east, north), "cells": (*reversed(self.shape),)}
 
-    def value_labels(self) -> tuple[str, ...]:
-        """Return nothing: a value is two numbers."""
-        return ()
-
     @property
     def remark(self) -> str:
         """What the type in Python leaves open."""

@@ -19,6 +19,7 @@ from typing import Annotated, Any, Final
 import numpy as np
 from msgspec import Meta, Struct
 
+from client_sdk.registry.encodings import ItemEncoding
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.items import listed
 from client_sdk.registry.types.joint import PairDomain
@@ -292,7 +293,7 @@ def _key(part: Slice) -> tuple[tuple[str, str], ...]:
 
 def refusal(metric: Metric) -> str | None:
     """Answer pairs, records, and two metrics of items."""
-    if metric.domain.encodes is int or is_of_records(metric):
+    if metric.domain.encodes is ItemEncoding or is_of_records(metric):
         return None
     return f"has no single items to cross; {_DECLARE}"
 

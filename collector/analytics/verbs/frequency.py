@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from client_sdk.mechanisms import KeyValueMechanism
+from client_sdk.registry.encodings import ItemEncoding, VectorEncoding
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
@@ -69,7 +70,7 @@ def _require_parts(metric: Metric, postprocess: str) -> None:
 
 def is_whole(metric: Metric) -> bool:
     """Return whether the shares of the items are parts of one whole."""
-    return metric.domain.encodes is int
+    return metric.domain.encodes is ItemEncoding
 
 
 def shares_of(part: Slice, alpha: float) -> list[Estimate]:
@@ -84,7 +85,7 @@ def refusal(metric: Metric) -> str | None:
     """Answer metrics with declared items."""
     if metric.domain.grid:
         return "has numbers, no items; ask for histogram, quantile or mean"
-    if metric.domain.encodes is tuple:
+    if metric.domain.encodes is VectorEncoding:
         return "has vectors, no items; ask for vector"
     if metric.domain.labels:
         return None

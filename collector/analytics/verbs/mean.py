@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from client_sdk.registry.encodings import VectorEncoding
 from client_sdk.registry.metric import Metric
 
 from ...estimation import estimate
@@ -41,7 +42,7 @@ def refusal(metric: Metric) -> str | None:
         return None
     if metric.domain.numbers:
         return "has numbers by key; ask for key_values"
-    if metric.domain.encodes is tuple:
+    if metric.domain.encodes is VectorEncoding:
         return "has vectors; ask for vector"
     return "has items, no numbers; ask for frequency or top_k"
 

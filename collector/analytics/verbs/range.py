@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from client_sdk.registry.domain import Domain
+from client_sdk.registry.encodings import ItemEncoding
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
@@ -136,7 +137,7 @@ def refusal(metric: Metric) -> str | None:
         return "has items without an order; ask for crosstab, map or retention"
     if domain.several:
         return "has sets, whose shares do not add up; ask for frequency"
-    return None if domain.encodes is int else distribution.refusal(metric)
+    return None if domain.encodes is ItemEncoding else distribution.refusal(metric)
 
 
 def _holds(metric: Metric, _: Options) -> Devices:

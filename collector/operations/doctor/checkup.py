@@ -34,9 +34,9 @@ from ...storage.keys import Keys
 from ...storage.records import (
     BYTES_BEGUN,
     REPORTS_SENT,
-    RedisActivity,
-    RedisCredentials,
-    RedisSuspicions,
+    ActivityStore,
+    CredentialStore,
+    SuspicionStore,
 )
 from ..telemetry.activity import CLOCK_WAITS, alive_among, granted_by, lost_by, totals_of
 from . import definitions, retirement, servers, uploads
@@ -101,13 +101,13 @@ def check_deployment(config: Config) -> list[Finding]:
     try:
         servers = diagnosis.servers()
         shards, profile = diagnosis.recorded()
-        store, activity = RedisCredentials.of(config), RedisActivity.of(config)
+        store, activity = CredentialStore.of(config), ActivityStore.of(config)
         now = time.time()
         today = day_of(now)
         records = allowed(store.records, None)
         stored = None if records is None else readable(records)  # hearsay keys list shows others
         signs = allowed(partial(activity.records, today), [])
-        watched = allowed(RedisSuspicions.of(config).records, {})
+        watched = allowed(SuspicionStore.of(config).records, {})
         state = State(
             servers=servers,
             shards=diagnosis.shards(),

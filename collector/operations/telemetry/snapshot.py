@@ -21,14 +21,13 @@ from ...storage.connection import allowed
 from ...storage.diagnosis import Server, diagnose
 from ...storage.records import (
     BYTES_BEGUN,
-    ActivityRecord,
     ActivityStore,
     CredentialStore,
-    RedisActivity,
-    RedisSuspicions,
-    RedisWatches,
+    MemoryHashes,
+    SuspicionStore,
     WatchRecord,
     WatchState,
+    WatchStore,
 )
 from ...storage.values import Counters
 from .activity import Activity, Totals
@@ -49,34 +48,16 @@ class Sources(NamedTuple):
     def of(cls, config: Config) -> Sources:
         """Return those of *config*'s store.  Nothing is sent before their first use."""
         diagnosis = diagnose(config)
-        suspicions = RedisSuspicions.of(config)
+        suspicions = SuspicionStore.of(config)
         watched = partial(allowed, suspicions.records, {})
-        watches = partial(allowed, RedisWatches.of(config).state, WatchState())
-        activity = RedisActivity.of(config)
+        watches = partial(allowed, WatchStore.of(config).state, WatchState())
+        activity = ActivityStore.of(config)
         return cls(activity, diagnosis.servers, diagnosis.unarchived, watched, watches)
 
     @classmethod
     def alone(cls) -> Sources:
         """Return those of one process with a store of its own."""
-        return cls(MemoryActivity(), list, lambda: None, dict)
-
-
-class MemoryActivity:
-    """The ActivityStore protocol in memory: what this process tells, and nobody else."""
-
-    def __init__(self) -> None:
-        """Begin with nothing."""
-        self._records: dict[tuple[int, str, str], ActivityRecord] = {}
-
-    def put(self, day: int, record: ActivityRecord) -> None:
-        """Keep the sums of a process; those that it leaves out stay."""
-        place = day, record.role, record.process
-        known = self._records.get(place, record)
-        self._records[place] = replace(record, counts={**known.counts, **record.counts})
-
-    def records(self, day: int) -> list[ActivityRecord]:
-        """Return what was told on a day."""
-        return [record for (of, _, _), record in self._records.items() if of == day]
+        return cls(ActivityStore(MemoryHashes()), list, lambda: None, dict)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ import numpy as np
 
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.registry.domain import NumberGrid
+from client_sdk.registry.encodings import VectorEncoding
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.joint import PairDomain
 from client_sdk.registry.types.places import GridDomain
@@ -197,7 +198,7 @@ def refusal(metric: Metric, *, records: bool) -> str | None:
         return 'tells a mean only; a histogram needs ask = ["quantiles"], or a category of ranges'
     if is_of_records(metric):
         return "tells of one attribute a report, so a row cannot be whole; ask for crosstab instead"
-    if domain.encodes is tuple:
+    if domain.encodes is VectorEncoding:
         return "tells the mean of every coordinate, no shares; ask for vector instead"
     if not domain.labels:
         return "has no closed list of values"

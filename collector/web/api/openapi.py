@@ -23,8 +23,9 @@ from client_sdk import __version__
 
 from ...core.credentials import OPEN, REPORT
 from ...intake.wire import JSON
+from ...serving.application import PROBLEM
 from ..auth import scope, scope_of
-from ..problems import CONTENT_TYPE, titles
+from ..problems import titles
 from .schemas import Problem
 
 V = TypeVar("V", bound=Callable[..., Any])
@@ -222,7 +223,7 @@ def _problems(
     for status in statuses:
         response = {
             "description": HTTPStatus(status).phrase + "." if needed == OPEN else _reasons(status),
-            "content": {CONTENT_TYPE: {"schema": _schema_of(Problem)}, **as_page},
+            "content": {PROBLEM: {"schema": _schema_of(Problem)}, **as_page},
         }
         yield str(status), response | ({"headers": headers[status]} if status in headers else {})
 

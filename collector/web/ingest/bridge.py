@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs
 
 from werkzeug.http import parse_etags
@@ -18,27 +18,21 @@ from werkzeug.http import parse_etags
 from ...core.errors import OverloadedError
 from ...core.proxies import ProxyLogin
 from ...intake.keyring import Keyring
+from ...serving.application import Answer, Headers
 from ..auth import shown_in
 
 _FIELDS: Final = 4  # of the form of a log-in
 _Wsgi: TypeAlias = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
-_OF_A_BODY: Final = ("Content-Length", "Content-Type")
+_OF_A_BODY: Final = ("content-length", "content-type")
 
 
-class Answer(NamedTuple):
-    """A whole response."""
-
-    status: int
-    headers: list[tuple[str, str]]
-    body: bytes
-
-    def unless_kept(self, scope: Any) -> Answer:
-        """Return it as an answer to *scope*, a GET or HEAD: 304 if it names this ``ETag``."""
-        tag = dict(self.headers)["ETag"]
-        if parse_etags(scope.headers.get("if-none-match")).contains_raw(tag):
-            kept = [header for header in self.headers if header[0] not in _OF_A_BODY]
-            return Answer(304, kept, b"")
-        return self._replace(body=b"") if scope.method == "HEAD" else self
+def unless_kept(answer: Answer, scope: Any) -> Answer:
+    """Return *answer* to *scope*, a GET or HEAD: 304 if that names its ``ETag``."""
+    tag = dict(answer.headers)["etag"]
+    if parse_etags(scope.headers.get("if-none-match")).contains_raw(tag):
+        kept = [header for header in answer.headers if header[0] not in _OF_A_BODY]
+        return Answer(304, kept, b"")
+    return answer._replace(body=b"") if scope.method == "HEAD" else answer
 
 
 def environ_of(scope: Any, body: bytes) -> dict[str, Any]:
@@ -86,7 +80,12 @@ def call(app: _Wsgi, environ: dict[str, Any]) -> Answer:
         if hasattr(parts, "close"):
             parts.close()
     [(status, headers)] = started
-    return Answer(int(status.split(" ", 1)[0]), headers, body)
+    return Answer(int(status.split(" ", 1)[0]), small(headers), body)
+
+
+def small(headers: Iterable[tuple[str, str]]) -> Headers:
+    """Return *headers* by names in small letters, as the server sends them."""
+    return [(name.lower(), value) for name, value in headers]
 
 
 def peer_of(scope: Any) -> str:

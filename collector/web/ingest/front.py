@@ -2,22 +2,17 @@
 
 A body that trickles in costs a few kilobytes, no thread and no place among those that wait for one,
 and is given up after a time.  Health is answered beside all of that.
-
-The server has parsed the head: it refuses what is no HTTP, and closes the connection after a length
-beside a transfer coding, of which the coding counts.  ``require_plain`` refuses a head that a proxy
-in front may have read as another request than the collector would.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, TypeAlias
 
 from flask import Flask
-from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
 from msgspec import json
 from werkzeug.exceptions import HTTPException
 from werkzeug.test import create_environ
@@ -25,12 +20,10 @@ from werkzeug.test import create_environ
 from client_sdk.core.limits import MAX_DEVICE_BODY
 from client_sdk.wire.oblivious import PATH as OBLIVIOUS
 
-from ...core.connections import require_plain
 from ...core.credentials import OPEN
 from ...core.errors import (
     BodyTooLargeError,
     CapsuleError,
-    MalformedHeadError,
     OverloadedError,
     QueryError,
     SlowBodyError,
@@ -39,27 +32,28 @@ from ...core.errors import (
 from ...intake.backpressure import Watch
 from ...intake.capsules import MAX_CAPSULE, Opener
 from ...operations.telemetry.activity import REFUSED, SharingThread
+from ...serving.application import READING, Answer, Application, Headers, reading
+from ...serving.bodies import SWEEP_S, length_of, require_size
 from ..api.openapi import operation_of
 from ..auth import PEER, is_page, require, scope_of
-from ..cors import ASKED_METHOD, PREFLIGHT, Headers
+from ..cors import ASKED_METHOD, PREFLIGHT
 from ..forms import FORM, MOST_BYTES
 from ..pages.privacy import PEOPLE
 from ..pages.session import log_in
 from ..problems import document_of
 from ..services import CACHE, EVERY_ANSWER, NO_STORE, services_of
-from .bridge import Answer, Places, call, environ_of, peer_of
+from .bridge import Places, call, environ_of, peer_of, small, unless_kept
 from .groups import DEADLINE_S, Readiness, ServerGroups
 from .oblivious import (
     OUTER,
     asks_for_list,
     head_of,
     open_capsule,
-    require_length,
     seal_accepted,
     seal_refusal,
 )
-from .route import LIVE, READY
-from .upload import PATH, Admission, Head, Judgement, acknowledgement, require_size
+from .route import READY
+from .upload import PATH, Admission, Head, Judgement, acknowledgement
 
 # Reads a body: its announced length, the most bytes, and the seconds in which it must come.
 Reader: TypeAlias = Callable[[int | None, int, float], Awaitable[bytes]]
@@ -71,24 +65,20 @@ _MAX_LARGE: Final = 128 * 1024 * 1024  # bytes of large bodies on their way at o
 BODY_S: Final = 10.0  # seconds in which a device's body must have arrived: 64 KiB at 7 kB/s
 _LARGE_BODY_S: Final = 60.0  # seconds for a gateway's: 8 MiB at 140 kB/s
 _FORM_S: Final = 2.0  # seconds for that of a form: 4 KiB at 2 kB/s
-_SWEEP_S: Final = 0.5  # seconds between two looks for bodies that are late
 _WRONG_S: Final = 1.0  # seconds until a wrong log-in is answered: one try a second a connection
 MAX_WRONG: Final = 256  # wrong log-ins that wait for that at once; more are refused at once
-_HEADERS: Final = [(name.lower(), value) for name, value in (*EVERY_ANSWER, (CACHE, NO_STORE))]
-_ACCEPTED: Final = [("content-type", "application/json"), *_HEADERS]
-_PLAIN: Final = [("content-type", "text/plain; charset=utf-8"), *_HEADERS]
-_READING: Final = ("GET", "HEAD")
-_CUT: Final = "the body is cut off: send all that its length says\n"
+_HEADERS: Final = small((*EVERY_ANSWER, (CACHE, NO_STORE)))
+_JSON: Final = [("content-type", "application/json"), *_HEADERS]
 
 
-class Front:
+class Front(Application):
     """One process's application, by the server's own protocol (RSGI)."""
 
     def __init__(
         self,
         app: Flask,
         body_s: float = BODY_S,
-        sweep_s: float = _SWEEP_S,
+        sweep_s: float = SWEEP_S,
         wrong_s: float = _WRONG_S,
         store_s: float = DEADLINE_S,
         listens: Callable[[], None] = lambda: None,
@@ -101,7 +91,11 @@ class Front:
               store_s: seconds for all that an upload asks of the store.
               listens: called once the server listens.  beat: called as long as the loop runs.
         """
-        self._body_s, self._sweep_s, self._wrong_s = body_s, sweep_s, wrong_s
+        routes = {("POST", PATH): self._take, **reading(READY, self._tell_ready)}
+        if (opener := services_of(app).opener) is not None:
+            routes["POST", OBLIVIOUS] = partial(self._carry, opener)
+        super().__init__(routes, _HEADERS, sweep_s)
+        self._body_s, self._wrong_s = body_s, wrong_s
         self._store_s = store_s
         self._form_s = min(_FORM_S, body_s)
         self._listens, self._beat = listens, beat
@@ -110,13 +104,11 @@ class Front:
         self._flask = ThreadPoolExecutor(THREADS, "flask")
         self._large = ThreadPoolExecutor(_LARGE_THREADS, "large")
         self._ready = Readiness(self._shared.pressure)
-        self._routes = app.url_map.bind("")
+        self._views = app.url_map.bind("")
         self._waiting = Places(self._keyring, self._shared.config.proxy, THREADS + WAITING)
         self._people = call(app.wsgi_app, create_environ(PEOPLE))  # it never changes
         self._wrong = 0  # log-ins whose answer waits
         self._large_size = 0  # bytes
-        self._reading: dict[asyncio.Task[Any], float] = {}  # until when a body must have come
-        self._late: set[asyncio.Task[Any]] = set()
         shared = self._shared
         self._watch = Watch(
             shared.pressure.poll,
@@ -129,11 +121,10 @@ class Front:
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start what runs beside the requests."""
-        self._loop = loop
         self._groups = ServerGroups(self._shared.storage, loop, self._hot.refusals)
         self._watch.start()
         self._sharing.start()
-        self._sweep()
+        super().__rsgi_init__(loop)
         loop.call_soon(self._listens)
 
     def __rsgi_del__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -142,75 +133,71 @@ class Front:
         self._sharing.stop()
         self._groups.close()
 
-    async def __rsgi__(self, scope: Any, protocol: Any) -> None:
-        """Answer one request."""
-        more: list[tuple[str, str]] = []  # headers that let the page of another origin read it
-        try:
-            require_plain(scope)
-            more = [*map(_lower, self._shared.cors.headers(scope.path, _origin_of(scope)))]
-            if scope.path == PATH and scope.method == "POST":
-                head = Head.of(scope.headers.get, _length_of(scope))
-                answer = await self._receive(head, partial(self._read, protocol))
-                protocol.response_bytes(202, [*_ACCEPTED, *more], answer)
-            elif scope.path == OBLIVIOUS and scope.method == "POST" and self._shared.opener:
-                answer = await self._carried(self._shared.opener, scope, protocol)
-                protocol.response_bytes(200, [*OUTER, *_HEADERS], answer)
-            elif headers := self._preflight(scope):
-                protocol.response_bytes(204, [*map(_lower, headers), *_HEADERS], b"")
-            elif self._is_for_people(scope):
-                status, headers, page = self._people.unless_kept(scope)
-                protocol.response_bytes(status, [*map(_lower, headers), *more], page)
-            elif scope.path == LIVE and scope.method in _READING:
-                protocol.response_bytes(200, _ACCEPTED, b'{"status":"ok"}\n')
-            elif scope.path == READY and scope.method in _READING:
-                said = json.encode(await self._ready.look())
-                protocol.response_bytes(200, _ACCEPTED, said + b"\n")
-            else:
-                await self._ask_flask(scope, protocol)
-        except ProtocolClosed:  # who asked has gone, or no longer sends; a device sends again
-            protocol.response_str(
-                400, _PLAIN, "the body is cut off: send all that its length says\n"
-            )
-        except MalformedHeadError as error:
-            # No problem document: by another way the same upload is good, so a device keeps it.
-            protocol.response_str(400, _PLAIN, f"{error}\n")
-        except Exception as error:  # noqa: BLE001  # answered, and logged where it is our failure
-            problem = document_of(error, self._shared.incidents)
-            self._shared.activity.add(REFUSED, problem.slug)
-            protocol.response_str(
-                problem.status, [*map(_lower, problem.headers), *_HEADERS, *more], problem.body
-            )
+    async def respond(self, scope: Any, protocol: Any) -> Answer:
+        """Return what Flask answers, or what stands ready."""
+        if headers := self._preflight(scope):
+            return Answer(204, [*small(headers), *_HEADERS], b"")
+        if self._is_for_people(scope):
+            answer = unless_kept(self._people, scope)
+            return answer._replace(headers=[*answer.headers, *self._shown_to(scope)])
+        return await self._ask_flask(scope, protocol)
+
+    def refuse(self, scope: Any, error: Exception) -> Answer:
+        """Return the problem document of *error*."""
+        problem = document_of(error, self._shared.incidents)
+        self._shared.activity.add(REFUSED, problem.slug)
+        headers = [*small(problem.headers), *_HEADERS, *self._shown_to(scope)]
+        return Answer(problem.status, headers, problem.body)
+
+    def look(self, now: float) -> None:
+        """Say that the loop runs, and give up what is late."""
+        self._beat()
+        super().look(now)
+        self._groups.give_up(now - self._store_s)
+
+    def _shown_to(self, scope: Any) -> Headers:
+        """Return the headers that let the page of another origin read the answer."""
+        return small(self._shared.cors.headers(scope.path, _origin_of(scope)))
+
+    async def _tell_ready(self, scope: Any, protocol: Any) -> Answer:
+        return Answer(200, _JSON, json.encode(await self._ready.look()) + b"\n")
+
+    async def _take(self, scope: Any, protocol: Any) -> Answer:
+        """Return the acknowledgement of an upload."""
+        head = Head.of(scope.headers.get, length_of(scope))
+        text = await self._receive(head, partial(self._bodies.read, protocol))
+        return Answer(202, [*_JSON, *self._shown_to(scope)], text)
 
     def _is_for_people(self, scope: Any) -> bool:
         """Return whether somebody who shows no credential asks for the page for all."""
-        is_read = scope.path == PEOPLE and scope.method in _READING
+        is_read = scope.path == PEOPLE and scope.method in READING
         return is_read and not self._waiting.shows(scope)
 
-    def _preflight(self, scope: Any) -> Headers | None:
+    def _preflight(self, scope: Any) -> Iterable[tuple[str, str]] | None:
         """Return what a browser is answered that asks before it sends; None if it does not."""
         if scope.method != PREFLIGHT or scope.headers.get(ASKED_METHOD.lower()) is None:
             return None
         return self._shared.cors.preflight(scope.path, _origin_of(scope))
 
-    async def _carried(self, opener: Opener, scope: Any, protocol: Any) -> bytes:
+    async def _carry(self, opener: Opener, scope: Any, protocol: Any) -> Answer:
         """Return the sealed answer to a capsule.  Raises CapsuleError, ProtocolClosed."""
-        length = _length_of(scope)
-        require_length(length)
+        shared = self._shared
         try:
-            message = await self._read(protocol, length, MAX_CAPSULE, self._body_s)
+            message = await self._bodies.read(protocol, length_of(scope), MAX_CAPSULE, self._body_s)
         except (SlowBodyError, BodyTooLargeError):
             raise CapsuleError from None
         capsule = open_capsule(opener, scope.headers.get("content-type") or "", message)
         try:
             request = capsule.read()
             if asks_for_list(request):
-                text = await self._loop.run_in_executor(self._flask, self._shared.retired)
-                return seal_accepted(capsule, text, 200)
-            answer = await self._receive(head_of(request), partial(_held, request.content))
+                text = await self._loop.run_in_executor(self._flask, shared.retired)
+                sealed = seal_accepted(capsule, text, 200)
+            else:
+                text = await self._receive(head_of(request), partial(_held, request.content))
+                sealed = seal_accepted(capsule, text)
         except Exception as error:  # noqa: BLE001  # answered, and logged where it is our failure
-            shared = self._shared
-            return seal_refusal(capsule, error, shared.incidents, shared.activity)
-        return seal_accepted(capsule, answer)
+            sealed = seal_refusal(capsule, error, shared.incidents, shared.activity)
+        return Answer(200, [*OUTER, *_HEADERS], sealed)
 
     async def _receive(self, head: Head, read: Reader) -> bytes:
         """Return the acknowledgement of an upload; see HotRoute for what it raises."""
@@ -253,47 +240,7 @@ class Front:
         finally:
             self._large_size -= size
 
-    async def _read(self, protocol: Any, length: int | None, limit: int, patience: float) -> bytes:
-        """Return the body.
-
-        Without a *length* a body that is cut off ends as a whole one does: it must be of a form
-        that no part of it has.
-
-        Raises: SlowBodyError, BodyTooLargeError, ProtocolClosed: less than *length* came.
-        """
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101  # for the type checker: the server makes a task
-        self._reading[task] = self._loop.time() + patience
-        try:
-            if length is not None:
-                whole: bytes = await protocol()
-                return whole
-            parts, size = [], 0
-            async for part in protocol:
-                size += len(part)
-                require_size(size, limit)
-                parts.append(part)
-            return b"".join(parts)
-        except asyncio.CancelledError:
-            if task not in self._late:
-                raise
-            task.uncancel()
-            raise SlowBodyError(f"the body must arrive within {patience:.0f} s") from None
-        finally:
-            del self._reading[task]
-            self._late.discard(task)
-
-    def _sweep(self) -> None:
-        """Give up what is late.  One timer for all: one each costs as much again."""
-        self._beat()
-        now = self._loop.time()
-        for task in [task for task, until in self._reading.items() if until < now]:
-            self._late.add(task)
-            task.cancel()
-        self._groups.give_up(now - self._store_s)
-        self._loop.call_later(self._sweep_s, self._sweep)
-
-    async def _ask_flask(self, scope: Any, protocol: Any) -> None:
+    async def _ask_flask(self, scope: Any, protocol: Any) -> Answer:
         view = self._view(scope)
         body = b"" if view is None else await self._body(view, scope, protocol)
         is_log_in = view is log_in and scope.method == "POST"
@@ -313,12 +260,12 @@ class Front:
                 await asyncio.sleep(self._wrong_s)
             finally:
                 self._wrong -= 1
-        protocol.response_bytes(answer.status, [*map(_lower, answer.headers)], answer.body)
+        return answer
 
     def _view(self, scope: Any) -> Callable[..., Any] | None:
         """Return what Flask will ask: its routes decide, as many paths lead to one of them."""
         try:
-            endpoint, _ = self._routes.match(scope.path, scope.method)
+            endpoint, _ = self._views.match(scope.path, scope.method)
         except HTTPException:
             return None
         return self._app.view_functions[endpoint]
@@ -330,7 +277,7 @@ class Front:
                 QueryError: a form without a length.
                 SlowBodyError, BodyTooLargeError, ProtocolClosed.
         """
-        if scope.method in _READING:
+        if scope.method in READING:
             return b""
         operation = operation_of(view)
         if scope.method == "OPTIONS" or operation is None or not operation.takes:
@@ -344,11 +291,11 @@ class Front:
             await self._require(str(needed), header, self._waiting.knows(scope))
         is_form = FORM in operation.takes
         limit = operation.most_bytes or (MOST_BYTES if is_form else MAX_DEVICE_BODY)
-        length = _length_of(scope)
+        length = length_of(scope)
         if is_form and length is None:  # the server does not tell its end from a cut
             raise QueryError("body", "a form must say its length: send Content-Length")
-        require_size(length or 0, limit)
-        return await self._read(protocol, length, limit, self._form_s if is_form else self._body_s)
+        patience = self._form_s if is_form else self._body_s
+        return await self._bodies.read(protocol, length, limit, patience)
 
     async def _require(self, needed: str, header: str, is_known: bool) -> None:
         """Return if *header* holds a token with the scope *needed*; see ``auth.require``."""
@@ -366,15 +313,6 @@ async def _held(body: bytes, _: int | None, limit: int, __: float) -> bytes:
     return body
 
 
-def _length_of(scope: Any) -> int | None:
-    length = scope.headers.get("content-length")
-    return None if length is None else int(length)  # digits: the server has checked it
-
-
 def _origin_of(scope: Any) -> list[str]:
     origins: list[str] = scope.headers.get_all("origin")
     return origins
-
-
-def _lower(header: tuple[str, str]) -> tuple[str, str]:
-    return header[0].lower(), header[1]

@@ -17,7 +17,7 @@ from client_sdk.wire.oblivious import ANSWER_TYPE, REQUEST_TYPE
 from ...core.cells import RELAYED
 from ...core.errors import CapsuleError, UnknownRequestError
 from ...core.logs import Incidents
-from ...intake.capsules import MAX_CAPSULE, OpenCapsule, Opener
+from ...intake.capsules import OpenCapsule, Opener
 from ...intake.wire import JSON
 from ...operations.telemetry.activity import REFUSED, Activity
 from ..problems import document_of
@@ -29,16 +29,10 @@ _INNER: Final[Fields] = (("content-type", JSON),)
 _RELAYED: Final = frozenset((RELAYED,))
 
 
-def require_length(length: int | None) -> None:
-    """Raise CapsuleError if *length*, as announced, is more than a capsule has."""
-    if length is not None and length > MAX_CAPSULE:
-        raise CapsuleError
-
-
 def open_capsule(opener: Opener, content_type: str, message: bytes) -> OpenCapsule:
     """Return what is in the capsule *message*.  Raises CapsuleError."""
     kind = content_type.partition(";")[0].strip().lower()
-    if kind != REQUEST_TYPE or len(message) > MAX_CAPSULE:
+    if kind != REQUEST_TYPE:
         raise CapsuleError
     return opener.open(message)
 
@@ -69,4 +63,4 @@ def seal_refusal(
     problem = document_of(error, incidents)
     activity.add(REFUSED, problem.slug)
     fields = tuple((name.lower(), value) for name, value in problem.headers)
-    return capsule.answer(problem.status, fields, problem.body.encode())
+    return capsule.answer(problem.status, fields, problem.body)

@@ -1,4 +1,4 @@
-"""Uploads and health under Flask, for the document, tests and other servers; and GET /metrics.
+"""Uploads and health under Flask, for the document and for tests; and GET /metrics.
 
 ``hearsay serve`` answers all but the last before Flask, by the same steps: see ``front``.
 """
@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 import hashlib
-from io import BytesIO
-from typing import IO, Final
+from typing import IO, Final, NoReturn
 
 from flask import Blueprint, Response, request
 from flask.typing import ResponseReturnValue
@@ -18,27 +17,16 @@ from client_sdk.wire.oblivious import PATH as OBLIVIOUS
 from client_sdk.wire.private_token import HEADER
 
 from ...core.credentials import OPEN, OPERATE, REPORT
-from ...core.errors import BodyTooLargeError, CapsuleError, ConfigError
-from ...intake.capsules import MAX_CAPSULE
+from ...core.errors import ConfigError
 from ...intake.wire import JSON, MSGPACK, JsonUpload
 from ...operations.doctor.retirement import retired_list as retired_list
 from ...operations.telemetry.exposition import CONTENT_TYPE, expose
+from ...serving.application import LIVE
 from ..api.openapi import Operation
 from ..api.schemas import Acknowledgement, Alive, Ready
 from ..auth import scope
 from ..services import CACHE, FOR_EVERYBODY, Services, services
-from .oblivious import (
-    OUTER,
-    asks_for_list,
-    head_of,
-    open_capsule,
-    require_length,
-    seal_accepted,
-    seal_refusal,
-)
-from .oblivious import (
-    RETIRED_PATH as RETIRED_PATH,
-)
+from .oblivious import RETIRED_PATH as RETIRED_PATH
 from .upload import PATH, Head, acknowledgement, read
 
 blueprint = Blueprint("ingest", __name__)
@@ -49,7 +37,6 @@ _TOKEN: Final = {
     "description": "A one-time token (RFC 9578) in base64url, whose hash is the id of the upload.",
 }
 
-LIVE: Final = "/livez"
 READY: Final = "/readyz"
 
 
@@ -78,26 +65,9 @@ def accept(shared: Services, head: Head, body: IO[bytes]) -> bytes:
 @blueprint.post(OBLIVIOUS)
 @scope(OPEN)
 @Operation(media_type=ANSWER_TYPE, carries=REQUEST_TYPE, problems=(404, 422))
-def receive_capsule() -> Response:
+def receive_capsule() -> NoReturn:
     """Answer what is in a capsule of RFC 9458 in its own answer; 404 without keys of capsules."""
-    shared = services()
-    if shared.opener is None:
-        raise NotFound
-    require_length(request.content_length)
-    try:
-        message = read(request.stream, MAX_CAPSULE)
-    except BodyTooLargeError:
-        raise CapsuleError from None
-    capsule = open_capsule(shared.opener, request.headers.get("Content-Type", ""), message)
-    try:
-        inner = capsule.read()
-        if asks_for_list(inner):
-            answer = seal_accepted(capsule, shared.retired(), 200)
-        else:
-            answer = seal_accepted(capsule, accept(shared, head_of(inner), BytesIO(inner.content)))
-    except Exception as error:  # noqa: BLE001  # answered, and logged where it is our failure
-        answer = seal_refusal(capsule, error, shared.incidents, shared.activity)
-    return Response(answer, headers=list(OUTER))
+    raise NotFound  # where there are keys, it is answered before Flask
 
 
 @blueprint.get(LIVE)

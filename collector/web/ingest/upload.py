@@ -31,6 +31,7 @@ from ...intake.tokens import Tokens, token_of
 from ...intake.validation import Verdict, judge
 from ...intake.wire import JSON, MSGPACK, decode
 from ...operations.telemetry.activity import Activity
+from ...serving.bodies import require_size
 from ...storage.values import SealedUpload
 
 _GZIP_CODING: Final = 16 + zlib.MAX_WBITS  # zlib's way to say: a gzip header is expected
@@ -38,12 +39,6 @@ PATH: Final = "/v1/reports"
 _TOKEN: Final = HEADER.lower()
 _IDENTITY, _GZIP = "identity", "gzip"
 _encode = msgspec.json.Encoder().encode
-
-
-def require_size(size: int, limit: int) -> None:
-    """Raise BodyTooLargeError if *size* bytes are more than *limit*."""
-    if size > limit:
-        raise BodyTooLargeError(f"the body may have at most {limit} bytes here")
 
 
 def read(stream: IO[bytes], limit: int) -> bytes:

@@ -23,10 +23,10 @@ from ...core.catalog import Catalog
 from ...core.credentials import ASK, OPERATE, VIEW, Credential
 from ...core.errors import QueryError
 from ...query.window import RANGES
+from ...serving.application import PROBLEM
 from .. import auth
 from ..api.openapi import in_query
 from ..auth import is_page, visitor
-from ..problems import CONTENT_TYPE as PROBLEM
 from ..problems import Document
 from ..services import services
 

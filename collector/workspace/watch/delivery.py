@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ...core.config import is_loopback
-from ...core.connections import Deadline
+from ...core.deadline import Deadline
 from ...core.errors import CollectorError, ConfigError, unread
 from ...rendering.letters import one_line
 from ...storage.records import FIRING, QUIET, WatchMessage

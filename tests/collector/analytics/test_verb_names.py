@@ -33,7 +33,6 @@ OTHERS: Final = {
     "cli/query.py": {"estimate", "range"},
     "cli/sources.py": {"estimate"},  # a key of JSON and a column
     "client.py": {"estimate"},
-    "demo/differencing.py": {"range"},
     "demo/truth_table.py": {"estimate"},  # a column
     "learning/rounds.py": {"variance"},  # a number of a round
     "planning/codegen.py": {"sum"},  # an aggregation on the device

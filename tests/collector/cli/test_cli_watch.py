@@ -16,7 +16,7 @@ from collector.cli import main
 from collector.core.catalog import Catalog
 from collector.demo.embedded import EmbeddedStore
 from collector.storage.connect import open_connection, open_storage
-from collector.storage.records import RedisWatches
+from collector.storage.records import RedisHashes, WatchStore
 from tests.support.device.registries import BOOLEAN, file_with
 from tests.support.store.servers import needs_real, own_keys
 from tests.support.store.watched import fold
@@ -88,7 +88,7 @@ def test_a_round_names_what_is_unknown_and_why_and_fails_beside_another_process(
     path = deployment.watches(WATCH + "above = 0.5")
     try:
         alone = deployment.hearsay("watch", path, "--once")
-        watches = RedisWatches(open_connection(deployment.url), deployment.keys.prefix)
+        watches = WatchStore(RedisHashes(open_connection(deployment.url), deployment.keys.prefix))
         read, ledger = watches.ledger()
         watches.replace(read, replace(ledger, holder="another", until=watches.now() + 60))
         beside = deployment.hearsay("watch", path, "--once")

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from collector.cli import main
 from collector.core.config import VOLATILE, Config
 from collector.demo.embedded import EmbeddedStore
-from collector.storage.documents import Entry, RedisDocuments, Version
+from collector.storage.documents import DocumentStore, Entry, Version
 from collector.storage.keys import Keys
 from tests.support.device.registries import CATEGORY, file_with
 from tests.support.store.servers import needs_real
@@ -33,7 +33,7 @@ def environment(real_store: EmbeddedStore, keys: Keys, tmp_path: Path) -> dict[s
         "HEARSAY_REGISTRY": str(registry),
     }
     entry = Entry("test", "ada", 1, (Version(1, 14, "token:ada"),))
-    RedisDocuments.of(Config.from_env(settings)).put(BOARDS, "first", b"{}", entry=entry)
+    DocumentStore.of(Config.from_env(settings)).put(BOARDS, "first", b"{}", entry=entry)
     return settings
 
 

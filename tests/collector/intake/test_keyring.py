@@ -21,6 +21,7 @@ from collector.core.errors import (
     UnauthorizedError,
 )
 from collector.intake.keyring import TRUST_S, Keyring, sources_of
+from collector.storage.records import REPORTS_SENT
 from tests.support.crowds.uploads import NOON, TODAY, registry
 from tests.support.store.memory_credentials import MemoryCredentials
 
@@ -181,7 +182,7 @@ def test_a_record_that_cannot_be_read_opens_nothing_and_closes_nothing_else(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     desk = Desk()
-    desk.store.stored[digest_of("hsr_broken")] = b'{"kind": "write", "role": "root"}'
+    desk.store.put(digest_of("hsr_broken"), '{"kind": "write", "role": "root"}')
     ring = desk.process()
 
     with caplog.at_level(logging.ERROR):
@@ -258,7 +259,7 @@ def test_a_key_without_a_quota_is_not_counted() -> None:
     desk.wait(TRUST_S)
     ring.can_anybody_report()
 
-    assert not any(count for count in desk.store.used.values())
+    assert desk.store.share(REPORTS_SENT, TODAY) == {}
 
 
 @pytest.mark.parametrize(
@@ -271,11 +272,10 @@ def test_a_key_without_a_quota_is_not_counted() -> None:
     ],
 )
 def test_somebody_can_report_if_a_write_key_is_good(credential: Credential, anybody: bool) -> None:
-    desk = Desk()
-    desk.store.stored.clear()
-    desk.store.add("hs_any", credential)
+    desk, store = Desk(), MemoryCredentials()
+    store.add("hs_any", credential)
 
-    ring = Keyring({}, desk.store, desk.catalog, lambda: desk.now, lambda: desk.seconds)
+    ring = Keyring({}, store, desk.catalog, lambda: desk.now, lambda: desk.seconds)
 
     assert ring.can_anybody_report() is anybody
 

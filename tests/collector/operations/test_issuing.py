@@ -39,7 +39,7 @@ from collector.operations.issuing import (
 )
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
-from collector.storage.records import RedisCredentials
+from collector.storage.records import CredentialStore, RedisHashes
 from collector.storage.redis import RedisStorage
 from tests.collector.cli.test_cli import ENVIRONMENT
 from tests.support.store.credential_cases import OURS, THEIRS, registry_text
@@ -222,7 +222,7 @@ def test_a_quota_is_for_write_keys_that_are_good() -> None:
                 set_quota(name, quota, store, TODAY)
 
 
-class Meanwhile(RedisCredentials):
+class Meanwhile(CredentialStore):
     """A store in which another operator does *what* between our first reading and our writing."""
 
     what: Callable[[], object] | None = None
@@ -238,7 +238,10 @@ class Meanwhile(RedisCredentials):
 def test_a_token_that_is_revoked_while_it_is_renewed_stays_revoked(
     server: Connection, store: RedisStorage, keys: Keys
 ) -> None:
-    credentials, other = Meanwhile(server, keys.prefix), RedisCredentials(server, keys.prefix)
+    credentials, other = (
+        Meanwhile(RedisHashes(server, keys.prefix)),
+        CredentialStore(RedisHashes(server, keys.prefix)),
+    )
     secret, name = issue(CredentialRequest(ADMIN), other, ONE_APP, TODAY)
     credentials.what = lambda: revoke(name, other)
 
@@ -251,7 +254,10 @@ def test_a_token_that_is_revoked_while_it_is_renewed_stays_revoked(
 def test_a_token_that_is_renewed_while_it_is_revoked_is_revoked(
     server: Connection, store: RedisStorage, keys: Keys
 ) -> None:
-    credentials, other = Meanwhile(server, keys.prefix), RedisCredentials(server, keys.prefix)
+    credentials, other = (
+        Meanwhile(RedisHashes(server, keys.prefix)),
+        CredentialStore(RedisHashes(server, keys.prefix)),
+    )
     secret, name = issue(CredentialRequest(ADMIN), other, ONE_APP, TODAY)
     credentials.what = lambda: renew(name, 90, other, TODAY + 80)
 
@@ -263,7 +269,7 @@ def test_a_token_that_is_renewed_while_it_is_revoked_is_revoked(
 
 def test_before_init_a_token_can_be_revoked_and_not_renewed() -> None:
     connection = fake_connection()
-    credentials = RedisCredentials(connection, own_keys().prefix)
+    credentials = CredentialStore(RedisHashes(connection, own_keys().prefix))
     _, name = issue(CredentialRequest(ADMIN), credentials, ONE_APP, TODAY)
 
     with pytest.raises(NotPreparedError, match="run hearsay init"):
@@ -286,7 +292,7 @@ def test_an_id_that_is_none_revokes_nothing(name: str) -> None:
 
 def test_a_record_that_cannot_be_read_is_listed_and_can_be_revoked() -> None:
     store = MemoryCredentials()
-    store.stored[b"d" * 32] = b'{"kind":"root"}'
+    store.put(b"d" * 32, '{"kind":"root"}')
 
     [(name, state, _)] = listed(store, TODAY)
     revoke(name, store)

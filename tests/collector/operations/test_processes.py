@@ -82,7 +82,7 @@ def test_a_beat_goes_stale_and_the_next_renews_it(tmp_path: Path) -> None:
 
 PROGRAM = """
 import os, signal, sys, threading
-from collector.operations.processes import on_stop
+from collector.serving.stopping import on_stop
 
 asked = threading.Event()
 stop = on_stop({ask}, lambda: os._exit(7), grace={grace})

@@ -25,7 +25,7 @@ import pytest
 
 from client_sdk.core.epoch import ONCE
 from client_sdk.registry.domain import SHARE
-from client_sdk.registry.kinds import kinds
+from client_sdk.registry.types import kinds
 from client_sdk.registry.types.items import MEAN_OF
 from collector.analytics.rows import TIME, Findings, Row
 from collector.analytics.verb import (

@@ -31,7 +31,7 @@ from collector.storage.access import (
 from collector.storage.archive_queue import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.diagnosis import Diagnosis
-from collector.storage.documents import RedisExclusions
+from collector.storage.documents import ExclusionStore
 from collector.storage.inspection import RedisInspection
 from collector.storage.preparation import LIBRARY_VERSION
 from collector.storage.records import (
@@ -39,13 +39,14 @@ from collector.storage.records import (
     REPORTS_SENT,
     UPLOADS_SENT,
     ActivityRecord,
-    RedisActivity,
-    RedisCredentials,
-    RedisSuspicions,
-    RedisWatches,
+    ActivityStore,
+    CredentialStore,
+    RedisHashes,
+    SuspicionStore,
     WatchLedger,
     WatchRecord,
     WatchSeries,
+    WatchStore,
 )
 from collector.storage.redis import RedisStorage
 from tests.support.store.servers import needs_real
@@ -311,8 +312,8 @@ def test_old_tallies_are_pruned_by_a_user_that_can_do_nothing_else(users: Users)
 
 def test_watches_are_kept_by_one_user_and_shown_by_another(users: Users) -> None:
     users.storage(INIT).prepare()
-    keeper = RedisWatches(users.connection(WATCH), users.keys.prefix)
-    web = RedisWatches(users.connection(INGEST), users.keys.prefix)
+    keeper = WatchStore(RedisHashes(users.connection(WATCH), users.keys.prefix))
+    web = WatchStore(RedisHashes(users.connection(INGEST), users.keys.prefix))
     series = WatchSeries("w", "m", "m above 1", "d", 0.1)
 
     first = keeper.replace(b"", WatchLedger(holder="a"))
@@ -331,8 +332,8 @@ def test_watches_are_kept_by_one_user_and_shown_by_another(users: Users) -> None
 
 
 def test_credentials_are_made_by_one_user_and_read_by_another(users: Users) -> None:
-    maker = RedisCredentials(users.connection(INIT), users.keys.prefix)
-    reader = RedisCredentials(users.connection(INGEST), users.keys.prefix)
+    maker = CredentialStore(RedisHashes(users.connection(INIT), users.keys.prefix))
+    reader = CredentialStore(RedisHashes(users.connection(INGEST), users.keys.prefix))
     maker.put(b"d" * 32, '{"kind":"write"}')
 
     assert reader.records() == {b"d" * 32: b'{"kind":"write"}'}
@@ -372,15 +373,15 @@ def test_processes_tell_of_themselves_and_web_processes_tell_the_state(users: Us
     told = ActivityRecord("worker", "0a", {"folds.0": 1}, 1)
     web, worker = users.connection(INGEST), users.connection(WORKER)
 
-    RedisActivity(worker, users.keys.prefix).put(DAY, told)
+    ActivityStore(RedisHashes(worker, users.keys.prefix)).put(DAY, told)
     [server] = Diagnosis(web, users.keys).servers()
 
-    assert RedisActivity(web, users.keys.prefix).records(DAY) == [told]
+    assert ActivityStore(RedisHashes(web, users.keys.prefix)).records(DAY) == [told]
     assert server.memory > 0
     assert server.library == LIBRARY_VERSION
     assert server.ahead is not None
     with pytest.raises(RefusedByStoreError):
-        RedisActivity(worker, users.keys.prefix).records(DAY)
+        ActivityStore(RedisHashes(worker, users.keys.prefix)).records(DAY)
 
 
 def test_a_worker_looks_at_tallies_and_who_tells_the_state_reads_what_it_found(
@@ -392,16 +393,17 @@ def test_a_worker_looks_at_tallies_and_who_tells_the_state_reads_what_it_found(
     worker.fold(0, [one.id for one in worker.claim(0, "w", 9, 0)], {CELL: [(0, 1), (1, 1)]})
 
     index = worker.index(METRIC, [3])
-    RedisSuspicions(users.connection(WORKER), users.keys.prefix).put(METRIC, found)
+    SuspicionStore(RedisHashes(users.connection(WORKER), users.keys.prefix)).put(METRIC, found)
 
     assert [cell for cell, _ in worker.vectors(index, 2)] == [CELL]
     assert worker.pruned([METRIC]) == {}
     for user in (INGEST, INIT, WORKER):
-        kept = RedisSuspicions(users.connection(user), users.keys.prefix).records()
+        kept = SuspicionStore(RedisHashes(users.connection(user), users.keys.prefix)).records()
         assert kept == {METRIC: found}
     for user in (INGEST, QUERY):
+        hashes = RedisHashes(users.connection(user), users.keys.prefix)
         with pytest.raises(RefusedByStoreError):
-            RedisSuspicions(users.connection(user), users.keys.prefix).put(METRIC, found)
+            SuspicionStore(hashes).put(METRIC, found)
 
 
 def test_the_init_user_may_ask_all_that_the_doctor_looks_at(users: Users) -> None:
@@ -417,14 +419,14 @@ def test_the_init_user_may_ask_all_that_the_doctor_looks_at(users: Users) -> Non
     assert [(shard.counters is None, shard.has_group) for shard in shards] == [
         (False, True) for _ in shards
     ]
-    assert RedisActivity(connection, users.keys.prefix).records(DAY) == []
+    assert ActivityStore(RedisHashes(connection, users.keys.prefix)).records(DAY) == []
 
 
 def test_exclusions_are_written_by_an_operator_and_read_by_who_answers(users: Users) -> None:
     """Nobody who takes uploads, folds or answers takes anything out of answers."""
     users.storage(INIT).prepare()
     prefix, exclusions = users.keys.prefix, {"a": b"2"}
-    operator = RedisExclusions(users.connection(INIT), prefix)
+    operator = ExclusionStore(RedisHashes(users.connection(INIT), prefix))
 
     assert operator.put("a", b"1")
     assert operator.put("a", b"2", read=b"1")
@@ -432,5 +434,5 @@ def test_exclusions_are_written_by_an_operator_and_read_by_who_answers(users: Us
     assert users.storage(QUERY).exclusions() == users.storage(WATCH).exclusions() == exclusions
     for user in (QUERY, WATCH, INGEST, WORKER):
         with pytest.raises(RefusedByStoreError, match="NOPERM"):
-            RedisExclusions(users.connection(user), prefix).put("b", b"1")
+            ExclusionStore(RedisHashes(users.connection(user), prefix)).put("b", b"1")
     assert users.storage(INIT).exclusions() == exclusions

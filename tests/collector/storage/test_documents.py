@@ -10,18 +10,17 @@ import pytest
 from collector.core.errors import RefusedByStoreError, StorageFullError
 from collector.demo.embedded import EmbeddedStore
 from collector.storage.access import INGEST, QUERY, USERS, WORKER
-from collector.storage.connection import Command, Connection, Part
+from collector.storage.connection import Command, Connection
 from collector.storage.documents import (
     DocumentStore,
     Entry,
-    MemoryDocuments,
+    ExclusionStore,
     Place,
-    RedisDocuments,
-    RedisExclusions,
     Reduction,
     Version,
 )
 from collector.storage.keys import Keys
+from collector.storage.records import MemoryHashes, RedisHashes
 from collector.storage.redis import RedisStorage
 from tests.support.store.servers import EVERY_STORE, MEMORY, fake_connection, needs_real
 from tests.support.store.users import Users
@@ -33,9 +32,9 @@ BOARDS, NOTES = "boards", "notes"
 def documents(server_kind: str, keys: Keys, request: pytest.FixtureRequest) -> DocumentStore:
     """A store of documents that holds none."""
     if server_kind == MEMORY:
-        return MemoryDocuments()
+        return DocumentStore(MemoryHashes())
     request.getfixturevalue("store")  # which is prepared, and deleted at the end
-    return RedisDocuments(request.getfixturevalue("server"), keys.prefix)
+    return DocumentStore(RedisHashes(request.getfixturevalue("server"), keys.prefix))
 
 
 @EVERY_STORE
@@ -156,16 +155,16 @@ def test_a_secret_is_the_first_that_anybody_offered(documents: DocumentStore) ->
 
 
 class DyingConnection(Connection):
-    """Passes on so many commands, and then none."""
+    """Passes on so many round trips, and then none."""
 
     def __init__(self, inner: Connection, left: int) -> None:
         self._inner, self._left = inner, left
 
-    def call(self, *command: Part) -> object:
+    def call_many(self, commands: Sequence[Command], replicas: int = 0) -> list[Any]:
         if self._left == 0:
             raise ConnectionError
         self._left -= 1
-        return self._inner.call(*command)
+        return self._inner.call_many(commands, replicas)
 
 
 @pytest.mark.parametrize("commands", [0, 1])
@@ -173,11 +172,11 @@ def test_a_death_between_history_and_document_loses_nothing(
     store: object, server: Connection, keys: Keys, commands: int
 ) -> None:
     """Law: a record is in the history before another takes its place, and can be replaced after."""
-    whole = RedisDocuments(server, keys.prefix)
+    whole = DocumentStore(RedisHashes(server, keys.prefix))
     whole.put(BOARDS, "a", b"1")
 
     with pytest.raises(ConnectionError):
-        RedisDocuments(DyingConnection(server, commands), keys.prefix).put(
+        DocumentStore(RedisHashes(DyingConnection(server, commands), keys.prefix)).put(
             BOARDS, "a", b"2", version=2, read=b"1"
         )
 
@@ -201,7 +200,7 @@ def test_room_is_made_in_two_round_trips_however_many_documents_make_it(
     store: object, server: Connection, keys: Keys
 ) -> None:
     counting = CountingConnection(server)
-    documents = RedisDocuments(counting, keys.prefix)
+    documents = DocumentStore(RedisHashes(counting, keys.prefix))
     for number in range(30):
         documents.put(BOARDS, f"b{number}", b"1", entry=FIRST)
     counting.trips = 0
@@ -224,19 +223,19 @@ class FullConnection(Connection):
     def __init__(self, inner: Connection) -> None:
         self._inner = inner
 
-    def call(self, *command: Part) -> object:
-        if command[0] == "HSET":
+    def call_many(self, commands: Sequence[Command], replicas: int = 0) -> list[Any]:
+        if any(command[0] == "HSET" for command in commands):
             raise StorageFullError("store: is out of memory")
-        return self._inner.call(*command)
+        return self._inner.call_many(commands, replicas)
 
 
 def test_a_change_that_a_full_store_refuses_changes_nothing(server: Connection, keys: Keys) -> None:
     """Law: least of all the index, by which a document that is deleted makes room for others."""
-    whole = RedisDocuments(server, keys.prefix)
+    whole = DocumentStore(RedisHashes(server, keys.prefix))
     whole.put(BOARDS, "a", b"1", entry=FIRST)
 
     with pytest.raises(StorageFullError):
-        RedisDocuments(FullConnection(server), keys.prefix).put(
+        DocumentStore(RedisHashes(FullConnection(server), keys.prefix)).put(
             BOARDS, "a", b"2", version=2, read=b"1", entry=SECOND
         )
 
@@ -248,7 +247,7 @@ def test_names_that_are_not_ours_are_passed_over() -> None:
     server = fake_connection()
     server.call("HSET", "p:documents:boards", b"\xff", "x", "a", "1")
 
-    assert RedisDocuments(server, "p").records(BOARDS) == {"a": b"1"}
+    assert DocumentStore(RedisHashes(server, "p")).records(BOARDS) == {"a": b"1"}
 
 
 @pytest.mark.real
@@ -259,7 +258,7 @@ def test_who_serves_pages_keeps_documents_and_no_other_process_reads_them(
     users = Users(real_store.url)
     try:
         users.storage("init").prepare()
-        documents = RedisDocuments(users.connection(INGEST), users.keys.prefix)
+        documents = DocumentStore(RedisHashes(users.connection(INGEST), users.keys.prefix))
         assert documents.put(BOARDS, "a", b"1")
         assert documents.put(BOARDS, "a", b"2", version=2, read=b"1")
         assert documents.secret("links", b"s") == b"s"
@@ -269,7 +268,7 @@ def test_who_serves_pages_keeps_documents_and_no_other_process_reads_them(
         assert documents.history(BOARDS, "a") == {}
         documents.remove(BOARDS, "a")
         for user in (WORKER, QUERY):
-            other = RedisDocuments(users.connection(user), users.keys.prefix)
+            other = DocumentStore(RedisHashes(users.connection(user), users.keys.prefix))
             with pytest.raises(RefusedByStoreError, match="NOPERM"):
                 other.records(BOARDS)
             with pytest.raises(RefusedByStoreError, match="NOPERM"):
@@ -286,7 +285,7 @@ def test_who_serves_pages_keeps_documents_and_no_other_process_reads_them(
 def test_an_exclusion_is_read_with_the_tallies_and_replaced_by_who_read_it(
     store: RedisStorage, server: Connection, keys: Keys
 ) -> None:
-    records = RedisExclusions(server, keys.prefix)
+    records = ExclusionStore(RedisHashes(server, keys.prefix))
 
     assert records.put("a", b"1")
     assert records.put("a", b"1")  # a command may be repeated

@@ -9,7 +9,6 @@ from operator import itemgetter
 
 import pytest
 
-from collector.operations.telemetry.snapshot import MemoryActivity
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.records import (
@@ -20,10 +19,8 @@ from collector.storage.records import (
     ActivityRecord,
     ActivityStore,
     CredentialStore,
-    RedisActivity,
-    RedisCredentials,
-    RedisSuspicions,
-    RedisWatches,
+    MemoryHashes,
+    RedisHashes,
     SuspicionStore,
     Usage,
     Verdict,
@@ -36,7 +33,7 @@ from collector.storage.records import (
 )
 from collector.storage.redis import RedisStorage
 from tests.support.store.memory_credentials import MemoryCredentials
-from tests.support.store.memory_storage import MemorySuspicions, MemoryWatches
+from tests.support.store.memory_storage import MemoryWatches
 from tests.support.store.servers import EVERY_STORE, MEMORY
 
 DAY = 30_000  # in 2052, so that no server forgets it
@@ -49,7 +46,7 @@ def credentials(server_kind: str, keys: Keys, request: pytest.FixtureRequest) ->
     if server_kind == MEMORY:
         return MemoryCredentials()
     request.getfixturevalue("store")  # which is prepared, and deleted at the end
-    return RedisCredentials(request.getfixturevalue("server"), keys.prefix)
+    return CredentialStore(RedisHashes(request.getfixturevalue("server"), keys.prefix))
 
 
 @EVERY_STORE
@@ -110,9 +107,9 @@ OF_WORKER = ActivityRecord("worker", "0b", {}, 1_700_000_001)
 def activity(server_kind: str, keys: Keys, request: pytest.FixtureRequest) -> ActivityStore:
     """A store of counts in which no process has said anything."""
     if server_kind == MEMORY:
-        return MemoryActivity()
+        return ActivityStore(MemoryHashes())
     request.getfixturevalue("store")  # which is prepared, and deleted at the end
-    return RedisActivity(request.getfixturevalue("server"), keys.prefix)
+    return ActivityStore(RedisHashes(request.getfixturevalue("server"), keys.prefix))
 
 
 @EVERY_STORE
@@ -148,9 +145,9 @@ LATER = WatchRecord(1_700_090_000, 19_676, 7, {})
 def suspicions(server_kind: str, keys: Keys, request: pytest.FixtureRequest) -> SuspicionStore:
     """A store in which nothing was found yet."""
     if server_kind == MEMORY:
-        return MemorySuspicions()
+        return SuspicionStore(MemoryHashes())
     request.getfixturevalue("store")  # which is prepared, and deleted at the end
-    return RedisSuspicions(request.getfixturevalue("server"), keys.prefix)
+    return SuspicionStore(RedisHashes(request.getfixturevalue("server"), keys.prefix))
 
 
 @EVERY_STORE
@@ -167,8 +164,8 @@ def test_the_counts_of_a_day_are_forgotten(
     server: Connection, keys: Keys, store: RedisStorage
 ) -> None:
     """A crash loop leaves a few fields a start, for two days; the use of a key, too."""
-    RedisActivity(server, keys.prefix).put(DAY, OF_WEB)
-    RedisCredentials(server, keys.prefix).share(REPORTS_SENT, DAY, "a", {FIRST: 5})
+    ActivityStore(RedisHashes(server, keys.prefix)).put(DAY, OF_WEB)
+    CredentialStore(RedisHashes(server, keys.prefix)).share(REPORTS_SENT, DAY, "a", {FIRST: 5})
 
     assert server.call("TTL", f"{keys.prefix}:activity:{DAY}") > 0
     assert server.call("EXPIRETIME", f"{keys.prefix}:usage:{DAY}") == (DAY + 2) * 86_400
@@ -178,9 +175,9 @@ def test_fields_that_are_not_ours_are_passed_over(
     server: Connection, keys: Keys, store: RedisStorage
 ) -> None:
     """What somebody wrote by hand ends neither a scrape nor a request."""
-    credentials = RedisCredentials(server, keys.prefix)
-    activity = RedisActivity(server, keys.prefix)
-    suspicions = RedisSuspicions(server, keys.prefix)
+    credentials = CredentialStore(RedisHashes(server, keys.prefix))
+    activity = ActivityStore(RedisHashes(server, keys.prefix))
+    suspicions = SuspicionStore(RedisHashes(server, keys.prefix))
     credentials.put(FIRST, "record")
     activity.put(DAY, OF_WEB)
     suspicions.put(b"a" * 6, EARLIER)
@@ -202,7 +199,7 @@ def watches(server_kind: str, keys: Keys, request: pytest.FixtureRequest) -> Wat
     if server_kind == MEMORY:
         return MemoryWatches(DAY)
     request.getfixturevalue("store")
-    return RedisWatches(request.getfixturevalue("server"), keys.prefix)
+    return WatchStore(RedisHashes(request.getfixturevalue("server"), keys.prefix))
 
 
 @EVERY_STORE

@@ -18,7 +18,7 @@ from collector.storage.connect import open_storage
 from collector.storage.connection import Connection
 from collector.storage.diagnosis import Diagnosis
 from collector.storage.keys import Keys
-from collector.storage.records import RedisCredentials
+from collector.storage.records import CredentialStore, RedisHashes
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
 from tests.support.sites.guarded_site import GuardedSite, guarded_store
@@ -184,7 +184,7 @@ def test_a_store_that_was_never_prepared_cannot_be_while_memory_is_full(node: No
 def test_a_key_is_revoked_while_memory_is_full_and_none_is_made(node: Node) -> None:
     """A stolen key must not be good until there is room again."""
     storage_at(node).prepare()
-    store = RedisCredentials(node.connection, "full")
+    store = CredentialStore(RedisHashes(node.connection, "full"))
     store.put(b"k" * 32, "good")
     fill(node)
 

@@ -32,7 +32,7 @@ def test_without_the_setting_nothing_is_kept_of_who_asks(
     ask(app, credentials)
 
     assert app.extensions["hearsay"].questions is None
-    assert [place for place in credentials.used if place[0] == QUESTIONS_ASKED] == []
+    assert credentials.share(QUESTIONS_ASKED, TODAY) == {}
 
 
 def test_with_the_setting_who_verb_and_metric_are_kept_and_nothing_else(
@@ -47,5 +47,5 @@ def test_with_the_setting_who_verb_and_metric_are_kept_and_nothing_else(
     assert {row.metric for row in rows} == {"page", "theme"}
     [answer] = [row for row in rows if row.metric == "page"]
     assert (answer.verb, answer.times) == ("estimate", 2)
-    kept = repr([place for place in credentials.used if place[0] == QUESTIONS_ASKED])
+    kept = repr(credentials.share(QUESTIONS_ASKED, TODAY))
     assert not [hidden for hidden in ("mac", "platform", TOKEN, "12:00") if hidden in kept]

@@ -14,7 +14,7 @@ from flask.testing import FlaskClient
 from client_sdk.core.limits import MAX_DEVICE_BODY, SIZE_CLASSES
 from client_sdk.wire import binary_http
 from client_sdk.wire.binary_http import Request
-from client_sdk.wire.oblivious import HEADER_SIZE, OVERHEAD, PATH
+from client_sdk.wire.oblivious import HEADER_SIZE, OVERHEAD
 from client_sdk.wire.reports import Column
 from collector.core.cells import RELAYED, split_source
 from collector.core.entry import decode
@@ -25,7 +25,6 @@ from collector.web.services import services_of
 from tests.support.crowds.uploads import GATEWAY_KEY, TODAY, as_json, facts_of, registry, upload
 from tests.support.sites.capsules import (
     FIELDS,
-    HEADERS,
     Keys,
     carried,
     make_keys,
@@ -35,7 +34,7 @@ from tests.support.sites.capsules import (
     with_field,
     without,
 )
-from tests.support.sites.rsgi import Response, answers
+from tests.support.sites.rsgi import answers
 from tests.support.store.memory_storage import MemoryStorage
 
 from .conftest import MakeApp
@@ -92,18 +91,6 @@ def test_a_capsule_that_comes_twice_counts_once(app: Flask, keys: Keys) -> None:
 
     said = [json.loads(opened(capsule, answer).content)["duplicate"] for answer in both]
     assert said == [False, True]
-
-
-def test_flask_alone_answers_a_capsule_too(app: Flask, client: FlaskClient, keys: Keys) -> None:
-    capsule = sealed(keys, upload_request(BODY))
-
-    answer = client.post(PATH, data=capsule.message, headers=HEADERS)
-    refused = client.post(PATH, data=capsule.message[:-1], headers=HEADERS)
-
-    found = Response(answer.status_code, {}, answer.data)
-    assert opened(capsule, found).status == 202
-    assert answer.headers["Content-Type"] == "message/ohttp-res"
-    assert (refused.status_code, refused.json["type"]) == (422, "urn:hearsay:problem:capsule")  # type: ignore[index]  # a dict
 
 
 @pytest.mark.parametrize(

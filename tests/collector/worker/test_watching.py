@@ -17,7 +17,7 @@ from collector.core.cells import Cell, key_source, segment_text
 from collector.core.errors import StorageUnavailableError
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
-from collector.storage.records import RedisSuspicions
+from collector.storage.records import MemoryHashes, RedisHashes, SuspicionStore
 from collector.storage.redis import RedisStorage
 from collector.storage.values import COUNTER_SIZE, Index
 from collector.worker.poisoning_watch import (
@@ -30,7 +30,7 @@ from collector.worker.poisoning_watch import (
 )
 from tests.support.device.registries import CATEGORY, file_with
 from tests.support.enumeration.seeded import SeededRandomness
-from tests.support.store.memory_storage import MemoryStorage, MemorySuspicions
+from tests.support.store.memory_storage import MemoryStorage
 from tests.support.store.stored import queue_one
 
 N: Final = 20_000
@@ -81,7 +81,7 @@ def test_fakes_of_a_closed_epoch_are_found_and_kept(
 ) -> None:
     """On every kind of server, and of all reports, late ones too."""
     fill(store, 0.05)
-    kept = RedisSuspicions(server, keys.prefix)
+    kept = SuspicionStore(RedisHashes(server, keys.prefix))
 
     watch(store, kept).look()
 
@@ -93,29 +93,29 @@ def test_fakes_of_a_closed_epoch_are_found_and_kept(
 
 
 def test_epochs_of_four_weeks_are_looked_at_as_days_are() -> None:
-    storage, kept = MemoryStorage(), MemorySuspicions()
+    storage, kept = MemoryStorage(), SuspicionStore(MemoryHashes())
     fill(storage, 0.05, metric=MONTHLY)
 
     Watch(storage, kept, [MONTHLY], lambda: NOON).look()
 
-    watched, last = kept.found[MONTHLY.digest], epoch_of("28d", NOON) - 1
+    watched, last = kept.records()[MONTHLY.digest], epoch_of("28d", NOON) - 1
     assert list(watched.sentences) == [epoch_label("28d", last)]
     assert watched.looked == NEWEST
 
 
 def test_clean_epochs_leave_nothing(store: RedisStorage) -> None:
     fill(store, 0.0)
-    kept = MemorySuspicions()
+    kept = SuspicionStore(MemoryHashes())
 
     watch(store, kept).look()
 
-    assert kept.found[METRIC.digest].sentences == {}
-    assert kept.found[METRIC.digest].looked == NEWEST
+    assert kept.records()[METRIC.digest].sentences == {}
+    assert kept.records()[METRIC.digest].looked == NEWEST
 
 
 def test_an_epoch_is_looked_at_when_it_has_closed_and_again_as_reports_come_late() -> None:
     """Law: one look an hour and metric, however many workers there are, and one at each close."""
-    storage, kept, now = MemoryStorage(), MemorySuspicions(), [NOON]
+    storage, kept, now = MemoryStorage(), SuspicionStore(MemoryHashes()), [NOON]
     fill(storage, 0.0, 3)
     looks = []
     moments = [0, 60, AGAIN_S + 60, DAY // 2 + 60]
@@ -123,20 +123,20 @@ def test_an_epoch_is_looked_at_when_it_has_closed_and_again_as_reports_come_late
         now[0] = NOON + moment
         for one in (watch(storage, kept, lambda: now[0]), watch(storage, kept, lambda: now[0])):
             one.look()
-            looks.append(kept.found[METRIC.digest].at - NOON)
+            looks.append(kept.records()[METRIC.digest].at - NOON)
 
     assert looks == [0, 0, 0, 0, AGAIN_S + 60, AGAIN_S + 60, DAY // 2 + 60, DAY // 2 + 60]
-    assert kept.found[METRIC.digest].latest == TODAY
+    assert kept.records()[METRIC.digest].latest == TODAY
 
 
 def test_what_is_pruned_is_not_looked_at() -> None:
-    storage, kept = MemoryStorage(), MemorySuspicions()
+    storage, kept = MemoryStorage(), SuspicionStore(MemoryHashes())
     fill(storage, 0.05)
     storage.marks[METRIC.digest] = TODAY
 
     watch(storage, kept).look()
 
-    assert kept.found[METRIC.digest].looked == 0
+    assert kept.records()[METRIC.digest].looked == 0
 
 
 class RecordedRanges(MemoryStorage):
@@ -157,14 +157,14 @@ def test_a_look_reads_no_more_than_its_bytes_of_all_shards_together(shards: int)
     storage = RecordedRanges(shards)
     epoch_bytes = (METRIC.mechanism.tally_size + 1) * COUNTER_SIZE * shards
 
-    watch(storage, MemorySuspicions()).look()
+    watch(storage, SuspicionStore(MemoryHashes())).look()
 
     fitting = [n for n in range(LEAST_KNOWN, KNOWN + 1) if n * epoch_bytes <= MOST_READ]
     assert len(storage.asked) == max(fitting, default=LEAST_KNOWN)
 
 
 def test_a_store_that_is_away_ends_no_worker() -> None:
-    storage, kept, stop = MemoryStorage(), MemorySuspicions(), threading.Event()
+    storage, kept, stop = MemoryStorage(), SuspicionStore(MemoryHashes()), threading.Event()
     storage.failure = StorageUnavailableError("store: away")
     looking = watch(storage, kept)
     stop.set()
@@ -173,7 +173,7 @@ def test_a_store_that_is_away_ends_no_worker() -> None:
         looking.look()
     looking.run(stop)
 
-    assert kept.found == {}
+    assert kept.records() == {}
 
 
 class Unreadable(MemoryStorage):
@@ -196,14 +196,14 @@ def test_a_metric_whose_check_fails_keeps_no_other_from_being_looked_at(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     odd, stop = Registry.from_text(file_with(CATEGORY)).metric("m"), threading.Event()
-    storage, kept = Unreadable(odd.digest, error), MemorySuspicions()
+    storage, kept = Unreadable(odd.digest, error), SuspicionStore(MemoryHashes())
     fill(storage, 0.05)
     stop.set()
 
     Watch(storage, kept, [odd, METRIC], lambda: NOON).run(stop)
 
-    assert list(kept.found) == [METRIC.digest]
-    assert list(kept.found[METRIC.digest].sentences) == [LAST]
+    assert list(kept.records()) == [METRIC.digest]
+    assert list(kept.records()[METRIC.digest].sentences) == [LAST]
     assert [one.getMessage() for one in caplog.records] == [
         f"metric=m: cannot be looked at: {type(error).__name__}: {error}"
     ]
@@ -211,7 +211,7 @@ def test_a_metric_whose_check_fails_keeps_no_other_from_being_looked_at(
 
 def test_a_key_that_begins_to_differ_is_told_to_operators_and_nothing_is_excluded() -> None:
     """Its fakes are too few for the checks of all reports together."""
-    storage, kept = MemoryStorage(), MemorySuspicions()
+    storage, kept = MemoryStorage(), SuspicionStore(MemoryHashes())
     draw = np.random.default_rng(7)
     channel: Any = METRIC.mechanism
     p, q = float(channel.channel.p), float(channel.channel.q)
@@ -228,7 +228,7 @@ def test_a_key_that_begins_to_differ_is_told_to_operators_and_nothing_is_exclude
 
     watch(storage, kept).look()
 
-    texts = kept.found[METRIC.digest].sentences[LAST]
+    texts = kept.records()[METRIC.digest].sentences[LAST]
     assert [text for text in texts if text.startswith("key bbbbbbbbbbbb differs from all other")]
     assert not [text for text in texts if text.startswith("key aaaaaaaaaaaa") and "60" not in text]
     assert storage.tallied == before

@@ -18,7 +18,8 @@ from collector.core.errors import (
     UnknownLinkError,
 )
 from collector.query import Query
-from collector.storage.documents import MemoryDocuments
+from collector.storage.documents import DocumentStore
+from collector.storage.records import MemoryHashes
 from collector.workspace.documents import Document, File, Grant, Panel, plain
 from collector.workspace.links import OPENINGS, Links
 from collector.workspace.shelf import Workspace
@@ -37,7 +38,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.now, self.seconds = float(NOW), 0.0
-        self.store = MemoryDocuments()
+        self.store = DocumentStore(MemoryHashes())
         self.links = self.another()
 
     def another(self) -> Links:
@@ -124,7 +125,7 @@ def test_a_grant_that_is_widened_in_the_store_is_not_believed(
 
 def test_a_link_signed_with_another_secret_opens_nothing(desk: Desk) -> None:
     address, document = desk.share()
-    other = MemoryDocuments()
+    other = DocumentStore(MemoryHashes())
     other.secret("links", secrets.token_bytes(32))
     record = desk.store.record("links", document.name)
     assert record is not None

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from client_sdk.registry import Registry
 from collector.core.catalog import Catalog
 from collector.core.errors import ChangedDocumentError, QueryError, UnknownDocumentError
 from collector.query import Query
-from collector.storage.documents import Entry, MemoryDocuments, Place, Version
+from collector.storage.documents import DocumentStore, Entry, Place, Reduction, Version
+from collector.storage.records import MemoryHashes
 from collector.workspace.budget import KEPT, MOST, Budget
 from collector.workspace.documents import Board, File, Note, Panel
 from collector.workspace.notes import is_planned, matching, notes_on, readable
@@ -24,12 +27,12 @@ ALPHA, BETA, GAMMA = METRICS[OURS][0], METRICS[OURS][1], METRICS[THEIRS][0]
 
 
 @pytest.fixture
-def store() -> MemoryDocuments:
-    return MemoryDocuments()
+def store() -> DocumentStore:
+    return DocumentStore(MemoryHashes())
 
 
 @pytest.fixture
-def boards(store: MemoryDocuments) -> Shelf[Board]:
+def boards(store: DocumentStore) -> Shelf[Board]:
     return Workspace(store, lambda: NOW, File(1, {"of-file": Board("Of a file")})).boards
 
 
@@ -101,7 +104,7 @@ def test_what_is_not_there_or_stands_in_a_file_is_not_replaced(
 
 
 def test_a_document_that_cannot_be_read_costs_no_other(
-    boards: Shelf[Board], store: MemoryDocuments
+    boards: Shelf[Board], store: DocumentStore
 ) -> None:
     """Law: what a newer release wrote, or somebody by hand, is passed over."""
     name = boards.add(Board("x"), ADA).name
@@ -114,7 +117,7 @@ def test_a_document_that_cannot_be_read_costs_no_other(
 
 
 def test_a_shelf_holds_so_many_and_makes_room_by_what_was_deleted_first(
-    boards: Shelf[Board], store: MemoryDocuments
+    boards: Shelf[Board], store: DocumentStore
 ) -> None:
     """Law: ten thousand boards are refused where they are made, and break nothing."""
     first = boards.add(Board("x", app=OURS), ADA).name
@@ -139,12 +142,12 @@ WIDE: Final = [Panel("y", Query(metrics=["m"], filters=[("is", "d", ["x" * 90] *
 
 
 @pytest.fixture
-def shared(store: MemoryDocuments) -> Workspace:
+def shared(store: DocumentStore) -> Workspace:
     """Documents of two apps within a budget that is soon used up."""
     return Workspace(store, lambda: NOW, File(1), most=3 * PART, apps=2)
 
 
-def used(store: MemoryDocuments, app: str) -> int:
+def used(store: DocumentStore, app: str) -> int:
     return sum(entry.size for entry in store.index().values() if entry.app == app)
 
 
@@ -158,7 +161,7 @@ def fill(shared: Workspace) -> tuple[list[str], str]:
             return names, str(error)
 
 
-def held(store: MemoryDocuments) -> dict[tuple[str, str], tuple[int, ...]]:
+def held(store: DocumentStore) -> dict[tuple[str, str], tuple[int, ...]]:
     """Return what the store really holds, each version's bytes, the newest first."""
     found = {}
     for kind, name in store.index():
@@ -169,7 +172,7 @@ def held(store: MemoryDocuments) -> dict[tuple[str, str], tuple[int, ...]]:
 
 
 def test_an_app_that_fills_its_part_loses_its_older_versions_first_and_then_gets_no_more(
-    store: MemoryDocuments, shared: Workspace
+    store: DocumentStore, shared: Workspace
 ) -> None:
     """Law: what makes room is of the same app, and the index says what is there."""
     theirs = shared.boards.add(Board("theirs", app=THEIRS), BOB).name
@@ -197,7 +200,7 @@ def test_an_app_that_fills_its_part_loses_its_older_versions_first_and_then_gets
 
 
 def test_older_versions_of_others_make_room_only_after_all_of_the_author_who_saves(
-    store: MemoryDocuments, shared: Workspace
+    store: DocumentStore, shared: Workspace
 ) -> None:
     """Law: so does what others deleted."""
     quiet = shared.boards.add(Board("quiet", WIDE, app=OURS), ADA).name
@@ -229,13 +232,32 @@ class Counted(str):
         return str.__eq__(self, other)
 
 
-def test_a_save_looks_at_each_version_a_few_times_however_many_make_room(
-    store: MemoryDocuments,
-) -> None:
+def written_by(entry: Entry, kind: type[str]) -> Entry:
+    """Return *entry* with authors of *kind*."""
+    versions = tuple(each._replace(by=kind(each.by)) for each in entry.versions)
+    return structs.replace(entry, versions=versions)
+
+
+class CountingStore(DocumentStore):
+    """Shows authors that count, and keeps them as texts."""
+
+    def index(self) -> dict[Place, Entry]:
+        return {place: written_by(entry, Counted) for place, entry in super().index().items()}
+
+    def reduce(self, reductions: Mapping[Place, Reduction]) -> None:
+        super().reduce(
+            {
+                place: Reduction(written_by(was, str), now and written_by(now, str), gone)
+                for place, (was, now, gone) in reductions.items()
+            }
+        )
+
+
+def test_a_save_looks_at_each_version_a_few_times_however_many_make_room() -> None:
     """Law: of documents with as many bytes, each loses one before any loses a second."""
-    documents, kept, size = 50, 20, 1_000
+    store, documents, kept, size = CountingStore(MemoryHashes()), 50, 20, 1_000
     for number in range(documents):
-        versions = tuple(Version(kept - place, size, Counted("eve")) for place in range(kept))
+        versions = tuple(Version(kept - place, size, "eve") for place in range(kept))
         entry = Entry(OURS, "eve", 0, versions)
         store.put("boards", f"b{number}", b"1", entry=entry)
     most = 2 * (used(store, OURS) + size)
@@ -251,7 +273,7 @@ def test_a_save_looks_at_each_version_a_few_times_however_many_make_room(
 
 
 def test_what_is_deleted_makes_room_where_an_app_is_full(
-    store: MemoryDocuments, shared: Workspace
+    store: DocumentStore, shared: Workspace
 ) -> None:
     names, _ = fill(shared)
     shared.boards.delete(names[1], 1, EVE)
@@ -266,7 +288,7 @@ def test_what_is_deleted_makes_room_where_an_app_is_full(
 
 @pytest.mark.parametrize("memory", [0.7, 0.99])
 def test_a_store_that_fills_up_takes_no_documents_but_lets_them_be_deleted(
-    store: MemoryDocuments, memory: float
+    store: DocumentStore, memory: float
 ) -> None:
     """Before it refuses any upload."""
     shares = [0.69]
@@ -312,7 +334,7 @@ def test_a_document_is_of_its_app_and_hidden_from_others(catalog: Catalog) -> No
 
 
 def test_a_chart_shows_the_notes_of_its_metric_its_app_and_of_all(
-    store: MemoryDocuments, catalog: Catalog
+    store: DocumentStore, catalog: Catalog
 ) -> None:
     notes = Workspace(store, lambda: NOW, File(1, notes=[Note("2026-09-01", "of all")])).notes
     for note in (

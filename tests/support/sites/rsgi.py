@@ -108,7 +108,8 @@ def answers(app: Any, *requests: Request, **how: bool) -> list[Response | None]:
             protocol = Protocol(request.parts, **how)
             await asyncio.create_task(front.__rsgi__(request.scope, protocol))
             found.append(protocol.response)
-        front.__rsgi_del__(loop)
+        if hasattr(front, "__rsgi_del__"):
+            front.__rsgi_del__(loop)
         return found
 
     return asyncio.run(ask())

@@ -18,7 +18,7 @@ from client_sdk.registry import Registry
 from client_sdk.upload.transport import RequestsTransport
 from collector.demo.fleet import DEMO_REGISTRY, Person, drive, population
 from collector.storage.connection import Connection
-from collector.storage.records import RedisWatches
+from collector.storage.records import RedisHashes, WatchStore
 from tests.support.sites.site import Site, running_site
 from tests.support.sites.watch_states import watch_state
 
@@ -157,7 +157,7 @@ def shown_site(folder: Path) -> Iterator[ShownSite]:
         for days_ago in range(DAYS - 1, -1, -1):
             shown.report(A_DAY, days_ago)
         state = watch_state("labels", SCRIPTS[1], int(time.time()))
-        store = RedisWatches(Connection.open(site.redis_url), "hearsay")
+        store = WatchStore(RedisHashes(Connection.open(site.redis_url), "hearsay"))
         store.replace(b"", state.ledger)
         for series in state.series.values():
             store.put(series)

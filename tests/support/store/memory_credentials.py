@@ -1,4 +1,4 @@
-"""Keys and tokens in a dictionary: the CredentialStore protocol without a server."""
+"""Keys and tokens in memory, which can fail."""
 
 from __future__ import annotations
 
@@ -6,48 +6,43 @@ import threading
 from collections.abc import Mapping
 
 from collector.core.credentials import Credential, digest_of
-from collector.storage.records import NOTHING, Usage
+from collector.storage.records import NOTHING, CredentialStore, MemoryHashes, Usage
 
 
-class MemoryCredentials:
+class MemoryCredentials(CredentialStore):
     """Records and usage of one deployment.
 
     ``failure``, if set, is raised by every method; ``refusal`` by those that write.
     """
 
     def __init__(self) -> None:
+        super().__init__(MemoryHashes())
         self.failure: Exception | None = None
         self.refusal: Exception | None = None
-        self.stored: dict[bytes, bytes] = {}
-        self.used: dict[tuple[Usage, int, bytes, str], int] = {}
         self.reads = 0
+
+    @property
+    def stored(self) -> dict[bytes, bytes]:
+        return super().records()
 
     def records(self) -> dict[bytes, bytes]:
         self._fail()
         self.reads += 1
-        return dict(self.stored)
+        return super().records()
 
     def put(self, digest: bytes, record: str) -> None:
         self._fail(self.refusal)
-        self.stored[digest] = record.encode()
+        super().put(digest, record)
 
     def replace(self, digest: bytes, read: bytes, record: str) -> bool:
         self._fail()
-        if self.stored.get(digest) != read:
-            return False
-        self.stored[digest] = record.encode()
-        return True
+        return super().replace(digest, read, record)
 
     def share(
         self, usage: Usage, day: int, process: str = "", used: Mapping[bytes, int] = NOTHING
     ) -> dict[bytes, int]:
         self._fail(self.refusal)
-        self.used |= {(usage, day, digest, process): count for digest, count in used.items()}
-        sums: dict[bytes, int] = {}
-        for (*place, digest, _), count in self.used.items():
-            if place == [usage, day]:
-                sums[digest] = sums.get(digest, 0) + count
-        return sums
+        return super().share(usage, day, process, used)
 
     def add(self, secret: str, credential: Credential) -> str:
         """Store what *secret* allows, and return it."""

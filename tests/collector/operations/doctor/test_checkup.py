@@ -21,7 +21,7 @@ from collector.issuer.keys import write_keys
 from collector.operations.telemetry.activity import WORKER
 from collector.storage.connect import open_storage
 from collector.storage.connection import Connection
-from collector.storage.records import ActivityRecord, RedisActivity
+from collector.storage.records import ActivityRecord, ActivityStore, RedisHashes
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, registry_text
 from tests.support.sites.capsules import make_keys
 from tests.support.store.servers import needs_real, own_keys
@@ -169,7 +169,7 @@ def test_the_doctor_sees_uploads_that_workers_hold_and_do_not_fold(
     connection = Connection.open(real_store.url)
     store = open_storage(real_store.url, keys.prefix, 1, "standard")
     sign = ActivityRecord(WORKER, "0a", {}, int(time.time()))
-    RedisActivity(connection, keys.prefix).put(day_of(time.time()), sign)
+    ActivityStore(RedisHashes(connection, keys.prefix)).put(day_of(time.time()), sign)
     store.append(bytes(16), DAY, b"entry", 1)
 
     waiting = run("doctor", **settings)

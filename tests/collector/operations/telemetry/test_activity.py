@@ -23,14 +23,13 @@ from collector.operations.telemetry.activity import (
     alive_among,
     granted_by,
 )
-from collector.operations.telemetry.snapshot import MemoryActivity
-from collector.storage.records import ActivityRecord
+from collector.storage.records import ActivityRecord, ActivityStore, MemoryHashes
 from tests.support.device.clock import FakeClock
 
 REJECTED_TWICE = (Rejection(0, PAYLOAD_SIZE, 3), Rejection(1, UNKNOWN_METRIC, 1))
 
 
-class Full(MemoryActivity):
+class Full(ActivityStore):
     """A store that takes no writes while ``is_full``."""
 
     is_full = False
@@ -43,7 +42,7 @@ class Full(MemoryActivity):
 
 def test_the_totals_are_the_sums_over_all_processes_whichever_is_asked() -> None:
     """Whoever answers a scrape tells the same, once all have shared."""
-    store, clock = MemoryActivity(), FakeClock()
+    store, clock = ActivityStore(MemoryHashes()), FakeClock()
     first, second = (Activity(WEB, store, clock) for _ in range(2))
 
     first.judged(REJECTED_TWICE, first=True)
@@ -59,7 +58,7 @@ def test_the_totals_are_the_sums_over_all_processes_whichever_is_asked() -> None
 
 def test_sharing_again_counts_nothing_twice() -> None:
     """A write whose answer was lost is repeated."""
-    activity = Activity(WEB, MemoryActivity(), FakeClock())
+    activity = Activity(WEB, ActivityStore(MemoryHashes()), FakeClock())
     activity.add(REFUSED, "overloaded", 5)
 
     for _ in range(3):
@@ -70,7 +69,7 @@ def test_sharing_again_counts_nothing_twice() -> None:
 
 def test_a_duplicate_is_counted_once_and_its_rejections_are_not() -> None:
     """They were counted when the upload was seen first."""
-    activity = Activity(WEB, MemoryActivity(), FakeClock())
+    activity = Activity(WEB, ActivityStore(MemoryHashes()), FakeClock())
 
     activity.judged(REJECTED_TWICE, first=False)
 
@@ -80,7 +79,7 @@ def test_a_duplicate_is_counted_once_and_its_rejections_are_not() -> None:
 
 def test_a_new_day_begins_at_zero_with_what_was_not_yet_shared() -> None:
     """Each count is told on exactly one day."""
-    store, clock = MemoryActivity(), FakeClock()
+    store, clock = ActivityStore(MemoryHashes()), FakeClock()
     activity = Activity(WEB, store, clock)
     activity.add(REFUSED, "shared", 2)
     activity.share()
@@ -96,7 +95,7 @@ def test_a_new_day_begins_at_zero_with_what_was_not_yet_shared() -> None:
 
 def test_a_store_that_is_full_loses_no_count() -> None:
     """What could not be told is told the next time."""
-    store = Full()
+    store = Full(MemoryHashes())
     activity = Activity(WEB, store, FakeClock())
     store.is_full = True
     activity.add(REFUSED, "store-full", 4)
@@ -108,7 +107,7 @@ def test_a_store_that_is_full_loses_no_count() -> None:
 
 def test_a_process_is_alive_until_it_has_been_silent_for_a_minute() -> None:
     """Also over midnight, when its sign of life is in the hash of the day before."""
-    store = MemoryActivity()
+    store = ActivityStore(MemoryHashes())
     clock = FakeClock(20_000 * DAY - ALIVE_S / 2)
     Activity(WORKER, store, clock).share()
     asked = Activity(WEB, store, clock)
@@ -124,7 +123,7 @@ def test_a_process_is_alive_until_it_has_been_silent_for_a_minute() -> None:
 
 def test_a_fold_falls_into_the_bucket_of_its_time() -> None:
     """A bound belongs to the bucket below it, as Prometheus has it."""
-    activity = Activity(WORKER, MemoryActivity(), FakeClock())
+    activity = Activity(WORKER, ActivityStore(MemoryHashes()), FakeClock())
 
     for seconds in (0.001, FOLD_BOUNDS[0], FOLD_BOUNDS[0] + 0.001, 60.0):
         activity.folded(seconds)
@@ -135,7 +134,7 @@ def test_a_fold_falls_into_the_bucket_of_its_time() -> None:
 
 def test_threads_that_count_at_once_lose_nothing() -> None:
     """The counts are exact, as the store's are."""
-    activity = Activity(WEB, MemoryActivity(), FakeClock())
+    activity = Activity(WEB, ActivityStore(MemoryHashes()), FakeClock())
 
     def count() -> None:
         for _ in range(2_000):
@@ -152,7 +151,7 @@ def test_threads_that_count_at_once_lose_nothing() -> None:
 
 def test_a_process_that_stops_in_good_order_takes_no_count_with_it() -> None:
     """What it counted since its last sharing is told at the end."""
-    store, clock = MemoryActivity(), FakeClock()
+    store, clock = ActivityStore(MemoryHashes()), FakeClock()
     activity = Activity(WEB, store, clock)
     sharing = SharingThread(activity)
     sharing.start()
@@ -166,7 +165,7 @@ def test_a_process_that_stops_in_good_order_takes_no_count_with_it() -> None:
 
 def test_nothing_of_a_process_names_its_machine() -> None:
     """Two processes of one machine have nothing in common but their role."""
-    store, clock = MemoryActivity(), FakeClock()
+    store, clock = ActivityStore(MemoryHashes()), FakeClock()
     for _ in range(2):
         Activity(WEB, store, clock).share()
 
@@ -178,7 +177,7 @@ def test_nothing_of_a_process_names_its_machine() -> None:
 
 def test_a_process_that_stops_in_good_order_is_not_alive_any_more() -> None:
     """Nor by what it told yesterday, a minute ago."""
-    store, clock = MemoryActivity(), FakeClock()
+    store, clock = ActivityStore(MemoryHashes()), FakeClock()
     clock.now = (day_of(clock()) + 1) * DAY - 20.0
     stays, leaves = (Activity(WORKER, store, clock) for _ in range(2))
     for activity in (stays, leaves):
@@ -192,7 +191,7 @@ def test_a_process_that_stops_in_good_order_is_not_alive_any_more() -> None:
 
 
 def test_what_the_settings_of_those_that_serve_open_is_told_while_they_live() -> None:
-    store, clock = MemoryActivity(), FakeClock()
+    store, clock = ActivityStore(MemoryHashes()), FakeClock()
     web = Activity(WEB, store, clock)
     web.grant("report", 2)
     web.grant("operate", 0)

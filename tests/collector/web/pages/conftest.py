@@ -17,7 +17,8 @@ from client_sdk.core.epoch import DAY
 from collector.core.config import Config
 from collector.core.credentials import ANALYST, OPERATOR, READ, ROLES, VIEWER, Credential
 from collector.query import Query, read
-from collector.storage.documents import MemoryDocuments
+from collector.storage.documents import DocumentStore
+from collector.storage.records import MemoryHashes
 from collector.web import create_app
 from collector.workspace.shelf import Workspace
 from tests.support.crowds.uploads import ADMIN_TOKEN, NOON, READ_TOKEN, WRITE_KEY
@@ -112,7 +113,7 @@ class Desk:
     """A collector of its own over the common tallies, and browsers of who has a token."""
 
     def __init__(self, site: Flask, storage: MemoryStorage, **settings: Any) -> None:
-        self.documents, self.credentials = MemoryDocuments(), MemoryCredentials()
+        self.documents, self.credentials = DocumentStore(MemoryHashes()), MemoryCredentials()
         for name, credential in (
             (VIEWER, Credential(READ, role=VIEWER, expires=END)),
             (ANALYST, Credential(READ, role=ANALYST, expires=END, label="Ada")),

@@ -17,8 +17,9 @@ from collector.core.errors import ArchiveError, StorageUnavailableError
 from collector.estimation.tally import reports_of
 from collector.storage.archive_queue import RedisArchiveQueue
 from collector.storage.connection import Connection
-from collector.storage.documents import RedisExclusions
+from collector.storage.documents import ExclusionStore
 from collector.storage.keys import Keys
+from collector.storage.records import RedisHashes
 from collector.worker.archive import drain as draining
 from collector.worker.archive.files import SCHEMA, Folder, encode_rows, read_rows
 from collector.worker.archive.refold import restore, tallies_of
@@ -195,7 +196,7 @@ def test_an_archive_that_is_ahead_of_a_store_put_back_misses_no_fold_of_it(
     assert sum(reports_of(vector) for vector in archived.values()) == 3 * (20 + 40 + 12 + 12)
     more = sum(each.archived - each.stored for each in desk.compare().differences)
     assert more == 3 * (40 + 12)
-    records = RedisExclusions(desk.server, desk.keys.prefix)
+    records = ExclusionStore(RedisHashes(desk.server, desk.keys.prefix))
     with pytest.raises(ArchiveError, match="has counted these reports"):
         restore(desk.queue, records, Folder(desk.path), METRICS, in_this_process)
 

@@ -22,8 +22,9 @@ from collector.core.exclusions import Exclusion, Inclusion, read_all, to_json
 from collector.query import plan, read
 from collector.query.reading import slices_of, without_pruned
 from collector.storage.connection import Connection
-from collector.storage.documents import RedisExclusions
+from collector.storage.documents import ExclusionStore
 from collector.storage.keys import Keys
+from collector.storage.records import RedisHashes
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
 from collector.worker.archive.files import Folder
@@ -91,7 +92,7 @@ def exclude(server: Connection, keys: Keys) -> None:
     exclusion = Exclusion(
         id="5f0a91c2", by="key", name=BAD, first=day, last=day, author="ada", because="why", at=1
     )
-    records = RedisExclusions(server, keys.prefix)
+    records = ExclusionStore(RedisHashes(server, keys.prefix))
     assert records.put(exclusion.id, to_json(exclusion))
     assert records.put(exclusion.id, to_json(exclusion))  # a command may be repeated
     assert not records.put(exclusion.id, b"{}")
@@ -171,7 +172,7 @@ def test_what_was_taken_back_stays_so_whoever_knows_it(
     exclude(desk.server, desk.keys)
     (record,) = desk.queue.exclusions().values()
     back = to_json(structs.replace(record_of(record), included=Inclusion("bob", "right", 2)))
-    records = RedisExclusions(desk.server, desk.keys.prefix)
+    records = ExclusionStore(RedisHashes(desk.server, desk.keys.prefix))
     if is_later:
         desk.drain()
         assert records.put("5f0a91c2", back, record)
@@ -242,7 +243,7 @@ def lose(desk: Desk) -> None:
 
 
 def take_over(desk: Desk) -> Restored:
-    records = RedisExclusions(desk.server, desk.keys.prefix)
+    records = ExclusionStore(RedisHashes(desk.server, desk.keys.prefix))
     return restore(desk.queue, records, Folder(desk.path), METRICS, in_this_process)
 
 

@@ -30,7 +30,8 @@ from collector.core.exclusions import Exclusion, to_json
 from collector.query import plan, read, run
 from collector.storage.archive_queue import RedisArchiveQueue
 from collector.storage.connection import Connection
-from collector.storage.documents import RedisExclusions
+from collector.storage.documents import ExclusionStore
+from collector.storage.records import RedisHashes
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
 from collector.worker.archive.drain import drain
@@ -206,7 +207,7 @@ class Deployment:
         self.keys = own_keys()
         self.storage = RedisStorage(server, self.keys, profile_of(kind), archived=True)
         self.queue = RedisArchiveQueue(server, self.keys)
-        self.records = RedisExclusions(server, self.keys.prefix)
+        self.records = ExclusionStore(RedisHashes(server, self.keys.prefix))
         self.path = path / self.keys.prefix
         self.storage.prepare()
 

@@ -20,9 +20,10 @@ from collector.core.errors import ArchiveError
 from collector.demo.embedded import EmbeddedStore
 from collector.storage.connect import connect
 from collector.storage.connection import Connection
-from collector.storage.documents import RedisExclusions
+from collector.storage.documents import ExclusionStore
 from collector.storage.keys import Keys
 from collector.storage.preparation import generation_of
+from collector.storage.records import RedisHashes
 from collector.storage.redis import RedisStorage
 from collector.storage.values import ArchiveProgress
 from collector.worker.archive.dask import refold
@@ -148,7 +149,7 @@ def test_a_lost_store_is_restored_into_its_successor_once(
     desk.work(desk.plain)
 
     before = str(generation_of(desk.server, desk.keys))
-    records = RedisExclusions(desk.server, desk.keys.prefix)
+    records = ExclusionStore(RedisHashes(desk.server, desk.keys.prefix))
     first = restore(desk.queue, records, Folder(desk.path), METRICS, in_this_process)
     assert (
         str(generation_of(desk.server, desk.keys)) != before
@@ -163,7 +164,8 @@ def test_a_lost_store_is_restored_into_its_successor_once(
 @pytest.mark.parametrize("name", ["its own", "edited"])
 def test_a_store_that_is_alive_is_not_restored(desk: Desk, name: str) -> None:
     """Everything in it would be counted twice; its folds are known, whatever the folder's name."""
-    records, manifest = RedisExclusions(desk.server, desk.keys.prefix), desk.path / "archive.json"
+    records = ExclusionStore(RedisHashes(desk.server, desk.keys.prefix))
+    manifest = desk.path / "archive.json"
     if name == "edited":
         manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"name": "0" * 16}))
     desk.storage.prepare()  # as hearsay init, which may run at any time
@@ -186,7 +188,7 @@ def test_a_successor_that_has_an_archive_of_its_own_takes_over_the_lost_one(
     mechanisms = {digest: metric.mechanism for digest, metric in METRICS.items()}
     assert drain(desk.queue, Folder(tmp_path / "new"), mechanisms, lambda: None)
 
-    records = RedisExclusions(desk.server, desk.keys.prefix)
+    records = ExclusionStore(RedisHashes(desk.server, desk.keys.prefix))
     done = restore(desk.queue, records, Folder(desk.path), METRICS, in_this_process)
 
     assert done.added > 0

@@ -24,7 +24,15 @@ from client_sdk.core.epoch import DAY
 from collector.demo.embedded import EmbeddedStore
 from collector.storage.connect import open_storage
 from collector.storage.connection import Connection
-from collector.storage.records import FIRING, QUIET, UNABLE, RedisWatches, Verdict, WatchMessage
+from collector.storage.records import (
+    FIRING,
+    QUIET,
+    UNABLE,
+    RedisHashes,
+    Verdict,
+    WatchMessage,
+    WatchStore,
+)
 from collector.workspace.watch.delivery import (
     SIGNATURE,
     DeliveryError,
@@ -402,7 +410,7 @@ def test_a_secret_that_is_missing_is_a_failure_and_told_by_its_file(tmp_path: Pa
         deliver(channel, MESSAGE, NOW)
 
 
-class _Clocked(RedisWatches):
+class _Clocked(WatchStore):
     """Watches of a real store, on a clock that a test moves."""
 
     clock = NOON
@@ -420,7 +428,7 @@ def test_a_receiver_that_was_down_for_an_hour_gets_each_message_once_and_in_orde
     keys = own_keys(1)
     tallies = open_storage(real_store.url, keys.prefix, 1, "standard")
     tallies.prepare()
-    store = _Clocked(Connection.open(real_store.url), keys.prefix)
+    store = _Clocked(RedisHashes(Connection.open(real_store.url), keys.prefix))
     catalog = catalog_of()
     for day, share in enumerate((0.2, 0.8, 0.2, 0.8), NEWEST):
         fold(tallies, catalog, day, 20_000, share)

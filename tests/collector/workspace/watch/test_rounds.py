@@ -87,7 +87,7 @@ def test_what_came_late_does_not_change_what_was_said() -> None:
     before = desk.store.series()["dark"]
     fold(desk.tallies, desk.catalog, NEWEST, 50_000, 0.0, lateness=1)
 
-    desk.store.stored = b""  # as if nothing had ever been said
+    desk.store.forget(["*"])  # as if nothing had ever been said
     desk.rounds("one").round()
 
     assert desk.store.series()["dark"] == before

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from collector.cli import main
-from collector.core.connections import require_free
 from collector.core.errors import ConfigError
+from collector.serving.server import require_free
 from tests.support.device.issuing import NAME, SECRET
 
 

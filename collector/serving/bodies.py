@@ -1,0 +1,84 @@
+"""Bodies of requests, read within a size and a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
+
+from ..core.errors import BodyTooLargeError, SlowBodyError
+
+SWEEP_S: Final = 0.5  # seconds between two looks for bodies that are late
+
+
+def require_size(size: int, limit: int) -> None:
+    """Raise BodyTooLargeError if *size* bytes are more than *limit*."""
+    if size > limit:
+        raise BodyTooLargeError(f"the body may have at most {limit} bytes here")
+
+
+def length_of(scope: Any) -> int | None:
+    """Return how many bytes of body the request *scope* announces; None if it says nothing."""
+    length = scope.headers.get("content-length")
+    return None if length is None else int(length)  # digits: the server has checked it
+
+
+class Bodies:
+    """The bodies that are on their way to one process."""
+
+    def __init__(self) -> None:
+        self._until: dict[asyncio.Task[Any], float] = {}
+        self._late: set[asyncio.Task[Any]] = set()
+
+    async def read(
+        self,
+        protocol: Any,
+        length: int | None,
+        limit: int,
+        patience: float,
+        claim: Callable[[int], None] | None = None,
+    ) -> bytes:
+        """Return the body.
+
+        Without a *length* a body that is cut off ends as a whole one does: it must be of a form
+        that no part of it has.
+
+        Args:   length: bytes that were announced, if any were.  limit: bytes that it may have.
+                patience: seconds in which it must come.
+                claim: called with the size of each part as it comes; may refuse it.
+        Raises: SlowBodyError, BodyTooLargeError, ProtocolClosed: less than *length* came.
+        """
+        require_size(length or 0, limit)
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  # for the type checker: the server makes a task
+        self._until[task] = asyncio.get_running_loop().time() + patience
+        try:
+            if length is not None and claim is None:
+                whole: bytes = await protocol()
+                return whole
+            parts, size = [], 0
+            async for part in protocol:
+                size += len(part)
+                require_size(size, limit)
+                if claim is not None:
+                    claim(len(part))
+                parts.append(part)
+        except asyncio.CancelledError:
+            if task not in self._late:
+                raise
+            task.uncancel()
+            raise SlowBodyError(f"the body must arrive within {patience:.0f} s") from None
+        finally:
+            del self._until[task]
+            self._late.discard(task)
+        if size < (length or 0):
+            raise ProtocolClosed
+        return b"".join(parts)
+
+    def give_up(self, now: float) -> None:
+        """End the reading of what should have come before *now*, by the clock of the loop."""
+        for task in [task for task, until in self._until.items() if until < now]:
+            self._late.add(task)
+            task.cancel()
