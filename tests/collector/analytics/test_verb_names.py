@@ -37,7 +37,6 @@ OTHERS: Final = {
     "learning/rounds.py": {"variance"},  # a number of a round
     "planning/codegen.py": {"sum"},  # an aggregation on the device
     "planning/compilation.py": {"segments"},  # a key of the registry
-    "planning/typescript.py": {"vector"},  # a type of values
     "query/release/publish.py": {"histogram"},  # a kind of release
     "query/request.py": {"range"},
     "rendering/charts/frame.py": {"lift"},  # what a row measures
