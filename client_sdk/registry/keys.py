@@ -196,7 +196,7 @@ _KINDS: Final[dict[str, tuple[Callable[..., bool], str]]] = {  # what a key can 
         "value and encoded",
     ),
     "flag": (lambda value, _: type(value) is bool, "true or false"),
-    "hex": (lambda value, digits: is_hex(value, digits // 2), "{} hexadecimal digits"),
+    "hex": (lambda value, digits: is_hex(value, digits // 2), "{} small hexadecimal digits"),
     "integers": (
         _table(lambda value: type(value) is int),
         "a table of integers, such as {{ order = 5 }}",

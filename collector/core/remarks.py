@@ -197,5 +197,6 @@ def remark(code: Code, metric: str = "", group: str = "", **parameters: object) 
 
 def line_of(warning: Mapping[str, str]) -> str:
     """Return a warning of the API, which may be newer, as a line that names what it is about."""
+    text = warning["text"]  # first: what has none is no warning, and raises TypeError
     name, group = (warning.get(part, "") for part in ("metric", "group"))
-    return str(Remark(Code.NOTE, warning["text"], name, group))
+    return str(Remark(Code.NOTE, text, name, group))

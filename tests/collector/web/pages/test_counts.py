@@ -194,7 +194,7 @@ def test_the_report_of_a_week_says_how_many_devices_there_were(
 @pytest.mark.parametrize(
     ("fields", "rule"),
     [
-        ({"show": '"share"'}, "must be one of count"),
+        ({"show": '"share"'}, "must be count"),
         ({"every": '"once"'}, "metrics.m.show: must not be once"),
     ],
 )
