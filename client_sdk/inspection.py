@@ -35,7 +35,7 @@ from .recording.aggregation import Key, Windows
 from .recording.erasure import erase
 from .recording.handover_protocol import refusal_in
 from .registry.contract import Registry
-from .registry.metric import SEGMENT
+from .registry.keys import SEGMENT
 from .storage import outbox, trusted_clock
 from .storage.ledger import DOUBT, WEEK, published_caps, totals_of
 from .storage.outbox import acknowledged_reports

@@ -99,6 +99,13 @@ class Result:
             for row in self.rows
         ]
 
+    @property
+    def warnings(self) -> list[str]:
+        """What must be known beside the numbers, in words; ``meta`` has the code of each."""
+        from .core.remarks import line_of
+
+        return [line_of(warning) for warning in self.meta["warnings"]]
+
     def to_pandas(self) -> Any:
         """Return a DataFrame of ``records``; a ``time`` that is a day or hour is a date of pandas.
 
@@ -142,12 +149,13 @@ class Result:
 
     def to_svg(self, title: str | None = None) -> str:
         """Return the chart that such an answer deserves, as an SVG document."""
+        from .analytics.rows import Chart
         from .rendering.charts import Face, chart_of
 
         prefix = f"h{hashlib.sha256(json.dumps(self.records()).encode()).hexdigest()[:12]}"
         face = Face(prefix, standalone=True)
         words = self.title if title is None else title
-        return chart_of(self.verb, self.typed(), words, face, facts=self.facts)
+        return chart_of(Chart(self.meta["chart"]), self.typed(), words, face, facts=self.facts)
 
     def to_html(self) -> str:
         """Return the chart, with the table of all numbers and what they rest on below it."""
@@ -155,7 +163,7 @@ class Result:
 
         from .rendering.tables import table_of
 
-        said = (counted(self.meta["n"], "report"), *self.meta["warnings"])
+        said = (counted(self.meta["n"], "report"), *self.warnings)
         notes = "".join(f"<p>{escape(text)}</p>" for text in said)
         table = table_of(self.typed(), self.title, facts=self.facts)
         return (
@@ -323,5 +331,5 @@ def _imported(package: str) -> Any:
     try:
         return import_module(package)
     except ImportError as error:
-        rule = "is not installed; pip install 'hearsay-collector[analysis]', or take records()"
+        rule = "is not installed; pip install 'hearsay-telemetry[analysis]', or take records()"
         raise MissingPackageError(f"{package.partition('.')[0]}: {rule}") from error

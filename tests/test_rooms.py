@@ -41,7 +41,7 @@ collector.issuer: core wire | core serving
 collector.storage: core | core
 collector.estimation: core mechanisms registry | core storage
 collector.analytics: core mechanisms registry | core estimation
-collector.analytics.poisoning: mechanisms registry | estimation analytics
+collector.analytics.poisoning: mechanisms registry | core estimation analytics
 collector.analytics.comparing: core mechanisms registry | core estimation analytics
     analytics.poisoning
 collector.analytics.text: mechanisms | estimation
@@ -55,7 +55,7 @@ collector.planning: core mechanisms registry privacy | core estimation analytics
 collector.operations.doctor: core wire registry privacy | core storage intake operations.telemetry
     planning
 collector.query: core mechanisms registry privacy root | core storage estimation analytics
-    analytics.poisoning analytics.comparing planning
+    analytics.poisoning planning
 collector.rendering: core privacy | core analytics
 collector.client: privacy | core analytics rendering
 collector.query.release: core mechanisms registry root | core storage estimation analytics query
@@ -66,7 +66,7 @@ collector.workspace: core | core storage query
 collector.workspace.watch: core registry privacy | core storage estimation analytics query rendering
 collector.worker: core registry privacy | core storage estimation analytics analytics.poisoning
 collector.operations: | core serving storage intake operations.telemetry worker
-collector.demo: core mechanisms registry privacy upload root | core storage estimation analytics
+collector.demo: core mechanisms registry privacy upload root | core storage analytics
     rendering worker operations
 collector.web: core wire mechanisms registry privacy root | core serving storage estimation
     analytics analytics.comparing intake operations.telemetry planning operations.doctor

@@ -19,8 +19,9 @@ import numpy as np
 
 from benchmarks.lib import page
 from client_sdk.core.randomness import system_randomness
-from client_sdk.mechanisms import MAX_DOMAIN_SIZE, Mechanism
-from client_sdk.registry.selection import AUTO, MAX_AUTO_PAYLOAD, candidates, choose
+from client_sdk.mechanisms import MAX_DOMAIN_SIZE, ItemMechanism, Mechanism
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import MAX_AUTO_PAYLOAD, candidates, choose
 
 EPSILONS: Final = ("0.5", "1", "2", "3", "4", "5")  # nats per report
 DOMAIN_SIZES: Final = (
@@ -57,7 +58,7 @@ def optimum(epsilon: float, domain_size: int) -> float:
 
 def predicted(epsilon: str, domain_size: int) -> tuple[Mechanism[Any], float]:
     """Return what ``auto`` takes, and its predicted mean square error over the optimum's."""
-    _, mechanism = choose(AUTO, True, epsilon, domain_size)
+    _, mechanism = choose(AUTO, ItemMechanism, epsilon, domain_size)
     return mechanism, mechanism.predict(1) ** 2 / optimum(float(epsilon), domain_size)
 
 
@@ -66,7 +67,7 @@ def measured(epsilon: str, domain_size: int) -> tuple[float, float]:
 
     The population is Zipf's, fixed; randomness is the operating system's.
     """
-    _, mechanism = choose(AUTO, True, epsilon, domain_size)
+    _, mechanism = choose(AUTO, ItemMechanism, epsilon, domain_size)
     people, randomness = population(domain_size, REPORTS), system_randomness()
     truth = np.bincount(people, minlength=domain_size)
     runs = max(RUNS, SAMPLES // domain_size)
@@ -141,8 +142,8 @@ def worst_of_large() -> str:
 
 def overpaid(epsilon: str, domain_size: int) -> float:
     """Return the steps of a fold of what ``auto`` takes, over the least within FAIR_ERROR of it."""
-    _, taken = choose(AUTO, True, epsilon, domain_size)
-    others = candidates(True, epsilon, domain_size, automatic=True)
+    _, taken = choose(AUTO, ItemMechanism, epsilon, domain_size)
+    others = candidates(ItemMechanism, epsilon, domain_size, automatic=True)
     near = (
         each.fold_steps
         for each in others

@@ -27,7 +27,7 @@ from benchmarks.lib.page import table as markdown
 from benchmarks.lib.questions import Measured, Scenario, measure, rate_seen
 from benchmarks.lib.scenarios import scenarios
 from collector.analytics.rows import SHARE, Row
-from collector.analytics.verb import summary
+from collector.analytics.verb import load, summary
 from collector.core.catalog import Catalog
 from collector.query import Plan, plan, read, run
 from collector.rendering.charts import Face, chart_of
@@ -176,7 +176,14 @@ def picture(scenario: Scenario) -> str:
     asked = replace(scenario, request={**scenario.request, **scenario.shown}, truth=lambda _: 0.0)
     found = measure(asked, 1).first
     face = Face(prefix=scenario.verb.replace("_", "-"), standalone=True, most_rows=30)
-    return chart_of(scenario.verb, found.rows, scenario.title, face, scenario.x_unit, found.facts)
+    return chart_of(
+        load(scenario.verb).chart,
+        found.rows,
+        scenario.title,
+        face,
+        scenario.x_unit,
+        found.facts,
+    )
 
 
 def differences(every: list[Scenario]) -> str:

@@ -42,7 +42,6 @@ LEAST_EASY: Final = 33  # the bar
 NEAR: Final = 4.5  # standard errors: of a thousand right numbers fewer than 0.01 are further off
 RIGHT, STRUGGLE, REFUSED = "right and easy", "right, but not easy", "refused, with the reason"
 FEW_REPORTS: Final = "not enough reports"
-NO_REPORTS: Final = ": no reports"  # of a window
 FEW = f"{FEW_REPORTS}, which it says"
 _REST: Final = "(other)"
 WRONG, MISSING = "wrong", "not to be had"
@@ -126,7 +125,12 @@ def _held(
     rows = question.part(answer)
     numbers = [row for row in rows if row["value"] is not None]
     few = [reason for row in rows if (reason := _too_few(row))]
-    few = few or ([] if rows else [w for w in answer["meta"]["warnings"] if NO_REPORTS in w])
+    remarks = [] if rows else answer["meta"]["warnings"]
+    few = few or [
+        f"{remark['metric']}: {remark['text']}"
+        for remark in remarks
+        if remark["code"] in ("no_reports", "no_earlier_reports")
+    ]
     own = [row for row in numbers if not _is_rest(row)]
     pairs = [(row, true) for row in own if (true := truth(row)) is not None]
     if few and not pairs:

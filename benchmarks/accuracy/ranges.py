@@ -15,7 +15,8 @@ from benchmarks.lib import page
 from client_sdk.mechanisms import ItemMechanism, Mechanism
 from client_sdk.mechanisms.items.hierarchy import Hierarchy
 from client_sdk.mechanisms.items.pgr import PGR, points
-from client_sdk.registry.selection import AUTO, choose
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose
 from collector.analytics.sums import Shares
 from collector.estimation.estimate import normal_quantile
 
@@ -60,7 +61,7 @@ def table() -> str:
     z = 100 * normal_quantile(ALPHA)
     for epsilon in EPSILONS:
         for size in SIZES:
-            name, flat = choose(AUTO, True, epsilon, size)
+            name, flat = choose(AUTO, ItemMechanism, epsilon, size)
             tree = Hierarchy(epsilon, size)
             found = [
                 f"±{number:.2f}"

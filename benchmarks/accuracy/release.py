@@ -17,11 +17,12 @@ import numpy as np
 from benchmarks.lib.crowds import counted, numbers
 from benchmarks.lib.page import AGES, table
 from benchmarks.lib.tallies import law_of
-from client_sdk.mechanisms import FrequencyOracle
+from client_sdk.mechanisms import FrequencyOracle, ItemMechanism
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
-from client_sdk.registry.selection import AUTO, choose
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose
 from client_sdk.registry.types.numbers import NumberDomain
 from collector.analytics.postprocess import OF_PARTS, apply, simplex_l2
 from collector.estimation.estimate import normal_quantile, shares
@@ -77,7 +78,7 @@ def example() -> list[tuple[str, float, float, dict[str, Any]]]:
     """Return of each range its name, true share, standard error, and shares by post-processing."""
     held = in_ranges(people()[0])
     n = int(held.sum())
-    _, oracle = choose(AUTO, True, EPSILON, held.size)
+    _, oracle = choose(AUTO, ItemMechanism, EPSILON, held.size)
     randomness = SeededRandomness(b"docs/release.md")
     payloads = [
         oracle.randomize(item, randomness)

@@ -17,7 +17,8 @@ from benchmarks.lib.page import PAGES, publish, table, verdict
 from benchmarks.lib.tallies import law_of
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.registry import Registry
-from client_sdk.registry.metric import ANY, GRID, SMOOTH, Metric
+from client_sdk.registry.keys import ANY, GRID, SMOOTH
+from client_sdk.registry.metric import Metric
 from collector.analytics.rows import GOOD
 from collector.analytics.verb import Slice
 from tests.support.crowds.asking import ask

@@ -14,7 +14,8 @@ from typing import Final
 
 from benchmarks.lib import page
 from client_sdk.mechanisms import SetMechanism, load
-from client_sdk.registry.selection import AUTO, choose
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose
 
 SETTINGS: Final = (  # items, held by a device, devices
     (3_340, 6, 1_000_000),

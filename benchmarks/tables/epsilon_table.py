@@ -10,8 +10,10 @@ from fractions import Fraction
 from statistics import NormalDist
 
 from benchmarks.lib import page
+from client_sdk.mechanisms import ItemMechanism
 from client_sdk.privacy.budget import guesses, nano_of, shift
-from client_sdk.registry.selection import AUTO, choose
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose
 
 EPSILONS = ("0.5", "1.0", "2.0", "4.0")
 POINT = 0.01  # one percentage point
@@ -33,7 +35,7 @@ def table() -> str:
 
 def _devices(epsilon: str, items: int) -> int:
     """Return the devices for a 95 % half-width of one point, rounded up to two digits."""
-    _, mechanism = choose(AUTO, True, epsilon, items)
+    _, mechanism = choose(AUTO, ItemMechanism, epsilon, items)
     needed = (NormalDist().inv_cdf(0.975) * mechanism.predict(1) / POINT) ** 2
     magnitude: int = 10 ** (int(math.log10(needed)) - 1)
     return math.ceil(needed / magnitude) * magnitude

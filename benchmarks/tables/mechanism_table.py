@@ -16,6 +16,7 @@ from typing import Final
 
 from benchmarks.lib import page
 from client_sdk.mechanisms import (
+    ItemMechanism,
     KeyValueMechanism,
     RecordMechanism,
     SetMechanism,
@@ -24,35 +25,37 @@ from client_sdk.mechanisms import (
     load,
     names,
 )
-from client_sdk.registry.selection import AUTO, Family, choose, fitting_names
+from client_sdk.registry.encodings import NUMBERS, Family
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose, fitting_names
 
 EPSILONS: Final = ("0.5", "1", "2", "4")
 FAMILIES: Final[dict[Family, str]] = {
-    True: "items",
+    ItemMechanism: "items",
     SetMechanism: "sets",
     KeyValueMechanism: "key-values",
     TextMechanism: "strings",
     RecordMechanism: "records",
     VectorMechanism: "vectors",
-    False: "numbers",
+    NUMBERS: "numbers",
 }
 UNITS: Final[dict[Family, str]] = {
-    True: "items",
+    ItemMechanism: "items",
     SetMechanism: "items of sets",
     KeyValueMechanism: "keys, one held",
     TextMechanism: "bytes",
     RecordMechanism: "items of one attribute",
     VectorMechanism: "coordinates",
-    False: "grid points",
+    NUMBERS: "grid points",
 }
 SIZES: Final[dict[Family, tuple[int, ...]]] = {  # items; grid points
-    True: (4, 16, 128, 1024, 8192),
+    ItemMechanism: (4, 16, 128, 1024, 8192),
     SetMechanism: (16,),
     KeyValueMechanism: (16,),
     TextMechanism: (16,),
     RecordMechanism: (16,),
     VectorMechanism: (16,),
-    False: (101,),
+    NUMBERS: (101,),
 }
 SHOWN: Final = 100  # items or grid points of the columns of costs, at epsilon 1
 

@@ -13,7 +13,9 @@ from typing import Final
 from benchmarks.lib.page import table
 from client_sdk.mechanisms import MeanMechanism, load, names
 from client_sdk.mechanisms.numbers.discrete_gaussian import DiscreteGaussian
-from client_sdk.registry.selection import AUTO, choose
+from client_sdk.registry.encodings import NUMBERS
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose
 
 EPSILONS: Final = ("0.5", "1.0", "2.0", "4.0")  # nats per report
 DEVICES: Final = 10_000
@@ -29,7 +31,7 @@ def error_table() -> str:
     rows = []
     for epsilon in EPSILONS:
         reach = [Z * load(name)(epsilon, POINTS).predict(DEVICES) for name in able]
-        chosen, mechanism = choose(AUTO, False, epsilon, POINTS)
+        chosen, mechanism = choose(AUTO, NUMBERS, epsilon, POINTS)
         cells = (f"±{100 * part:.2f} %" for part in reach)
         rows.append((epsilon, *cells, f"`{chosen}`, {mechanism.payload_size} byte"))
     return table(("ε per report", *(f"`{name}`" for name in able), "`auto` takes"), rows)

@@ -170,6 +170,10 @@ class Mechanism(ABC, Generic[Value]):
             raise InvalidParameterError(name, number, f"must be from {least} to {most}")
         object.__setattr__(self, name, number)
 
+    @abstractmethod
+    def require_value(self, value: Value) -> None:
+        """Raise InvalidValueError unless *value* can be randomized.  It is never shown."""
+
     @classmethod
     def with_constants(
         cls, constants: Mapping[str, Constant], epsilon: EpsilonLike, domain_size: int, **own: int

@@ -115,7 +115,7 @@ class PositionMechanism(Mechanism[Fraction]):
         """The last grid position, M: the sensitivity of a position."""
         return self.domain_size - 1
 
-    def require_position(self, value: Fraction) -> None:
+    def require_value(self, value: Fraction) -> None:
         """Raise InvalidValueError unless *value* is a position.  The error does not show it."""
         if type(value) not in (Fraction, int) or not 0 <= value <= self.top:
             rule = f"must be a Fraction or int, a position from 0 to {self.top}"
@@ -154,7 +154,7 @@ class MeanMechanism(PositionMechanism):
 
         Raises: InvalidValueError: not a Fraction or int in [0, top]; nothing was drawn.
         """
-        self.require_position(value)
+        self.require_value(value)
         shared = gcd(steps, self.top)
         whole = value.denominator * (self.top // shared)
         below, rest = divmod(value.numerator * (steps // shared), whole)
@@ -194,7 +194,7 @@ class SetMechanism(SupportReports[frozenset[int]]):
     def most(self) -> int:
         """The largest sets for which the counts are unbiased, in items."""
 
-    def require_set(self, value: frozenset[int]) -> None:
+    def require_value(self, value: frozenset[int]) -> None:
         """Raise InvalidValueError unless *value* is a frozenset of items.  It is never shown."""
         if type(value) is not frozenset or not all(
             type(item) is int and 0 <= item < self.domain_size for item in value
@@ -283,7 +283,7 @@ class DistributionMechanism(CountedReports[Fraction], PositionMechanism, RatioMe
 
         Raises: InvalidValueError: not a Fraction or int in [0, top]; nothing was drawn.
         """
-        self.require_position(value)
+        self.require_value(value)
         scaled = Fraction(value) * (self.bins - 1) / self.top
         below, rest = divmod(scaled.numerator, scaled.denominator)
         if rest and randomness.bernoulli_ratio(rest, scaled.denominator):
@@ -367,7 +367,7 @@ class TextMechanism(ChannelMechanism[bytes]):
     def agrees(self, payload: bytes, text: bytes) -> bool:
         """Return whether a valid payload supports the cell that *text* has in it."""
 
-    def require_text(self, value: bytes) -> None:
+    def require_value(self, value: bytes) -> None:
         """Raise InvalidValueError unless *value* is such a string.  It is never shown."""
         if type(value) is not bytes or len(value) > self.domain_size:
             raise InvalidValueError(self.name, f"must be bytes, at most {self.domain_size}")

@@ -79,7 +79,7 @@ def mean_square_variances(
 class ItemMechanism(Mechanism[int]):
     """A mechanism over items 0 … domain_size - 1 that is debiased to a count of every item."""
 
-    def require_item(self, value: int) -> None:
+    def require_value(self, value: int) -> None:
         """Raise InvalidValueError unless *value* is an item.  The error does not show the value."""
         if type(value) is not int or not 0 <= value < self.domain_size:
             rule = f"must be a Python int, an item below {self.domain_size}"

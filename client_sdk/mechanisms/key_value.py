@@ -100,7 +100,7 @@ class KeyValueMechanism(RatioMechanism[Pairs]):
 
         Raises: InvalidValueError: not a mapping of keys to positions; nothing was drawn.
         """
-        self.require_pairs(value)
+        self.require_value(value)
         place = randomness.uniform(max(len(value), self.pad))
         if place >= len(value):
             return self.domain_size + place - len(value), True
@@ -108,7 +108,7 @@ class KeyValueMechanism(RatioMechanism[Pairs]):
         position = value[key]
         return key, randomness.bernoulli_ratio(position.numerator, position.denominator * self.top)
 
-    def require_pairs(self, value: Pairs) -> None:
+    def require_value(self, value: Pairs) -> None:
         """Raise InvalidValueError unless *value* maps keys to positions.  It is never shown."""
         if not isinstance(value, Mapping) or not all(
             type(key) is int

@@ -93,7 +93,7 @@ class Mixture(FrequencyOracle):
 
     def randomize(self, value: int, randomness: Randomness) -> bytes:
         """Return a payload as if it were the first of this device."""
-        self.require_item(value)
+        self.require_value(value)
         if randomness.bernoulli(self.kept):
             return self.base.randomize(value, randomness)
         return self.blur(randomness)

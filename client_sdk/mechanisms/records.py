@@ -80,7 +80,7 @@ class RecordMechanism(NumberReports[Record], RatioMechanism[Record]):
         ends = [*firsts[1:], self.domain_size]
         return tuple(end - first for first, end in zip(firsts, ends, strict=True))
 
-    def require_record(self, value: Record) -> None:
+    def require_value(self, value: Record) -> None:
         """Raise InvalidValueError unless *value* has an item of each attribute; it is hidden."""
         count = len(self.attributes)
         if (

@@ -52,7 +52,7 @@ class VectorMechanism(NumberReports[Vector], RatioMechanism[Vector]):
             raise InvalidParameterError("domain_size", self.domain_size, rule)
         super().validate()
 
-    def require_vector(self, value: Vector) -> None:
+    def require_value(self, value: Vector) -> None:
         """Raise InvalidValueError unless *value* is within the bound.  It is never shown."""
         if (
             type(value) is not tuple

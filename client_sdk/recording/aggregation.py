@@ -25,7 +25,7 @@ from ..core.stats import Reason
 from ..core.typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from ..registry.aggregates import Last, aggregate_of
 from ..registry.contract import Registry
-from ..registry.domain import Encoded
+from ..registry.encodings import Encoded
 from ..registry.metric import Metric
 from ..storage.ledger import Days
 from ..storage.secret import Secret

@@ -21,7 +21,7 @@ from ..core.typing import TYPE_CHECKING, Final, NamedTuple
 from ..privacy.caps import Caps
 from ..privacy.consent import Consent, ConsentLike, ConsentSwitch, OptOuts
 from ..registry.contract import Registry
-from ..registry.metric import SEGMENT
+from ..registry.keys import SEGMENT
 from ..storage.ledger import Ledger
 from ..storage.outbox import Outbox
 from ..storage.store import Store

@@ -19,7 +19,7 @@ from ..registry.metric import Metric
 if TYPE_CHECKING:
     from ..privacy.consent import ConsentSwitch
     from ..registry.aggregates import Last
-    from ..registry.domain import Encoded
+    from ..registry.encodings import Encoded
     from ..storage.ledger import Days
 
 MAX_SLOTS: Final = 1_000  # metrics and epochs that wait; only a clock that jumps makes as many

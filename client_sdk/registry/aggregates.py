@@ -4,17 +4,13 @@ An aggregate folds values into a state of bounded size, whatever comes, and merg
 for ``last``, the order does not matter.  A state is bytes of one length for all values of a domain,
 so that a length says nothing.
 
-Numbers are kept exactly, as long as they fit: every float does, every decimal of a hundred digits,
-and sums of them.  What does not fit is rounded to the nearest 2^-64 of a step.  The numbers of
-key-values are rounded to the nearest 2^-60 of their range, far below what any report tells.
-
 The rules of ``aggregate`` and ``otherwise`` in ``metrics.toml`` are here too.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 
@@ -22,19 +18,13 @@ from ..core.dataclass import dataclass
 from ..core.epoch import ONCE
 from ..core.errors import InvalidValueError
 from ..core.typing import Any, ClassVar, Final
-from .domain import Domain, Encoded, NumberGrid
+from .domain import Domain, NumberGrid
+from .encodings import REACH, Encoded, bounded, pieces
+from .keys import AGGREGATES
 from .longitudinal import ITEM_SIZE, encode_item
-from .metric import AGGREGATES, Metric
+from .metric import Metric
 
 _MAX_STATE: Final = 4_096  # bytes; a set of 32,768 items, or 455 keys with numbers
-
-REACH: Final = 64  # bits that a sum may lie outside its range before it is cut off
-_DENOMINATOR: Final = 192  # bytes; the smallest float has 135
-_NUMERATOR: Final = _DENOMINATOR + (REACH + 24) // 8 + 1  # bytes, signed; domains end at 2^24 steps
-_ROUNDED: Final = 1 << 64
-_PART: Final = 1 << 60  # of the range of a key's number
-_PAIR: Final = 9  # bytes of a key: whether it is held, and its number
-_COORDINATE: Final = 4  # bytes of a coordinate of a vector, signed
 
 MAX_COUNTED: Final = 64  # different items of an epoch that are counted exactly
 _COUNT: Final = 4  # bytes
@@ -56,7 +46,7 @@ class Last:
     @property
     def size(self) -> int:
         """Bytes of any state."""
-        return size_of(self.domain)
+        return self.domain.encoding.size
 
     def fold(self, state: Any, values: Sequence[Any]) -> Any:
         """Return the state after *values*, at least one, each as ``Slot.check`` returns it.
@@ -77,11 +67,11 @@ class Last:
 
     def dump(self, state: Any) -> bytes:
         """Return *state* as ``size`` bytes."""
-        return dump(self.domain, state)
+        return self.domain.encoding.dump(state)
 
     def load(self, data: bytes) -> Any:
         """Return the state that was dumped."""
-        return load(self.domain, data)
+        return self.domain.encoding.load(data)
 
     def _encoded(self, value: Any) -> Any:
         """Return *value* as the mechanism takes it; numbers are checked, but not yet encoded."""
@@ -197,7 +187,7 @@ class MostCommon(Last):
 
     def load(self, data: bytes) -> Any:
         """Return the counts that are not zero."""
-        cells = _pieces(data, ITEM_SIZE + _COUNT)
+        cells = pieces(data, ITEM_SIZE + _COUNT)
         counts = {int.from_bytes(c[:ITEM_SIZE], "big"): c[ITEM_SIZE:] for c in cells if any(c)}
         return {item: int.from_bytes(count, "big") for item, count in counts.items()}
 
@@ -207,7 +197,7 @@ _KINDS: Final[dict[str, type[Last]]] = {
 }
 
 
-def problems_of(entry: Mapping[str, Any], every: object, domain: Domain) -> Iterator[str]:
+def problems_of(entry: Mapping[str, Any], domain: Domain) -> Iterator[str]:
     """Yield ``key: rule`` for each rule that the aggregate of a metric breaks.
 
     Args: entry: the metric's table; without either key nothing is wrong.
@@ -220,17 +210,12 @@ def problems_of(entry: Mapping[str, Any], every: object, domain: Domain) -> Iter
     fitting = [aggregate for aggregate in AGGREGATES if aggregate in domain.aggregates]
     if name not in fitting:
         yield f"aggregate: must be one of {', '.join(fitting)} for values of this type"
-    if every == ONCE:
+    if entry.get("every") == ONCE:
         yield f"aggregate: needs an epoch that ends, not every={ONCE}"
-    if size_of(domain) > _MAX_STATE:
-        yield f"aggregate: takes a domain that fits {_MAX_STATE} bytes, not {size_of(domain)}"
+    if (size := domain.encoding.size) > _MAX_STATE:
+        yield f"aggregate: takes a domain that fits {_MAX_STATE} bytes, not {size}"
     if "otherwise" in entry:
         yield from _unfit(entry["otherwise"], domain)
-
-
-def otherwise_of(entry: Mapping[str, Any], domain: Domain) -> Encoded | None:
-    """Return the checked ``otherwise`` of *entry* as its metric encodes it, or None."""
-    return domain.encode(entry["otherwise"], "otherwise") if "otherwise" in entry else None
 
 
 def _unfit(value: object, domain: Domain) -> Iterator[str]:
@@ -254,75 +239,3 @@ def _texts(value: object) -> set[object]:
 def _within(number: object, domain: NumberGrid) -> bool:
     assert isinstance(number, int | Decimal)  # noqa: S101 - what TOML has, and encode took
     return domain.minimum <= Fraction(number) <= domain.maximum
-
-
-def size_of(domain: Domain) -> int:
-    """Return the bytes that any value of *domain* takes."""
-    sizes = {
-        int: ITEM_SIZE,
-        frozenset: (domain.size + 7) // 8,
-        bytes: 1 + domain.size,
-        Mapping: _PAIR * domain.size,
-        Fraction: _NUMERATOR + _DENOMINATOR,
-        tuple: _COORDINATE * domain.size,
-    }
-    if domain.encodes not in sizes:  # a record: an item of each part but its label
-        return _COORDINATE * (len(domain.parts) - 1)
-    return sizes[domain.encodes]
-
-
-def dump(domain: Domain, encoded: Encoded) -> bytes:
-    """Return *encoded*, a value of *domain* or a number near its range, as ``size_of`` bytes."""
-    if isinstance(encoded, frozenset):
-        return sum(1 << item for item in encoded).to_bytes(size_of(domain), "big")
-    if isinstance(encoded, bytes):
-        return (bytes([len(encoded)]) + encoded).ljust(size_of(domain), b"\0")
-    if isinstance(encoded, Mapping):
-        return b"".join(_pair(encoded.get(key)) for key in range(domain.size))
-    if isinstance(encoded, tuple):
-        return b"".join(x.to_bytes(_COORDINATE, "big", signed=True) for x in encoded)
-    if domain.encodes is int:
-        return encode_item(int(encoded))
-    number = bounded(Fraction(encoded))
-    top = number.numerator.to_bytes(_NUMERATOR, "big", signed=True)
-    return top + number.denominator.to_bytes(_DENOMINATOR, "big")
-
-
-def load(domain: Domain, data: bytes) -> Encoded:
-    """Return what was dumped."""
-    if domain.encodes is Mapping:
-        cells = [data[start : start + _PAIR] for start in range(0, len(data), _PAIR)]
-        return {
-            key: Fraction(int.from_bytes(cell[1:], "big"), _PART)
-            for key, cell in enumerate(cells)
-            if cell[0]
-        }
-    if domain.encodes is bytes:
-        return data[1 : 1 + data[0]]
-    if issubclass(domain.encodes, tuple):
-        parts = _pieces(data, _COORDINATE)
-        return domain.encodes(int.from_bytes(part, "big", signed=True) for part in parts)
-    if domain.encodes is not Fraction:
-        bits = int.from_bytes(data, "big")
-        if domain.encodes is int:
-            return bits
-        return frozenset(item for item in range(domain.size) if bits >> item & 1)
-    top, bottom = data[:_NUMERATOR], data[_NUMERATOR:]
-    return Fraction(int.from_bytes(top, "big", signed=True), int.from_bytes(bottom, "big"))
-
-
-def bounded(number: Fraction) -> Fraction:
-    """Return *number*, rounded if it is too long to be kept exactly."""
-    if number.denominator.bit_length() <= 8 * _DENOMINATOR:
-        return number
-    return Fraction(round(number * _ROUNDED), _ROUNDED)
-
-
-def _pair(number: Fraction | int | None) -> bytes:
-    if number is None:
-        return bytes(_PAIR)
-    return b"\x01" + round(number * _PART).to_bytes(_PAIR - 1, "big")
-
-
-def _pieces(data: bytes, size: int) -> Iterable[bytes]:
-    return (data[start : start + size] for start in range(0, len(data), size))

@@ -8,87 +8,23 @@ are written, and what they spend is worked out from them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from fractions import Fraction
 
 from ..core.dataclass import field_names
 from ..core.errors import HearsayError, InvalidParameterError, RegistryError
 from ..core.typing import Any, Final
-from ..mechanisms import UNIT, Constant, Mixture, Record
-from .compiled_form import Entry, load_parameters
-from .domain import Domain, Encoded
+from ..mechanisms import Mechanism, Mixture
+from .domain import Domain
+from .encodings import Encoded, Encoding, dump_constant, load_constant
 from .fields import Problems, fraction_of
-from .kinds import kind_of
+from .keys import Entry, load_parameters
 from .longitudinal import Longitudinal
 from .metric import Metric
-from .selection import FAMILIES, choose, choose_policy
+from .selection import choose, choose_policy
+from .types import kind_of
 
-GRID: Final = 1 << 128  # what 32 hexadecimal digits are parts of
-_DIGITS: Final = 32
-_LONGEST: Final = 160  # letters of a number
-_HEX: Final = frozenset("0123456789abcdef")
 _KEPT: Final = "kept"  # the constant of the mixture of a two-layer metric
-
-
-def dump_constant(number: Constant) -> str | list[str]:
-    """Return *number* as text: on the grid of 2^-128 as 32 hexadecimal digits, else as a/b."""
-    if isinstance(number, tuple):
-        return [str(dump_constant(part)) for part in number]
-    if 0 <= number < 1 and GRID % number.denominator == 0:
-        return f"{number.numerator * (GRID // number.denominator):0{_DIGITS}x}"
-    return f"{number.numerator:x}/{number.denominator:x}"
-
-
-def load_constant(text: object) -> Constant:
-    """Return what was dumped.  Raises ValueError: it is nothing that is."""
-    if isinstance(text, list):
-        return tuple(_fraction(part) for part in text)
-    if not isinstance(text, str) or len(text) > _LONGEST:
-        raise ValueError("must be hexadecimal digits")
-    top, slash, bottom = text.partition("/")
-    if not top or not _HEX.issuperset(top + bottom):
-        raise ValueError("must be hexadecimal digits")
-    if slash:
-        return Fraction(int(top, 16), int(bottom or "0", 16) or 1)
-    if len(text) != _DIGITS:
-        raise ValueError(f"must be {_DIGITS} hexadecimal digits")
-    return Fraction(int(text, 16), GRID)
-
-
-def _fraction(text: object) -> Fraction:
-    number = load_constant(text)
-    if isinstance(number, tuple):
-        raise ValueError("must be no list of lists")
-    return number
-
-
-def dump_encoded(encoded: Encoded) -> Any:
-    """Return what a mechanism randomizes as JSON: its type follows from that of the metric."""
-    if isinstance(encoded, int):
-        return encoded
-    if isinstance(encoded, bytes):
-        return encoded.hex()
-    if isinstance(encoded, frozenset):
-        return sorted(encoded)
-    if isinstance(encoded, tuple):
-        return list(encoded)
-    if isinstance(encoded, Mapping):
-        return [[key, dump_constant(number)] for key, number in sorted(encoded.items())]
-    return dump_constant(encoded)
-
-
-def _load_encoded(domain: Domain, value: Any) -> Encoded:
-    """Return what was dumped of a *domain*.  Raises ValueError, TypeError: nothing dumps so."""
-    if domain.encodes is int:
-        return int(value)
-    if domain.encodes is bytes:
-        return bytes.fromhex(value)
-    if domain.encodes is frozenset:
-        return frozenset(map(int, value))
-    if issubclass(domain.encodes, tuple):
-        return domain.encodes(map(int, value))
-    if domain.encodes is Mapping:
-        return {int(key): _fraction(number) for key, number in value}
-    return _fraction(value)
 
 
 def spent_of(metric: Metric) -> dict[str, int | None]:
@@ -148,18 +84,21 @@ def _metric(light: Metric, entry: Entry) -> Metric:
     policy: Longitudinal | None = None
     if entry["longitudinal"] == "fresh":
         own = {key: number for key, number in own.items() if key not in domain.parameters}
-        family = FAMILIES[domain.encodes]
+        family = domain.encodes.family
         _, mechanism = choose(name, family, epsilon, domain.size, own, domain.parameters, constants)
     else:
         own.pop(_KEPT, None)
         _, policy = choose_policy(name, domain.size, epsilon, of_value, own, constants)
         mechanism = policy.mechanism
+    need = fraction_of(entry["need"])
+    if need is not None and not isinstance(need, Fraction):
+        raise RegistryError([f"{place}.need: must be a fraction, such as 1/3"])
     parts: dict[str, Any] = {
         "domain": domain,
         "mechanism": mechanism,
         "policy": policy,
-        "otherwise": _otherwise(place, domain, entry["otherwise"]),
-        "need": None if entry["need"] is None else _fraction_of(place, "need", entry["need"]),
+        "otherwise": _otherwise(place, domain.encoding, mechanism, entry["otherwise"]),
+        "need": need,
     }
     return Metric(**{key: parts[key] if key in parts else getattr(light, key) for key in _FIELDS})
 
@@ -178,20 +117,17 @@ def _domain(place: str, entry: Entry, parameters: Mapping[str, Any]) -> Domain:
     return domain
 
 
-def _otherwise(place: str, domain: Domain, entry: Entry | None) -> Encoded | None:
+def _otherwise(
+    place: str, encoding: Encoding, mechanism: Mechanism[Any], entry: Entry | None
+) -> Encoded | None:
     if entry is None:
         return None
-    encoded = _load_encoded(domain, entry["encoded"])
-    if dump_encoded(encoded) != entry["encoded"] or not _fits(domain, encoded):
-        raise RegistryError([f"{place}.otherwise: must be a value of the metric"])
-    return encoded
-
-
-def _fraction_of(place: str, key: str, text: str) -> Fraction:
-    number = fraction_of(text)
-    if not isinstance(number, Fraction):
-        raise RegistryError([f"{place}.{key}: must be a fraction, such as 1/3"])
-    return number
+    with suppress(ValueError, TypeError):
+        encoded: Encoded = encoding.from_json(entry["encoded"])
+        mechanism.require_value(encoded)
+        if encoding.as_json(encoded) == entry["encoded"]:
+            return encoded
+    raise RegistryError([f"{place}.otherwise: must be a value of the metric"])
 
 
 def _differences(metric: Metric, light: Metric, entry: Entry) -> Iterator[str]:
@@ -208,26 +144,3 @@ def _differences(metric: Metric, light: Metric, entry: Entry) -> Iterator[str]:
     ):
         if entry[key] != number:
             yield f"{key}={entry[key]}: must be {number}"
-
-
-def _fits(domain: Domain, encoded: Encoded) -> bool:
-    """Whether *encoded* is what some value of *domain* becomes."""
-    if isinstance(encoded, bytes):
-        return len(encoded) <= domain.size
-    if isinstance(encoded, int):
-        return 0 <= encoded < domain.size
-    if isinstance(encoded, frozenset):
-        return all(0 <= item < domain.size for item in encoded)
-    if isinstance(encoded, Record):
-        ends: Any = domain
-        spans = zip(ends.firsts, encoded, ends.firsts[1:], strict=False)
-        fitting = [first <= item < end for first, item, end in spans]
-        return len(encoded) == len(fitting) == len(ends.attributes) and all(fitting)
-    if isinstance(encoded, tuple):
-        inside = all(-UNIT <= part <= UNIT for part in encoded)
-        short = sum(part * part for part in encoded) <= UNIT * UNIT
-        is_cube = bool(domain.parameters.get("cube"))
-        return len(encoded) == domain.size and inside and (short or is_cube)
-    if isinstance(encoded, Mapping):
-        return all(0 <= key < domain.size and 0 <= at <= 1 for key, at in encoded.items())
-    return 0 <= encoded <= domain.size - 1

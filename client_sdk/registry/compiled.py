@@ -1,7 +1,7 @@
 """Compiled registries: all that a device needs of a registry, worked out beforehand, as one JSON.
 
 What is written costs nothing to read: which mechanism, its parameters, and the exact numbers that
-it draws by.  docs/design/compiled-registry.md and ``compiled.schema.json`` describe it for devices
+it draws by.  docs/design/compiled-registry.md and the schema beside it describe it for devices
 in any language.
 
 A file is read in two steps.  At once: its form, its checksum, and each digest from what it stands
@@ -16,31 +16,32 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from ..core import compact_json
-from ..core.base64url import is_hex
-from ..core.epoch import EVERY, ONCE, is_date
+from ..core.epoch import ONCE
 from ..core.errors import RegistryError
-from ..core.limits import KEY_SIZE, MAX_COMPILED, MIN_REPORTS_FLOOR
-from ..core.typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from ..core.limits import MAX_COMPILED
+from ..core.typing import TYPE_CHECKING, Any, Final, TypeVar
 from ..mechanisms import names
-from .compiled_form import Entry, load_parameters
-from .metric import AGGREGATES, SHAPES, Metric, digest_of, meaning_of, sha256
+from .keys import (
+    FILE,
+    FORMAT,
+    LONGITUDINAL,
+    METRIC,
+    SPENT,
+    Entry,
+    Key,
+    Rule,
+    load_parameters,
+    rule_of,
+)
+from .metric import MEANING, Metric, digest_of, meaning_of, sha256
 from .seats import DATES, LIFE, Price, Seat, dearest_week_of_lines
 
 if TYPE_CHECKING:
     from datetime import date
-    from fractions import Fraction
-
-    from ..mechanisms import Mechanism
-    from .domain import Domain, Encoded
-    from .longitudinal import Longitudinal
 
 Loaded = TypeVar("Loaded")
-Rule: TypeAlias = tuple[Callable[[Any], bool], str]
 
 VERSION: Final = 1
-FORMAT: Final = "hearsay_registry"  # the key of the version
-_HEX: Final = frozenset("0123456789abcdef")
-_LONGITUDINAL: Final = ("fresh", "permanent", "two_layer")
 
 
 def canonical(document: Mapping[str, Any]) -> str:
@@ -52,6 +53,10 @@ def checksum_of(document: Mapping[str, Any]) -> str:
     """Return the SHA-256 of *document* without its checksum, in hexadecimal."""
     rest = {key: value for key, value in document.items() if key != "checksum"}
     return sha256(canonical(rest).encode("ascii")).hex()
+
+
+def _of_whole(name: str) -> Any:
+    return cached_property(lambda metric: getattr(metric.whole, name))
 
 
 class CompiledMetric(Metric):
@@ -74,30 +79,11 @@ class CompiledMetric(Metric):
 
         return date.fromisoformat(self.__dict__["entry"]["expires"])
 
-    @cached_property
-    def domain(self) -> Domain:
-        """That of the whole."""
-        return self.whole.domain
-
-    @cached_property
-    def mechanism(self) -> Mechanism[Any]:
-        """That of the whole."""
-        return self.whole.mechanism
-
-    @cached_property
-    def policy(self) -> Longitudinal | None:
-        """That of the whole."""
-        return self.whole.policy
-
-    @cached_property
-    def otherwise(self) -> Encoded | None:
-        """That of the whole."""
-        return self.whole.otherwise
-
-    @cached_property
-    def need(self) -> Fraction | None:
-        """That of the whole."""
-        return self.whole.need
+    domain = _of_whole("domain")
+    mechanism = _of_whole("mechanism")
+    policy = _of_whole("policy")
+    otherwise = _of_whole("otherwise")
+    need = _of_whole("need")
 
 
 def load(text: str, kind: Callable[..., Loaded]) -> Loaded:
@@ -108,9 +94,12 @@ def load(text: str, kind: Callable[..., Loaded]) -> Loaded:
     if len(text) > MAX_COMPILED:
         raise RegistryError([f"registry: must have at most {MAX_COMPILED} characters"])
     document = _parsed(text)
+    # absent unless it is true, so that other files keep their bytes
+    always = {key: part for key, part in document.items() if key != "separate"}
     separate = "separate" in document
-    rules = {**_TOP, **_SEPARATE} if separate else _TOP
-    problems = list(_broken("", document, rules))
+    problems = list(_broken("", always, _FILE))
+    if document.get("separate", True) is not True:
+        problems.append("separate: must be true")
     if problems:
         raise RegistryError(problems)
     if document["checksum"] != checksum_of(document):
@@ -162,7 +151,7 @@ def _wrong_seats(document: Entry) -> Iterator[str]:
 
 
 def _is_kept(entry: Entry) -> bool:
-    return bool(entry["every"] == ONCE or entry["longitudinal"] != _LONGITUDINAL[0])
+    return bool(entry["every"] == ONCE or entry["longitudinal"] != LONGITUDINAL[0])
 
 
 def _price(entry: Entry) -> Price:
@@ -195,109 +184,14 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return entries
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
+def _rules(keys: tuple[Key, ...]) -> dict[str, Rule]:
+    return {key.name: rule_of(key.compiled) for key in keys if key.compiled}
 
 
-def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _is_digest(value: Any) -> bool:
-    return isinstance(value, str) and len(value) == 12 and _HEX.issuperset(value)
-
-
-def _is_seat(value: Any) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) == 3
-        and all(map(_is_count, value[:2]))
-        and value[0] <= value[1]
-        and value[2] in ("life", "7d", "28d")
-    )
-
-
-def _maybe(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: value is None or check(value)
-
-
-def _one_of(allowed: Iterable[str]) -> Rule:
-    known = tuple(allowed)
-    return (
-        lambda value: isinstance(value, str) and value in known
-    ), f"must be {' or '.join(known)}"
-
-
-def _all(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, list) and all(map(check, value))
-
-
-def _table(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, dict) and all(map(check, value.values()))
-
-
-_TEXT: Final[Rule] = _is_text, "must be a text of printable characters"
-_COUNT: Final[Rule] = _is_count, "must be a whole number"
-_TABLE: Final[Rule] = (lambda value: isinstance(value, dict)), "must be an object"
-_FLAG: Final[Rule] = (lambda value: type(value) is bool), "must be true or false"
-_LINES: Final[Rule] = (lambda value: isinstance(value, str)), "must be a text"
-_TOP: Final[dict[str, Rule]] = {
-    FORMAT: _COUNT,
-    "app": _TEXT,
-    "automation": _one_of(("ignore", "segment")),
-    "retire_key": (
-        _maybe(lambda value: is_hex(value, KEY_SIZE)),
-        "must be 64 hexadecimal digits, or null",
-    ),
-    "segments": (_table(_all(_is_text)), "must hold lists of texts"),
-    "panel_week": (_maybe(_is_count), "must be a whole number, or null"),
-    "seats": (_maybe(_table(_is_seat)), "must hold [low, high, period] by digest, or be null"),
-    "caps": (_table(_is_text), "must hold texts"),
-    "notice": _LINES,
-    "metrics": (lambda value: isinstance(value, list) and bool(value), "must hold a metric"),
-    "checksum": _TEXT,
-}
-# Absent unless it is true, so that other files keep their bytes.
-_SEPARATE: Final[dict[str, Rule]] = {"separate": (lambda value: value is True, "must be true")}
-_SPENT: Final[dict[str, Rule]] = {
-    "report": _COUNT,
-    "value": (_maybe(_is_count), "must be a whole number, or null"),
-    "delta": _COUNT,
-}
-_METRIC: Final[dict[str, Rule]] = {
-    **dict.fromkeys(("name", "title", "question", "owner", "type", "epsilon"), _TEXT),
-    "explanation": _LINES,
-    "domain": _TABLE,
-    "domain_size": _COUNT,
-    "epsilon_permanent": (_maybe(_is_text), "must be a text, or null"),
-    "every": _one_of(EVERY),
-    "longitudinal": _one_of(_LONGITUDINAL),
-    "mechanism": (
-        lambda value: isinstance(value, dict) and value.get("name") in names(),
-        "must be an object with the name of a mechanism of this version",
-    ),
-    "constants": _TABLE,
-    "digest": (_is_digest, "must be 12 hexadecimal digits"),
-    "payload_size": _COUNT,
-    "spent": _TABLE,
-    "segments": (_all(_is_text), "must be a list of texts"),
-    "expected_devices": _COUNT,
-    "min_reports": (
-        lambda value: type(value) is int and value >= MIN_REPORTS_FLOOR,
-        f"must be an integer of at least {MIN_REPORTS_FLOOR}",
-    ),
-    "expires": (is_date, "must be a date such as 2027-12-31"),
-    "aggregate": (_maybe(_one_of(AGGREGATES)[0]), "must be an aggregate, or null"),
-    "otherwise": (
-        _maybe(lambda value: isinstance(value, dict) and value.keys() == {"value", "encoded"}),
-        "must hold value and encoded, or be null",
-    ),
-    "need": (_maybe(_is_text), "must be a text, or null"),
-    "shape": _one_of(SHAPES),
-    "robust": _FLAG,
-    "weight": (lambda value: type(value) is int and value >= 1, "must be at least 1"),
-    "panel": _FLAG,
-}
+_FILE: Final = _rules(FILE)
+_SPENT: Final = _rules(SPENT)
+_METRIC: Final = _rules(METRIC)
+_FIELDS: Final = tuple(key.name for key in METRIC if key.is_field)
 
 
 def _broken(place: str, entry: Entry, rules: Mapping[str, Rule]) -> Iterator[str]:
@@ -324,6 +218,9 @@ def _problems(
     yield from broken
     if broken:
         return
+    if entry["mechanism"].get("name") not in names():
+        yield ".mechanism: must be an object with the name of a mechanism of this version"
+        return
     if unknown := sorted(set(entry["segments"]) - segments.keys()):
         yield f".segments: must be dimensions of the file, not {', '.join(unknown)}"
     if digest_of(_meaning_of_entry(entry, own)).hex() != entry["digest"]:
@@ -338,24 +235,14 @@ def _twice(key: str, values: Iterable[str]) -> Iterator[str]:
         seen.add(value)
 
 
-def _meaning_of_entry(entry: Entry, app: str | None = None) -> str:
-    """Return the meaning of a metric from its entry, as ``Metric.meaning`` does from its parts.
-
-    Args: app: the application, if its reports are kept apart.
-    """
+def _meaning_of_entry(entry: Entry, app: str | None) -> str:
+    """Return the meaning of a metric from its entry, as ``Metric.meaning`` does from its parts."""
     otherwise = entry["otherwise"]
-    return meaning_of(
-        {key: entry[key] for key in ("name", "type", "domain", "epsilon", "every", "longitudinal")},
-        mechanism=load_parameters(entry["mechanism"]),
-        epsilon_permanent=entry["epsilon_permanent"],
-        aggregate=entry["aggregate"],
-        otherwise=None if otherwise is None else otherwise["value"],
-        app=app,
-    )
-
-
-_COPIED: Final = ("name", "title", "question", "owner", "type", "every", "longitudinal")
-_NUMBERS: Final = ("expected_devices", "min_reports", "aggregate", "shape", "robust", "weight")
+    own = {
+        "mechanism": load_parameters(entry["mechanism"]),
+        "otherwise": None if otherwise is None else otherwise["value"],
+    }
+    return meaning_of({**{key: entry[key] for key in MEANING}, **own}, app)
 
 
 def _light(
@@ -363,7 +250,7 @@ def _light(
 ) -> Metric:
     """Return a metric of which no domain and no mechanism is made yet."""
     metric = CompiledMetric.__new__(CompiledMetric)
-    metric.__dict__.update({key: entry[key] for key in (*_COPIED, *_NUMBERS, "panel")})
+    metric.__dict__.update({key: entry[key] for key in _FIELDS})
     metric.__dict__.update(
         entry=entry,
         mechanism_name=entry["mechanism"]["name"],

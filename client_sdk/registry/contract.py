@@ -15,7 +15,8 @@ from ..core.errors import RegistryError, UnknownMetricError
 from ..core.limits import MAX_COMPILED
 from ..core.paths import RegistryFile
 from ..core.typing import IO, TYPE_CHECKING, Final
-from .metric import AUTOMATED, DIMENSION, IGNORE, PEOPLE, SEGMENT, Metric
+from .keys import IGNORE, SEGMENT
+from .metric import AUTOMATED, DIMENSION, PEOPLE, Metric
 
 if TYPE_CHECKING:
     from .lock import Lock

@@ -12,15 +12,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
 
-from ..core.typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
-from ..mechanisms import Pairs
+from ..core.typing import TYPE_CHECKING, Any, ClassVar, Final
+from .encodings import Encoded, Encoding, ItemEncoding
 from .fields import Problems
 
 if TYPE_CHECKING:
     from typing import Self
-
-# what a mechanism randomizes
-Encoded: TypeAlias = int | frozenset[int] | Fraction | Pairs | bytes | tuple[int, ...]
 
 SHARE: Final = "share"  # the unit of answers that are parts of all devices
 
@@ -34,10 +31,11 @@ class Domain(ABC):
     table_keys: ClassVar[frozenset[str]] = frozenset()  # of a metric that only this type has
 
     labelled: ClassVar[bool] = False  # a value says in which part of a dimension its report belongs
-    encodes: ClassVar[type] = int  # or frozenset, Fraction, Mapping, bytes, tuple, Record: Encoded
+    encodes: ClassVar[type[Encoding]] = ItemEncoding
     boolean: ClassVar[bool] = False  # a value is True or False
     several: ClassVar[bool] = False  # a value is a set of items
     ordered: ClassVar[bool] = True  # a range of items means something
+    coded: ClassVar[bool] = False  # ``labels`` are codes, which ``item_in_words`` spells out
     largest: ClassVar[str | None] = None  # what the last of several items is; None: nothing
     aggregates: ClassVar[tuple[str, ...]] = ("last", "most_common")  # of the values of an epoch
 
@@ -84,6 +82,11 @@ class Domain(ABC):
     @abstractmethod
     def size(self) -> int:
         """What mechanisms call the size of the domain."""
+
+    @property
+    def encoding(self) -> Encoding:
+        """How what mechanisms randomize is kept and written."""
+        return self.encodes(self.size, self.parameters)
 
     @abstractmethod
     def encode(self, value: object, metric: str) -> Encoded:
@@ -192,8 +195,9 @@ class Domain(ABC):
         return self.told_of.format(item=item, measure=f"{measure} " if measure else "")
 
     def value_labels(self) -> tuple[str, ...]:
-        """Return the texts that a value is made of in Python."""
-        return self.labels
+        """Return the texts that a value is made of in Python, if it is made of one kind of them."""
+        is_made = "{label}" in self.python_type and self.other is None and not self.parts
+        return self.labels if is_made else ()
 
     @property
     def remark(self) -> str:

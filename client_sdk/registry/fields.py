@@ -7,16 +7,14 @@ problem is added and a stand-in returned.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from decimal import Decimal
 from fractions import Fraction
 
 from ..core.errors import RegistryError, nearest
-from ..core.limits import MAX_EPSILON_DIGITS, MAX_EXPONENT, MAX_LABEL, MAX_NAME, MAX_REGISTRY
+from ..core.limits import MAX_EXPONENT, MAX_REGISTRY
 from ..core.typing import Any, Final
-
-_NAME: Final = re.compile(rf"[a-z0-9_.]{{1,{MAX_NAME}}}", re.ASCII)
-_EPSILON: Final = re.compile(rf"[0-9]{{1,3}}(\.[0-9]{{1,{MAX_EPSILON_DIGITS}}})?", re.ASCII)
+from .keys import rule_of
 
 _FRACTION: Final = re.compile(r"-?[0-9]{1,400}(/[1-9][0-9]{0,400})?", re.ASCII)
 
@@ -61,33 +59,11 @@ class Problems:
 
 def labels(place: str, entry: object, problems: Problems) -> tuple[str, ...]:
     """Return a list of at least two different texts; empty if it is none."""
-    rule = (
-        f"must be a list of at least 2 different printable texts of at most {MAX_LABEL} characters"
-    )
-    if not isinstance(entry, list) or len(entry) < 2:
-        problems.add(place, rule)
-        return ()
-    good = [label for label in entry if isinstance(label, str) and 0 < len(label) <= MAX_LABEL]
-    if (
-        len(good) != len(entry)
-        or len(set(good)) != len(good)
-        or not all(map(str.isprintable, good))
-    ):
-        problems.add(place, rule)
-        return ()
-    return tuple(good)
-
-
-def label(place: str, entry: str, problems: Problems) -> str:
-    """Return a text that can be one of ``labels``."""
-    if not 0 < len(entry) <= MAX_LABEL or not entry.isprintable():
-        problems.add(place, f"must be a printable text of at most {MAX_LABEL} characters")
-        return "other"
-    return entry
+    return tuple(value(place, "labels", entry, problems, ()))
 
 
 def refuse_unknown(
-    place: str, entry: Mapping[str, Any], allowed: set[str], problems: Problems
+    place: str, entry: Mapping[str, Any], allowed: Set[str], problems: Problems
 ) -> None:
     """Add a problem for each key of *entry* that is not *allowed*."""
     for key in sorted(set(entry) - allowed):
@@ -105,48 +81,14 @@ def inner_metrics(entry: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
             yield from ((key, *keys) for keys in inner_metrics(part))
 
 
-def name(place: str, entry: object, problems: Problems) -> str:
-    """Return a name as it may stand on the wire and in keys."""
-    if not isinstance(entry, str) or not _NAME.fullmatch(entry):
-        problems.add(place, f"a name must be 1 to {MAX_NAME} of a-z, 0-9, _ and .")
-    return str(entry)
-
-
-def text(place: str, entry: object, problems: Problems) -> str:
-    """Return a text that is safe to print."""
-    # line ends, escapes of a terminal and turns of the writing direction are not printable
-    if not isinstance(entry, str) or not entry.strip() or not entry.isprintable():
-        problems.add(place, "must be a non-empty text of printable characters")
-    return str(entry)
-
-
-def integer(place: str, entry: object, least: int, problems: Problems) -> int:
-    """Return an integer of at least *least*."""
-    if type(entry) is not int or entry < least:
-        problems.add(place, f"must be an integer of at least {least}")
-        return least
-    return entry
-
-
-def one_of(
-    place: str, key: str, entry: Mapping[str, Any], allowed: tuple[str, ...], problems: Problems
-) -> str | None:
-    """Return which of *allowed* stands under *key*; None if another."""
-    value = entry.get(key)
-    if isinstance(value, str) and value in allowed:
-        return value
-    like = nearest(value, allowed) if isinstance(value, str) else ""
-    problems.add(f"{place}.{key}", f"must be one of {', '.join(allowed)}{like}")
-    return None
-
-
-def epsilon(place: str, entry: object, problems: Problems) -> str:
-    """Return a decimal of epsilon, in nats; "1" if it is none."""
-    if not isinstance(entry, str) or not _EPSILON.fullmatch(entry):
-        rule = f'must be a decimal in quotes, such as "1.0", at most {MAX_EPSILON_DIGITS} decimals'
-        problems.add(place, rule)
-        return "1"
-    return entry
+def value(place: str, kind: str, entry: object, problems: Problems, stand_in: object = None) -> Any:
+    """Return *entry* if it is of a *kind* of keys; a *stand_in* if it is not."""
+    is_kept, rule = rule_of(kind)
+    if is_kept(entry):
+        return entry
+    like = nearest(entry, kind.split("|")) if "|" in kind and isinstance(entry, str) else ""
+    problems.add(place, f"{rule}{like}")
+    return stand_in
 
 
 def fraction_of(text: object) -> object:

@@ -15,13 +15,12 @@ from ..core.errors import RegistryError
 from ..core.paths import RegistryFile
 from ..core.typing import TYPE_CHECKING, Any, Final
 from .fields import load
+from .keys import AUTO, dump_parameters
 
 if TYPE_CHECKING:
     from .metric import Metric
 
 _SUFFIX: Final = ".lock"
-_AUTO: Final = "auto"
-_LONG: Final = 1 << 53  # from which on a parameter is written in hexadecimal
 _KEYS: Final = {"digest", "mechanism", "parameters"}
 _HEAD: Final = """\
 # Which mechanism each metric has, so that no other release of Hearsay chooses another one.
@@ -46,7 +45,7 @@ class Lock:
         line = self.entries.get(name)
         if line is None or not isinstance(entry, dict) or "parameters" in entry:
             return entry
-        if entry.get("mechanism", _AUTO) not in (_AUTO, line["mechanism"]):
+        if entry.get("mechanism", AUTO) not in (AUTO, line["mechanism"]):
             return entry
         own = {"parameters": line["parameters"]} if line["parameters"] else {}
         return {**entry, "mechanism": line["mechanism"], **own}
@@ -120,8 +119,7 @@ def chosen_parameters(metric: Metric) -> dict[str, int]:
 def parameters_text(metric: Metric) -> str:
     """Return ``chosen_parameters`` as an inline table of TOML."""
     own = ", ".join(
-        f"{name} = {value if value < _LONG else hex(value)}"
-        for name, value in chosen_parameters(metric).items()
+        f"{name} = {value}" for name, value in dump_parameters(chosen_parameters(metric)).items()
     )
     return f"{{ {own} }}" if own else "{}"
 

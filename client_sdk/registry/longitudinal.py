@@ -173,7 +173,7 @@ class TwoLayer(Longitudinal):
 
     def randomize(self, value: int, permanent: Randomness, fresh: Randomness) -> bytes:
         """Return the permanent payload or, which looks alike, a fresh one that knows nothing."""
-        self.oracle.require_item(value)
+        self.oracle.require_value(value)
         if fresh.bernoulli(self.mechanism.kept):
             return self.oracle.randomize(value, permanent)
         return self.mechanism.blur(fresh)

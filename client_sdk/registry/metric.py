@@ -11,33 +11,23 @@ from ..core.dataclass import dataclass
 from ..core.epoch import LENGTHS, epoch_of, epoch_start
 from ..core.limits import DIGEST_SIZE
 from ..core.typing import TYPE_CHECKING, Any, Final, NamedTuple
+from .keys import AGGREGATES, ANY, METRIC
 
 if TYPE_CHECKING:
     from datetime import date
     from fractions import Fraction
 
     from ..mechanisms import Mechanism
-    from .domain import Domain, Encoded
+    from .domain import Domain
+    from .encodings import Encoded
     from .longitudinal import Longitudinal
-    from .selection import Family
 
-AGGREGATES: Final = {  # what a device can make of the values of an epoch, in words
-    "sum": "the sum",
-    "max": "the largest",
-    "last": "the last",
-    "most_common": "the most common",
-    "any": "whether any was true",
-}
-
-IGNORE, SEGMENT = "ignore", "segment"  # what becomes of machines that run the application
 DIMENSION: Final = "automation"  # that SEGMENT adds to every metric; the device fills it
 PEOPLE, AUTOMATED = "people", "automated"  # its values
 ROUND: Final = "round"  # that a metric with ``learning`` has; each report says its own
 
+MEANING: Final = tuple(key.name for key in METRIC if key.in_digest)
 COUNT: Final = "count"  # what a metric shows: how many devices reported
-ANY, GRID, SMOOTH = "any", "grid", "smooth"
-SHAPES: Final = (ANY, GRID, SMOOTH)  # what may be assumed of how numbers are spread
-
 
 _FINEST: Final = 20  # denominators up to it are told
 
@@ -157,32 +147,18 @@ class Metric:
             return words
         return f"{words}, or else {self.domain.in_words(self.otherwise)}"
 
-    @property
-    def family(self) -> Family:
-        """Which mechanisms can serve it."""
-        from .selection import FAMILIES
-
-        return FAMILIES[self.domain.encodes]
-
     @cached_property
     def meaning(self) -> str:
         """All that changes the meaning of a report, in canonical form: sorted, compact JSON."""
         otherwise = self.otherwise
-        return meaning_of(
-            {
-                "name": self.name,
-                "type": self.type,
-                "domain": self.domain.canonical(),
-                "epsilon": str(self.epsilon),
-                "every": self.every,
-                "longitudinal": self.longitudinal,
-            },
-            mechanism={"name": self.mechanism_name, **self.mechanism.parameters},
-            epsilon_permanent=self.epsilon_permanent,
-            aggregate=self.aggregate,
-            otherwise=None if otherwise is None else self.domain.as_given(otherwise),
-            app=self.app if self.separate else None,
-        )
+        own = {
+            "domain": self.domain.canonical(),
+            "epsilon": str(self.epsilon),
+            "mechanism": {"name": self.mechanism_name, **self.mechanism.parameters},
+            "otherwise": None if otherwise is None else self.domain.as_given(otherwise),
+        }
+        parts = {key: own[key] if key in own else getattr(self, key) for key in MEANING}
+        return meaning_of(parts, self.app if self.separate else None)
 
     @property
     def epsilon_permanent(self) -> str | None:
@@ -197,9 +173,12 @@ class Metric:
         return digest_of(self.meaning)
 
 
-def meaning_of(common: Mapping[str, object], **rest: object) -> str:
-    """Return the meaning of a metric; of the *rest*, what is None is left out."""
-    form = {**common, **{key: part for key, part in rest.items() if part is not None}}
+def meaning_of(parts: Mapping[str, object], app: str | None) -> str:
+    """Return the meaning of a metric from the *parts* that are not None.
+
+    Args: app: the application, if its reports are kept apart.
+    """
+    form = {key: part for key, part in {**parts, "app": app}.items() if part is not None}
     return compact_json.dumps(form, sort_keys=True)
 
 

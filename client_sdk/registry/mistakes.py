@@ -13,7 +13,7 @@ from ..core.typing import Any, Final
 
 _LONGEST: Final = 40  # letters that are shown of a value
 _KEY: Final = re.compile(r""""([^"]*)"|'([^']*)'|([\w-]+)""")
-_RULES: Final = ("must ", "a name must ", "is not a known key", "is a table in a table")
+_RULES: Final = ("must ", "is not a known key", "is a table in a table")
 
 
 def explained(lines: Sequence[str], table: Mapping[str, Any], text: str) -> list[str]:

@@ -7,50 +7,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date
 from fractions import Fraction
 from functools import partial
 
-from ..core.base64url import is_hex
-from ..core.epoch import EVERY, ONCE
+from ..core.epoch import ONCE
 from ..core.errors import HearsayError, RegistryError
-from ..core.limits import DEFAULT_MIN_REPORTS, KEY_SIZE, MIN_REPORTS_FLOOR
 from ..core.typing import Any, Final, NamedTuple
-from ..mechanisms import DistributionMechanism, names
+from ..mechanisms import DistributionMechanism, Mechanism, names
 from . import fields
-from .domain import Domain, Encoded
+from .domain import Domain
+from .encodings import Encoded, ItemEncoding
 from .fields import Problems, load
-from .kinds import kind_of, kinds
+from .keys import ANY, APP, AUTO, GRID, IGNORE, METRIC, OWN, REQUIRED, SEGMENT, SHAPES, Key
 from .lock import Lock
 from .longitudinal import Longitudinal, TwoLayer
-from .metric import ANY, AUTOMATED, COUNT, DIMENSION, GRID, IGNORE, PEOPLE, SEGMENT, SHAPES, Metric
-from .selection import (
-    AUTO,
-    FAMILIES,
-    LONGITUDINAL,
-    choose,
-    choose_policy,
-    distribution_name,
-)
+from .metric import AUTOMATED, COUNT, DIMENSION, PEOPLE, Metric
+from .selection import choose, choose_policy, distribution_name
+from .types import kind_of, kinds
 
 SCHEMA: Final = 1
 MEAN, QUANTILES = "mean", "quantiles"  # what can be asked of numbers
 _TOP_KEYS: Final = {"schema", "app", "segments", "panel", "metrics"}
 _PANEL_KEYS: Final = {"week"}
-_APP_KEYS: Final = {"name", "automation", "retire_key", "separate"}
-MAX_WEIGHT: Final = 1_000
+_APP: Final = {key.name: key for key in APP}
 _WEEK: Final = re.compile(r"(?=.*[1-9])[0-9]{1,6}(\.[0-9]{1,9})?", re.ASCII)  # as of caps
-_COMMON_KEYS: Final = {
-    *("title", "question", "type", "epsilon", "every", "longitudinal", "mechanism", "segments"),
-    *("expected_devices", "min_reports", "owner", "expires", "parameters", "epsilon_permanent"),
-    *("aggregate", "otherwise", "need", "robust", "weight", "panel", "show", "group"),
-}
+_OF_MECHANISM: Final = ("epsilon", "mechanism", "parameters")
+_COMMON: Final = {key.name: key for key in METRIC if key.table}
 
 
 def known_keys() -> dict[str, set[str]]:
     """Return all keys by the heading of docs/ask/registry.md that explains them."""
     of_types = (kind.table_keys for kind in kinds().values())
-    return {"Keys of the file": _TOP_KEYS, "Keys of a metric": _COMMON_KEYS.union(*of_types)}
+    return {
+        "Keys of the file": _TOP_KEYS,
+        "Keys of a metric": set(_COMMON).union(*of_types),
+    }
 
 
 class App(NamedTuple):
@@ -142,7 +133,7 @@ def _metric(
 ) -> Metric | None:
     place = f"metrics.{name}"
     before = len(problems.lines)
-    fields.name(place, name, problems)
+    fields.value(place, "name", name, problems)
     if not isinstance(entry, dict):
         problems.add(place, "must be a table")
         return None
@@ -156,64 +147,31 @@ def _metric(
         return None
     kind = entry.get("type")
     if not isinstance(kind, str) or (domain_type := kind_of(kind)) is None:
-        fields.one_of(place, "type", entry, tuple(sorted(kinds())), problems)
+        fields.value(f"{place}.type", "|".join(sorted(kinds())), kind, problems)
         return None
-    fields.refuse_unknown(place, entry, _COMMON_KEYS | domain_type.table_keys, problems)
-    title, question, owner = (
-        fields.text(f"{place}.{key}", entry.get(key), problems)
-        for key in ("title", "question", "owner")
-    )
-    group = fields.text(f"{place}.group", entry["group"], problems) if "group" in entry else ""
-    epsilon = fields.epsilon(f"{place}.epsilon", entry.get("epsilon"), problems)
-    every = fields.one_of(place, "every", entry, EVERY, problems)
-    longitudinal = _longitudinal(place, domain_type, entry, epsilon, problems)
+    fields.refuse_unknown(place, entry, _COMMON.keys() | domain_type.table_keys, problems)
+    values = _values(place, entry, _COMMON, problems)
+    _check_layers(place, domain_type, entry, values, problems)
     dimensions = _dimensions(f"{place}.segments", entry.get("segments", []), segments, problems)
-    expected = fields.integer(
-        f"{place}.expected_devices", entry.get("expected_devices"), 1, problems
-    )
-    least = entry.get("min_reports", DEFAULT_MIN_REPORTS)
-    least = fields.integer(f"{place}.min_reports", least, MIN_REPORTS_FLOOR, problems)
-    expires = entry.get("expires")
-    if type(expires) is not date:
-        problems.add(f"{place}.expires", "must be a date such as 2027-12-31")
-        expires = date.min
     domain = domain_type.read(place, entry, problems)
-    requested = entry.get("mechanism", AUTO)
-    if not isinstance(requested, str):
-        problems.add(f"{place}.mechanism", 'must be "auto" or the name of a mechanism')
-    parameters = _parameters(f"{place}.parameters", entry.get("parameters", {}), problems)
-    otherwise = _aggregation(place, entry, every, domain, problems)
-    if domain is not None and domain.labelled and every != ONCE:
+    otherwise = _aggregation(place, entry, domain, problems)
+    if domain is not None and domain.labelled and values["every"] != ONCE:
         rule = f"must be {ONCE} beside learning: a device takes part in one round for ever"
         problems.add(f"{place}.every", rule)
     need = _need(f"{place}.need", entry, domain, problems)
     shape = _shape(place, entry, domain, problems)
-    asks_quantiles = QUANTILES in _asks(f"{place}.ask", entry.get("ask", [MEAN]), problems)
-    robust = _flag(place, entry, "robust", problems)
-    has_seat = _flag(place, entry, "panel", problems)
-    weight = fields.integer(f"{place}.weight", entry.get("weight", 1), 1, problems)
-    if weight > MAX_WEIGHT:
-        problems.add(f"{place}.weight", f"must be at most {MAX_WEIGHT}")
     if not in_panel:
         for key in {"weight", "panel"} & entry.keys():
             problems.add(f"{place}.{key}", "is for registries with a [panel] only")
-    is_sampled = in_panel and has_seat
-    show = _show(place, entry, is_counted=every != ONCE and not is_sampled, problems=problems)
+    is_sampled = in_panel and values["panel"]
+    show = _show(
+        place, entry, is_counted=values["every"] != ONCE and not is_sampled, problems=problems
+    )
+    asks_quantiles = QUANTILES in _asks(f"{place}.ask", entry.get("ask", [MEAN]), problems)
     if len(problems.lines) > before or domain is None:
         return None
-    policy: Longitudinal | None = None
     try:
-        if longitudinal == "fresh":
-            family = FAMILIES[domain.encodes]
-            if asks_quantiles and requested == AUTO:
-                requested = distribution_name(epsilon, domain.size)
-            chosen, mechanism = choose(
-                requested, family, epsilon, domain.size, parameters, domain.parameters
-            )
-        else:
-            of_value = entry.get("epsilon_permanent")
-            chosen, policy = choose_policy(requested, domain.size, epsilon, of_value, parameters)
-            mechanism = policy.mechanism
+        chosen, mechanism, policy = _chosen(entry, values, domain, asks_quantiles)
     except HearsayError as error:
         problems.add(place, str(error))
         return None
@@ -223,32 +181,52 @@ def _metric(
         return None
     return Metric(
         name=name,
-        title=title,
-        question=question,
         type=kind,
         domain=domain,
         mechanism_name=chosen,
         mechanism=mechanism,
-        every=str(every),
-        longitudinal=str(longitudinal),
         segments=dict(sorted({**dimensions, **own, **domain.segment}.items())),
-        expected_devices=expected,
-        min_reports=least,
-        owner=owner,
-        expires=expires,
         policy=policy,
         aggregate=entry.get("aggregate"),
         otherwise=otherwise,
         need=need,
         shape=shape,
-        robust=robust,
-        weight=weight,
-        panel=has_seat,
         show=show,
-        group=group,
         app=app.name,
         separate=app.separate,
+        **{key: part for key, part in values.items() if key not in _OF_MECHANISM},
     )
+
+
+def _chosen(
+    entry: Mapping[str, Any], values: Mapping[str, Any], domain: Domain, asks_quantiles: bool
+) -> tuple[str, Mechanism[Any], Longitudinal | None]:
+    """Return the mechanism of a metric with its name, and the policy of one that is not fresh.
+
+    Raises: HearsayError: none serves the metric.
+    """
+    epsilon, requested, parameters = (values[key] for key in _OF_MECHANISM)
+    if values["longitudinal"] != "fresh":
+        of_value = entry.get("epsilon_permanent")
+        name, policy = choose_policy(requested, domain.size, epsilon, of_value, parameters)
+        return name, policy.mechanism, policy
+    if asks_quantiles and requested == AUTO:
+        requested = distribution_name(epsilon, domain.size)
+    family = domain.encodes.family
+    return *choose(requested, family, epsilon, domain.size, parameters, domain.parameters), None
+
+
+def _values(
+    place: str, entry: Mapping[str, Any], keys: Mapping[str, Key], problems: Problems
+) -> dict[str, Any]:
+    """Return what *entry* has of the keys with a rule of their own; None where it is broken."""
+    return {
+        name: fields.value(f"{place}.{name}", key.table, entry.get(name), problems)
+        if name in entry or key.default is REQUIRED
+        else key.default
+        for name, key in keys.items()
+        if key.table != OWN
+    }
 
 
 def _longest(parts: Iterable[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
@@ -262,19 +240,10 @@ def _longest(parts: Iterable[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[
 
 def _app(entry: object, problems: Problems) -> App:
     if not isinstance(entry, dict):
-        return App(fields.name("app", entry, problems))
-    fields.refuse_unknown("app", entry, _APP_KEYS, problems)
-    automation = entry.get("automation", IGNORE)
-    if automation not in (IGNORE, SEGMENT):
-        problems.add("app.automation", f"must be {IGNORE} or {SEGMENT}")
-    retire_key = entry.get("retire_key")
-    if retire_key is not None and not is_hex(retire_key, KEY_SIZE):
-        problems.add("app.retire_key", "must be a public key, in 64 small hexadecimal digits")
-    separate = entry.get("separate", False)
-    if type(separate) is not bool:
-        problems.add("app.separate", "must be true or false")
-    name = fields.name("app.name", entry.get("name"), problems)
-    return App(name, str(automation), retire_key, separate is True)
+        return App(fields.value("app", "name", entry, problems))
+    fields.refuse_unknown("app", entry, _APP.keys(), problems)
+    values = _values("app", entry, _APP, problems)
+    return App(fields.value("app.name", "name", entry.get("name"), problems), **values)
 
 
 def _panel(table: Mapping[str, Any], problems: Problems) -> int | None:
@@ -294,43 +263,40 @@ def _panel(table: Mapping[str, Any], problems: Problems) -> int | None:
     return int(Fraction(week) * 10**9)
 
 
-def _flag(place: str, entry: Mapping[str, Any], key: str, problems: Problems) -> bool:
-    flag = entry.get(key, True)
-    if type(flag) is not bool:
-        problems.add(f"{place}.{key}", "must be true or false")
-    return flag is not False
-
-
-def _longitudinal(
-    place: str, kind: type[Domain], entry: Mapping[str, Any], epsilon: str, problems: Problems
-) -> str | None:
-    """Return the policy's name, having checked what only it allows."""
-    name = fields.one_of(place, "longitudinal", entry, LONGITUDINAL, problems)
-    if name not in (None, "fresh") and kind.encodes is not int:
+def _check_layers(
+    place: str,
+    kind: type[Domain],
+    entry: Mapping[str, Any],
+    values: Mapping[str, Any],
+    problems: Problems,
+) -> None:
+    """Add what is wrong with ``epsilon_permanent``, and with a policy that its type has not."""
+    name, epsilon = values["longitudinal"], values["epsilon"]
+    if name not in (None, "fresh") and kind.encodes is not ItemEncoding:
         problems.add(f"{place}.longitudinal", f"must be fresh for a {entry['type']}")
+    place, of_value = f"{place}.epsilon_permanent", entry.get("epsilon_permanent")
     if name != TwoLayer.name:
-        if "epsilon_permanent" in entry:
-            problems.add(f"{place}.epsilon_permanent", f"is for longitudinal={TwoLayer.name} only")
-    else:
-        of_value = fields.epsilon(
-            f"{place}.epsilon_permanent", entry.get("epsilon_permanent"), problems
-        )
-        if "epsilon_permanent" in entry and Fraction(of_value) <= Fraction(epsilon):
-            problems.add(f"{place}.epsilon_permanent", "must be above epsilon, that of a report")
-    return name
+        if of_value is not None:
+            problems.add(place, f"is for longitudinal={TwoLayer.name} only")
+    elif fields.value(place, "decimal", of_value, problems) is None or epsilon is None:
+        return
+    elif Fraction(str(of_value)) <= Fraction(epsilon):
+        problems.add(place, "must be above epsilon, that of a report")
 
 
 def _aggregation(
-    place: str, entry: Mapping[str, Any], every: object, domain: Domain | None, problems: Problems
+    place: str, entry: Mapping[str, Any], domain: Domain | None, problems: Problems
 ) -> Encoded | None:
     """Check ``aggregate`` and ``otherwise``, and return the latter as its metric encodes it."""
     if domain is None or not {"aggregate", "otherwise"} & entry.keys():
         return None
-    from .aggregates import otherwise_of, problems_of  # few metrics have any
+    from .aggregates import problems_of  # few metrics have any
 
-    broken = list(problems_of(entry, every, domain))
+    broken = list(problems_of(entry, domain))
     problems.lines += [f"{place}.{problem}" for problem in broken]
-    return None if broken else otherwise_of(entry, domain)
+    if broken or "otherwise" not in entry:
+        return None
+    return domain.encode(entry["otherwise"], "otherwise")
 
 
 def _need(
@@ -362,13 +328,15 @@ def _show(place: str, entry: Mapping[str, Any], *, is_counted: bool, problems: P
     if not is_counted:
         rule = f"must not be {ONCE}, nor in a panel (panel = false): reports then count no devices"
         problems.add(f"{place}.show", rule)
-    return fields.one_of(place, "show", entry, (COUNT,), problems) or ""
+    if entry["show"] != COUNT:
+        problems.add(f"{place}.show", f"must be {COUNT}")
+    return COUNT
 
 
 def _shape(place: str, entry: Mapping[str, Any], domain: Domain | None, problems: Problems) -> str:
     """Return what is assumed of the numbers' distribution; counts are whole if the grid is."""
     if "shape" in entry:
-        return fields.one_of(place, "shape", entry, SHAPES, problems) or ANY
+        return str(fields.value(f"{place}.shape", "|".join(SHAPES), entry["shape"], problems))
     grid = None if domain is None else domain.grid
     if entry["type"] != "count" or grid is None:
         return ANY
@@ -376,19 +344,12 @@ def _shape(place: str, entry: Mapping[str, Any], domain: Domain | None, problems
     return GRID if whole else ANY
 
 
-def _parameters(place: str, entry: object, problems: Problems) -> dict[str, int]:
-    if isinstance(entry, dict) and all(type(number) is int for number in entry.values()):
-        return entry
-    problems.add(place, "must be a table of integers, such as { order = 5 }")
-    return {}
-
-
 def _segments(entry: object, problems: Problems) -> dict[str, tuple[str, ...]]:
     if not isinstance(entry, dict):
         problems.add("segments", "must be a table of dimension = [values]")
         return {}
     return {
-        fields.name(f"segments.{dimension}", dimension, problems): fields.labels(
+        fields.value(f"segments.{dimension}", "name", dimension, problems): fields.labels(
             f"segments.{dimension}", values, problems
         )
         for dimension, values in entry.items()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
+from ..core.dataclass import dataclass
 from ..core.epoch import DAY, LENGTHS, epochs_in
 from ..core.typing import Final, NamedTuple
 
@@ -35,7 +36,8 @@ class Seat(NamedTuple):
         return -(-(self.low - point) // WHOLE) * WHOLE + point < self.high
 
 
-class Price(NamedTuple):
+@dataclass(frozen=True)
+class Price:
     """What a metric costs, in nano-epsilon, if it is in."""
 
     every: str  # its epochs

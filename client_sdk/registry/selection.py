@@ -12,7 +12,6 @@ other mechanism costs more than its epsilon says, or has a permanence of its own
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
 from functools import lru_cache
 
 from ..core.dataclass import dataclass
@@ -24,21 +23,16 @@ from ..mechanisms import (
     EpsilonLike,
     FrequencyOracle,
     ItemMechanism,
-    KeyValueMechanism,
-    MeanMechanism,
     Mechanism,
     Mixture,
-    Record,
-    RecordMechanism,
     SetMechanism,
-    TextMechanism,
-    VectorMechanism,
     load,
     names,
 )
-from .longitudinal import Fresh, Longitudinal, Permanent, TwoLayer
+from .encodings import Family
+from .keys import AUTO
+from .longitudinal import Longitudinal, Permanent, TwoLayer
 
-AUTO: Final = "auto"
 MAX_AUTO_PAYLOAD: Final = 8 * 8  # bits; 64 fit every frequency oracle that is near the optimum
 MAX_SET_PAYLOAD: Final = 8 * 32  # bits; what is near the optimum needs some for every item of a set
 
@@ -55,21 +49,6 @@ FAIR_FOLD: Final = 4
 _SPARE_ERROR: Final = 1.024
 
 Costs: TypeAlias = tuple[int, int, float, str]
-
-# What a metric asks of its mechanism: True for one of the items, False for a number on a grid, or
-# the class of the mechanisms that serve any other kind of value.
-Family: TypeAlias = bool | type[Mechanism[Any]]
-FAMILIES: Final[dict[type, Family]] = {  # by what is randomized: see Domain.encodes
-    int: True,
-    Fraction: False,
-    frozenset: SetMechanism,
-    Mapping: KeyValueMechanism,
-    bytes: TextMechanism,
-    tuple: VectorMechanism,
-    Record: RecordMechanism,
-}
-
-LONGITUDINAL: Final = (Fresh.name, Permanent.name, TwoLayer.name)
 
 
 @dataclass(frozen=True)
@@ -117,14 +96,14 @@ class Candidate:
 
 def choose(
     requested: str,
-    items: Family,
+    family: Family,
     epsilon: EpsilonLike,
     domain_size: int,
     parameters: Mapping[str, int] | None = None,
     fixed: Mapping[str, int] | None = None,
     constants: Mapping[str, Constant] | None = None,
 ) -> tuple[str, Mechanism[Any]]:
-    """Return the name and the mechanism for a domain of items, grid points or another family.
+    """Return the name and the mechanism of a *family* for a domain.
 
     Args:   parameters: the mechanism's own, which need it to be *requested* by name.
             fixed: those that follow from the metric's domain, and that nobody else may set.
@@ -136,12 +115,12 @@ def choose(
         if own:
             rule = "needs a mechanism named beside it, as auto sets all parameters"
             raise InvalidParameterError("parameters", ",".join(own), rule)
-        return _best(items, epsilon, domain_size, tuple(derived.items()))
+        return _best(family, epsilon, domain_size, tuple(derived.items()))
     if requested not in names():
-        raise UnknownMechanismError(requested, (AUTO, *fitting_names(items)))
+        raise UnknownMechanismError(requested, (AUTO, *fitting_names(family)))
     mechanism = load(requested)
-    if not _fits(mechanism, items):  # the others are loaded only now, as a device pays for imports
-        rule = f"does not fit this type; fitting: {', '.join((AUTO, *fitting_names(items)))}"
+    if not issubclass(mechanism, family):  # the others are loaded only now: a device pays for it
+        rule = f"does not fit this type; fitting: {', '.join((AUTO, *fitting_names(family)))}"
         raise InvalidParameterError("mechanism", requested, rule)
     if taken := sorted(set(own) & set(derived)):
         raise InvalidParameterError(taken[0], own[taken[0]], "follows from the metric's domain")
@@ -153,19 +132,13 @@ def choose(
     return requested, mechanism.with_constants(constants or {}, epsilon, domain_size, **own)
 
 
-def fitting_names(items: Family) -> list[str]:
-    """Return the mechanisms of items, of grid points if not *items*, or of another family."""
-    return [name for name in names() if _fits(load(name), items)]
-
-
-def _fits(mechanism: type[Mechanism[Any]], items: Family) -> bool:
-    if not isinstance(items, bool):
-        return issubclass(mechanism, items)
-    return issubclass(mechanism, ItemMechanism if items else (MeanMechanism, DistributionMechanism))
+def fitting_names(family: Family) -> list[str]:
+    """Return the mechanisms of a *family*."""
+    return [name for name in names() if issubclass(load(name), family)]
 
 
 def candidates(
-    items: Family,
+    family: Family,
     epsilon: EpsilonLike,
     domain_size: int,
     payload_bits: int = MAX_AUTO_PAYLOAD,
@@ -178,7 +151,7 @@ def candidates(
     """
     fitted = [
         _candidate(name, epsilon, domain_size, payload_bits, fixed or {})
-        for name in fitting_names(items)
+        for name in fitting_names(family)
         if load(name).automatic or not automatic
     ]
     return sorted(fitted, key=lambda candidate: (candidate.error, candidate.costs))
@@ -221,9 +194,9 @@ def _candidate(
         return Candidate(name, None, refusal)
 
 
-def payload_limit(items: Family) -> int:
+def payload_limit(family: Family) -> int:
     """Return the bits of the longest payload that ``auto`` may take for a family."""
-    return MAX_SET_PAYLOAD if items is SetMechanism else MAX_AUTO_PAYLOAD
+    return MAX_SET_PAYLOAD if family is SetMechanism else MAX_AUTO_PAYLOAD
 
 
 def _known(mechanism: type[Mechanism[Any]], fixed: Mapping[str, int]) -> dict[str, int]:
@@ -234,10 +207,10 @@ def _known(mechanism: type[Mechanism[Any]], fixed: Mapping[str, int]) -> dict[st
 
 @lru_cache(maxsize=256, typed=True)  # metrics are often alike, and mechanisms never change
 def _best(
-    items: Family, epsilon: EpsilonLike, domain_size: int, fixed: tuple[tuple[str, int], ...]
+    family: Family, epsilon: EpsilonLike, domain_size: int, fixed: tuple[tuple[str, int], ...]
 ) -> tuple[str, Mechanism[Any]]:
-    bits = payload_limit(items)
-    ranked = candidates(items, epsilon, domain_size, bits, fixed=dict(fixed), automatic=True)
+    bits = payload_limit(family)
+    ranked = candidates(family, epsilon, domain_size, bits, fixed=dict(fixed), automatic=True)
     for candidate in contenders(ranked, bits):
         if candidate.mechanism is not None:
             return candidate.name, candidate.mechanism
@@ -272,8 +245,10 @@ def choose_policy(
     else:
         own = parameters
         if epsilon_permanent is not None and not own:  # its best as one report shows it
-            own = choose(requested, True, epsilon, domain_size)[1].parameters
-        name, oracle = choose(requested, True, of_value, domain_size, own, constants=constants)
+            own = choose(requested, ItemMechanism, epsilon, domain_size)[1].parameters
+        name, oracle = choose(
+            requested, ItemMechanism, of_value, domain_size, own, constants=constants
+        )
     return name, _around(name, oracle, epsilon, epsilon_permanent)
 
 
@@ -287,7 +262,7 @@ def policy_candidates(
 
     Of two layers parameters are fitted to what a report shows, not to the permanent answer below.
     """
-    fitted = candidates(True, epsilon, domain_size, payload_bits)
+    fitted = candidates(ItemMechanism, epsilon, domain_size, payload_bits)
     policies = [_policy_candidate(each, domain_size, epsilon, epsilon_permanent) for each in fitted]
     return sorted(policies, key=lambda candidate: (candidate.error, candidate.costs))
 

@@ -23,7 +23,8 @@ from client_sdk.mechanisms import (
     VectorMechanism,
 )
 from client_sdk.registry.domain import Domain, NumberGrid
-from client_sdk.registry.metric import GRID, SMOOTH, Metric
+from client_sdk.registry.keys import GRID, SMOOTH
+from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.items import MEAN_OF
 
 from ..estimation.estimate import (
@@ -40,9 +41,9 @@ from ..estimation.precision import drawn, half_width
 from .distribution import AnyShape, assumption
 from .quantiles import quantiles
 from .rows import (
-    LOWER_END,
+    LOWER,
     RAW,
-    UPPER_END,
+    UPPER,
     Findings,
     Row,
     empty_row,
@@ -228,12 +229,11 @@ def _in_unit(estimate: Estimate, domain: NumberGrid) -> Estimate:
 
 def with_notes(row: Row, metric: Metric) -> Row:
     """Return the row of a quantile with what it assumes, and whether it is an end of the range."""
-    notes = [assumption(metric)]
-    domain = metric.domain.grid
+    domain, end = metric.domain.grid, None
     if row.ci_low == row.ci_high and domain:
-        ends = {float(domain.minimum): LOWER_END, float(domain.maximum): UPPER_END}
-        notes.insert(0, ends.get(row.value or 0.0))
-    return replace(row, note="; ".join(note for note in notes if note) or None)
+        ends = {float(domain.minimum): LOWER, float(domain.maximum): UPPER}
+        end = ends.get(row.value or 0.0)
+    return replace(row, note=assumption(metric), end=end)
 
 
 def answer_rows(part: Slice, alpha: float) -> tuple[Row, ...]:
@@ -344,7 +344,7 @@ def combined(
             law = (devices_of(whole), draw_law(whole)) if whole else (row.n, 0.0)
             places.setdefault((names, row.unit), []).append(_Weighed(row, *law))
     rows = tuple(_combine(rows, alpha) for rows in places.values())
-    warnings = tuple(dict.fromkeys(text for part in findings for text in part.warnings))
+    warnings = tuple(dict.fromkeys(each for part in findings for each in part.warnings))
     return Findings(rows, warnings)
 
 

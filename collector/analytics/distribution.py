@@ -22,7 +22,9 @@ import numpy as np
 
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.registry.domain import NumberGrid
-from client_sdk.registry.metric import GRID, SMOOTH, Metric
+from client_sdk.registry.encodings import VectorEncoding
+from client_sdk.registry.keys import GRID, SMOOTH
+from client_sdk.registry.metric import Metric
 
 from ..estimation.estimate import Estimate, normal_quantile
 from .postprocess import simplex_l2
@@ -37,7 +39,7 @@ Part = tuple[Fraction | None, Fraction]  # from the first end to the second; Non
 
 def refusal(metric: Metric) -> str | None:
     """Return why the distribution of *metric* cannot be told, or None."""
-    if metric.domain.encodes is tuple:
+    if metric.domain.encodes is VectorEncoding:
         return "has vectors, of which only the mean is told; ask for vector"
     if metric.domain.grid is None:
         return "has no numbers of its own; ask for frequency, top_k or key_values"

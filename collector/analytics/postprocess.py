@@ -111,7 +111,7 @@ def apply(name: str, shares: Any, std_errors: Any, n: int) -> Any:
     Raises: QueryError: there is no post-processing *name*.
     """
     if name not in PROMISES:
-        raise QueryError(f"postprocess: must be one of {', '.join(PROMISES)}")
+        raise QueryError("postprocess", f"must be one of {', '.join(PROMISES)}")
     raw = np.asarray(shares, dtype=np.float64)
     if name == RAW or not raw.size:
         return raw

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from client_sdk.registry.domain import SHARE as SHARE
 
 if TYPE_CHECKING:
+    from ..core.remarks import Remark
     from ..estimation.estimate import Estimate  # which loads numpy, and rows are drawn without it
 
 AGAINST: Final = "against"  # the dimension of what a number is compared with
@@ -21,9 +23,7 @@ ACTIVE: Final = "active"  # another
 LEFT_OUT: Final = "left_out"  # the fact of an answer that says what operators have taken out
 TIME: Final = "time"  # the dimension of stretches of time
 RELATIVE: Final = "relative"  # the unit of a difference as a part of what it is compared with
-LOWER_END: Final = "at the lower end"  # notes of numbers that the range of a metric cuts off
-UPPER_END: Final = "at the upper end"
-TOO_FEW: Final = "not enough reports"  # how reasons begin where that is why there is no number
+LOWER, UPPER = "lower", "upper"  # the ends of the range of a metric
 DEVICES: Final = "devices"  # the unit of how many reported
 RAW: Final = "raw"  # unbiased, as debiased
 POSSIBLE: Final = "possible"  # moved to the nearest possible number, to be shown
@@ -33,6 +33,20 @@ LEAST_P: Final = 0.001  # noise is not known well enough for less
 GOOD, FAIR, POOR, _INSUFFICIENT = "good", "fair", "poor", "insufficient"
 GOOD_RELATIVE_ERROR: Final = 0.05  # half-width over value
 FAIR_RELATIVE_ERROR: Final = 0.25
+
+
+class Chart(StrEnum):
+    """The picture that the rows of a verb deserve."""
+
+    ROWS = "rows"  # what the rows say themselves: a line of times, else bars or dots
+    ORDERED = "ordered"  # bars whose rows have an order of their own
+    STEPS = "steps"  # such bars, none of which can be longer than the one before
+    QUANTILES = "quantiles"  # dots of items that are named by their level
+    DIFFERENCES = "differences"
+    TABLE = "table"  # of two dimensions
+    CURVE = "curve"  # shares up to numbers, which never fall
+    BUCKETS = "buckets"  # shares between numbers
+    MAP = "map"
 
 
 @dataclass(frozen=True)
@@ -61,6 +75,7 @@ class Row:
     influence: float | None = None  # how far 1 % of fake devices could move it, in ``unit``
     p_value: float | None = None  # of a difference: were there none
     fakes_to_flip: int | None = None  # fake devices that could reverse a difference
+    end: str | None = None  # LOWER or UPPER: the range cuts it off, so 0 is no known error
     certainty: str | None = None  # SURE or LIKELY, of what was found without a list
     note: str | None = None  # what a reader must know beside the number
     reason: str | None = None
@@ -85,7 +100,7 @@ class Findings:
     """
 
     rows: tuple[Row, ...]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Remark, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 

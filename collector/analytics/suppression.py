@@ -22,9 +22,10 @@ from typing import Final, TypeAlias
 
 from client_sdk.registry.metric import Metric
 
+from ..core.remarks import Code, Remark, remark
 from ..estimation.estimate import normal_quantile
 from ..estimation.precision import ALPHA, in_words, scale_of, still_needed, wished
-from .rows import TIME, TOO_FEW, Row, empty_row
+from .rows import TIME, Row, empty_row
 from .verb import OTHER, Slice, in_order, merged
 
 TOGETHER: Final = "groups that have too few reports of their own, together"
@@ -33,7 +34,7 @@ TOGETHER: Final = "groups that have too few reports of their own, together"
 def shortage(metric: Metric, n: int) -> str:
     """Return why *n* reports, fewer than ``min_reports``, give no number, and what is missing."""
     least = f"{n:,} of at least {metric.min_reports:,} needed"
-    return f"{TOO_FEW}: {least}; {_missing(metric, n)}"
+    return f"not enough reports: {least}; {_missing(metric, n)}"
 
 
 def guard(rows: Sequence[Row], metric: Metric) -> tuple[Row, ...]:
@@ -91,7 +92,7 @@ Sizes: TypeAlias = Counter[str]  # reports by stretch of time
 
 def sized(
     definitions: Sequence[Sequence[Slice]], metric: Metric, *, together: bool
-) -> tuple[list[list[Slice]], list[str]]:
+) -> tuple[list[list[Slice]], list[Remark]]:
     """Return the slices of each definition of *metric* as rows tell them, and what to say of it.
 
     Reports under all the definitions count together.
@@ -170,22 +171,30 @@ def _renamed(slices: Sequence[Slice], names: Mapping[Group, Group]) -> list[Slic
     )
 
 
-def _merged(names: Mapping[Group, Group], metric: Metric) -> Iterator[str]:
+def _merged(names: Mapping[Group, Group], metric: Metric) -> Iterator[Remark]:
     """Yield how many groups are told together."""
     if names:
-        few = f"{len(names):,} groups with fewer than {metric.min_reports:,} reports each"
-        yield f"{metric.address}: {OTHER} is {few}, together"
+        yield remark(
+            Code.OTHER_GROUPS,
+            metric.address,
+            name=OTHER,
+            groups=len(names),
+            least=metric.min_reports,
+        )
 
 
-def _withheld(definitions: Sequence[Sequence[Slice]], metric: Metric) -> Iterator[str]:
+def _withheld(definitions: Sequence[Sequence[Slice]], metric: Metric) -> Iterator[Remark]:
     """Yield by how much what is added up from the rows with numbers can be off."""
     slices = [part for group in definitions for part in group]
     n, few = (sum(part.n for part in group) for group in (slices, withheld(slices)))
     if few:
-        yield (
-            f"{metric.address}: {few:,} of {n:,} reports are in groups with fewer than "
-            f"{metric.min_reports:,}, which have no number; a total of the other rows is off by at "
-            f"most {_off_by(metric, few, n)}"
+        yield remark(
+            Code.WITHHELD,
+            metric.address,
+            few=few,
+            n=n,
+            least=metric.min_reports,
+            off=_off_by(metric, few, n),
         )
 
 

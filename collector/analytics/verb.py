@@ -30,13 +30,24 @@ from client_sdk.registry.metric import Metric
 
 from ..core.cells import Source
 from ..estimation.estimate import Estimate, mean_of, normal_quantile
-from .rows import ITEM, RAW, SHARE, TIME, Findings, Row, empty_row, row_of
+from .rows import ITEM, RAW, SHARE, TIME, Chart, Findings, Row, empty_row, row_of
 
 _VERBS: Final = f"{__package__}.verbs"  # the folder: it stands above, so nothing here imports it
 NOT_SAID: Final = "(not said)"  # the value of a dimension that a device did not tell
 OTHER: Final = "(other)"  # the value of dimensions of groups that are told together
-ESTIMATE: Final = "estimate"  # the verb of a request that names none
+# The verbs that pages, reports and watches ask of their own accord.  What a verb is like, its own
+# file says: nothing else tells one from another by its name.
+ESTIMATE: Final = "estimate"  # of a request that names none
 ACTIVES: Final = "actives"  # what it asks of a metric that shows its count, with AVERAGED
+TOP: Final = "top_k"
+TREND: Final = "trend"
+SEGMENTS: Final = "segments"
+COMPARE: Final = "compare"
+LIFT: Final = "lift"
+ADOPTION: Final = "adoption"
+HISTOGRAM: Final = "histogram"
+CDF: Final = "cdf"
+QUANTILE: Final = "quantile"
 AVERAGED: Final[Mapping[str, Any]] = MappingProxyType({"average": True})
 Devices: TypeAlias = Literal["all", "answered", "both"]
 # For which devices intervals hold where a panel draws those that report: all; those that answered;
@@ -204,14 +215,36 @@ class NoOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """The options of a verb that has none."""
 
 
-def _never(*_: Any) -> bool:
+def never(*_: Any) -> bool:
     """Return False, whatever is asked."""
     return False
 
 
-def always(domain: Domain, options: Any) -> bool:
-    """Return True: rows of the verb are averages over reports."""
+def always(*_: Any) -> bool:
+    """Return True, whatever is asked: such as that rows are averages over reports."""
     return True
+
+
+def is_plain(metric: Metric) -> bool:
+    """Return whether values are numbers or items, of which no question of their type says more."""
+    return bool(metric.domain.grid) or metric.domain.verb == Domain.verb
+
+
+@dataclass(frozen=True)
+class Offer:
+    """How a form offers a verb: in which words, after which others, and of which metrics."""
+
+    question: str  # in plain words
+    place: int  # among all questions, ascending
+    words: Callable[[Metric, str], str] | None = None  # the question of a metric, about a dimension
+    is_usual: Callable[[Metric], bool] = always  # of a metric it stands among the first questions
+    has_sense: Callable[[Metric], bool] = always  # it is worth offering
+    needs_partner: Callable[[Metric], bool] = never  # it is of a metric and another one
+    may_pair: Callable[[Metric, Metric], bool] = always  # whether the second can be the other
+    is_likely_pair: Callable[[Metric, Metric], bool] = never  # whether people mean the second
+    items: int = 20  # of which one answer says something; where there are more, one is chosen
+    no_item: str = "all of them"  # what an answer is of if no item is chosen
+    joins_stretches: bool = False  # by default rows are of stretches of time that suit the range
 
 
 @dataclass(frozen=True)
@@ -231,15 +264,31 @@ class Verb:
     most_metrics: int = 1
     needs_time: bool = False  # slices by epochs: asked for by dimension "time" if it is missing
     estimates: bool = True  # rows are shares and means of slices, to be held against the need
-    combines: Callable[[Any, Any], bool] = _never  # of a domain, with these options: rows are of
+    combines: Callable[[Any, Any], bool] = never  # of a domain, with these options: rows are of
     # averages over reports, of which the average over several definitions is one again
     unites: bool = False  # where it combines, it is given the slices of all definitions as one
-    counts: Callable[[Any], bool] = _never  # with these options it only counts reports, and so is
+    counts: Callable[[Any], bool] = never  # with these options it only counts reports, and so is
     # given the slices of all definitions at once
     joins: bool = False  # of a funnel and a retention, rows are of what one report says together
     # of a metric, with these options: OF_ALL, OF_ANSWERED or OF_BOTH
     holds: Callable[[Metric, Any], Devices] = lambda _metric, _options: OF_ALL
     merges_small: bool = True  # groups with too few reports are told as one, *(other)*
+    needs_segment: bool = False  # rows are of the values of one dimension of segments
+    # of a metric, the dimensions that it is about if none is chosen; else it is the first of all
+    about: Callable[[Metric], Sequence[str]] = lambda _metric: ()
+    # of a metric, these options and the dimensions of segments asked for: what was left out
+    defaults: Callable[[Metric, Mapping[str, Any], Sequence[str]], Mapping[str, Any]] = (
+        lambda _metric, _options, _dimensions: {}
+    )
+    compares: bool = False  # rows hold a stretch of time, or a segment, against another
+    ranks_segments: bool = False  # intervals of segments hold at once, so some are surely higher
+    counts_devices: bool = False
+    counts_attributes: bool = False  # of a record, rows say how many reports are about which
+    is_bounded: bool = False  # what one report weighs in each number is known
+    chart: Chart = Chart.ROWS
+    title: str = ""  # of its panel; "": the first line of its file
+    panel: Mapping[str, Any] = field(default_factory=dict)  # its options on the page of a metric
+    offer: Offer = Offer("", 1_000, is_usual=never)  # what its file says first, after all others
     most_slices: int = 50_000  # of one question, so that none keeps a processor for long
     # of a group of a metric, with these options: in counters that take as long to read
     cost: Callable[[Metric, Any], int] = lambda _metric, _options: 0

@@ -186,13 +186,13 @@ def _result(client: Client, metrics: Sequence[str], fields: dict[str, Any]) -> R
     try:
         return client.query(metrics, **fields)
     except AnswerError as error:
-        place, colon, rule = error.detail.partition(": ")
-        field, name = [*place.split("."), ""][:2]
-        if error.status not in (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND):
+        fault = next((each for each in error.faults if each.get("pointer")), None)
+        if fault is None or error.status not in (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND):
             raise
-        written = _WRITTEN.get(place) or _WRITTEN.get(field) or f"--{field}"
-        of = f" {name}=…" if field == "options" and name else ""
-        raise click.ClickException(plain_line(f"{written}{of}{colon}{rule}")) from None
+        field, *below = fault["pointer"].split("/")[1:]
+        written = _WRITTEN.get(".".join((field, *below))) or _WRITTEN.get(field) or f"--{field}"
+        of = f" {below[0]}=…" if field == "options" and below else ""
+        raise click.ClickException(plain_line(f"{written}{of}: {fault['detail']}")) from None
 
 
 def _fields(

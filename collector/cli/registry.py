@@ -77,7 +77,11 @@ def check(
 
     read, hours = load_registry(path), _hours(hours_on, days_on)
     loaded, today = with_hours(read, hours), datetime.now(UTC).date()
-    doubts = [*warnings(loaded, today), *starvation_lines(read), *hours_lines(read, hours)]
+    doubts = [
+        *(f"  warning: {line}" for line in warnings(loaded, today)),
+        *starvation_lines(read),
+        *hours_lines(read, hours),
+    ]
     wrong = list(problems(loaded))
     if expires_within is not None:
         wrong += expiring(loaded, today, expires_within)

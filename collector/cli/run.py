@@ -6,7 +6,6 @@ the demo runs the whole of it here.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import threading
@@ -135,7 +134,7 @@ def relay(within: str, origin: tuple[str, ...], **options: Any) -> None:
     Settings(within=seconds("--within", within), origins=origins, **options).start()
 
 
-@main.group(invoke_without_command=True)
+@main.command()
 @click.option("--once", is_flag=True, help="Print the result and exit instead of serving it.")
 @json_option
 @click.option(
@@ -153,40 +152,13 @@ def relay(within: str, origin: tuple[str, ...], **options: Any) -> None:
     help="Port of the result page.",
 )
 @click.option("--open", "show", is_flag=True, help="Open the result page in a browser.")
-@click.pass_context
 @explained
-def demo(
-    context: click.Context, once: bool, as_json: bool, devices: int, port: int, show: bool
-) -> None:
+def demo(once: bool, as_json: bool, devices: int, port: int, show: bool) -> None:
     """Run the whole of Hearsay here, on real data, with simulated devices."""
-    if context.invoked_subcommand is not None:
-        return
     from ..demo.demo import run
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidies up as Ctrl-C does
     raise SystemExit(run(devices=devices, port=port, once=once, as_json=as_json, show=show))
-
-
-@demo.command()
-@click.option(
-    "--attacks",
-    type=click.IntRange(1_000, 10_000_000),
-    default=100_000,
-    show_default=True,
-    help="Guesses of a yes or no, for each ε.",
-)
-@json_option
-@explained
-def differencing(attacks: int, as_json: bool) -> None:
-    """Attack a mean by adding one person: exact, with noise of a server, and with Hearsay."""
-    from ..demo.differencing import lines_of, measure
-
-    result = measure(attacks)
-    if as_json:
-        click.echo(json.dumps(result.as_json(), ensure_ascii=False, indent=2))
-        return
-    for line in lines_of(result):
-        click.echo(line)
 
 
 @main.command()

@@ -59,7 +59,7 @@ def sources(
         question["date_range"] = words or [first, last]
     domain = catalog.metric(metric).domain
     if domain.numbers and not domain.labels:
-        question["verb"] = "mean"
+        question["verb"] = domain.verb
     planned = plan(read(json.dumps(question).encode()), catalog, time.time())
     resolved = without_pruned(planned, store)
     reports = by_source(resolved, store)
@@ -79,7 +79,7 @@ def _document(
         "metric": reports.metric.address,
         "n": reports.n,
         "sources": {name: part.n for name, part in reports.by_source.items()},
-        "notes": list(reports.notes),
+        "notes": list(map(str, reports.notes)),
     }
     if mean is not None and answer is not None:
         rows = [
@@ -98,7 +98,7 @@ def _lines(reports: SourceReports, answer: Answer | None, mean: Trimmed | None) 
     apart = f"{len(reports.apart)} of them with enough to be held against each other"
     total, kinds = counted(reports.n, "report"), counted(len(reports.by_source), "source")
     yield f"{reports.metric.address}: {total} of {kinds}, {apart}"
-    yield from reports.notes
+    yield from map(str, reports.notes)
     parts = reports.by_source.items()
     if not parts:
         return

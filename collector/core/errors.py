@@ -266,15 +266,13 @@ class QueryError(RequestError):
     The place is a parameter of the address, or a path in the document: ``filters.0.1``.
     """
 
-    @property
-    def place(self) -> str:
-        """Where in the question the fault is, without what stands there."""
-        return str(self).partition(":")[0].partition("=")[0]
+    def __init__(self, place: str, rule: str, value: object = None) -> None:
+        """Keep the parts as data.
 
-    @property
-    def rule(self) -> str:
-        """What would work."""
-        return str(self).partition(": ")[2]
+        Args: rule: what would work.  value: what stands at the place, where it may be shown.
+        """
+        self.place, self.rule = place, rule
+        super().__init__(f"{place}: {rule}" if value is None else f"{place}={value}: {rule}")
 
 
 class AmbiguousMetricError(QueryError):
@@ -283,7 +281,7 @@ class AmbiguousMetricError(QueryError):
     def __init__(self, name: str, addresses: Sequence[str]) -> None:
         self.name, self.addresses = name, tuple(addresses)
         rule = "several apps have this metric: write " + " or ".join(addresses)
-        super().__init__(f"metrics={name}: {rule}")
+        super().__init__("metrics", rule, name)
 
 
 @answered(410, "pruned", "The reports were deleted by an operator")

@@ -80,5 +80,4 @@ def _covers(row: Mapping[str, Any]) -> bool:
 def in_words(name: str, item: str) -> str:
     """Return what *item* of a metric of the demo is called: of a map its degrees."""
     domain = Registry.from_file(str(DEMO_REGISTRY)).metric(name).domain
-    is_code = domain.verb in ("map", "retention")
-    return domain.item_in_words(domain.labels.index(item)) if is_code else item
+    return domain.item_in_words(domain.labels.index(item)) if domain.coded else item

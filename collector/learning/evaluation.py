@@ -71,7 +71,7 @@ def evaluate(metric: Metric, source: ModelSource, path: Path, label: str) -> lis
     model = read(source)
     if model.kind == ROUND:
         rule = "is the model of a round; there is one to evaluate once every round had its step"
-        raise QueryError(f"metric={metric.name}: {rule}: hearsay learn rounds status")
+        raise QueryError("metric", f"{rule}: hearsay learn rounds status", metric.name)
     domain, theta = final_model(metric, model)
     rows, targets = [], []
     try:
@@ -80,15 +80,15 @@ def evaluate(metric: Metric, source: ModelSource, path: Path, label: str) -> lis
                 rows.append(row)
                 targets.append(target)
     except _LineError as error:
-        raise QueryError(f"file={path}: {error}") from None
+        raise QueryError("file", str(error), path) from None
     except UnicodeDecodeError:
-        raise QueryError(f"file={path}: must be text in UTF-8") from None
+        raise QueryError("file", "must be text in UTF-8", path) from None
     except OSError as error:
-        raise QueryError(f"file={path}: cannot be read: {error.strerror}") from None
+        raise QueryError("file", f"cannot be read: {error.strerror}", path) from None
     except csv.Error as error:
-        raise QueryError(f"file={path}: must be CSV: {error}") from None
+        raise QueryError("file", f"must be CSV: {error}", path) from None
     if not rows:
-        raise QueryError(f"file={path}: must have rows below its head")
+        raise QueryError("file", "must have rows below its head", path)
     scores, truth = np.array(rows) @ np.array(theta), np.array(targets)
     return of_numbers(scores, truth) if domain.label else of_truths(scores, truth)
 

@@ -106,7 +106,7 @@ def learn(part: Slice, rank: int | None = None) -> Model:
     """
     metric, count = part.metric, len(part.metric.domain.labels)
     if not isinstance(metric.domain, TasteDomain):
-        raise QueryError(f"metric={metric.address}: must be of type taste to have factors")
+        raise QueryError("metric", "must be of type taste to have factors", metric.address)
     if rank is not None and rank < 1:
         raise InvalidParameterError("rank", rank, "must be at least 1")
     with blaming(metric):
@@ -116,7 +116,7 @@ def learn(part: Slice, rank: int | None = None) -> Model:
     limit = moment.noise(FALSE_ALARM)
     above = int((values > limit).sum())
     if above == 0:
-        raise QueryError(f"metric={metric.address}: {_too_few(moment, float(values[0]))}")
+        raise QueryError("metric", f"{_too_few(moment, float(values[0]))}", metric.address)
     kept = min(above, rank or count)
     shown = vectors[:, :kept]
     shown = shown * np.where(shown.sum(axis=0) < 0, -1, 1)  # either sign says the same

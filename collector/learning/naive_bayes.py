@@ -139,15 +139,15 @@ def learn(part: Slice, label: str | None = None, alpha: float = 0.05) -> Model:
     """
     metric = part.metric
     if not is_of_records(metric):
-        raise QueryError(f"metric={metric.address}: has no records; declare type record")
+        raise QueryError("metric", "has no records; declare type record", metric.address)
     labels = metric.domain.parts["label"]
     label = labels[-1] if label is None else label
     if label not in labels:
-        raise QueryError(f"label: must be one of the {len(labels)} labels of {metric.address}")
+        raise QueryError("label", f"must be one of the {len(labels)} labels of {metric.address}")
     least = least_reports(metric)
     if part.n < least:
         rule = f"has {part.n:,} reports, and needs {least:,} to learn from at this ε"
-        raise QueryError(f"metric={metric.address}: {rule}")
+        raise QueryError("metric", rule, metric.address)
     place = labels.index(label)
     parts = list(by_attribute(part))
     comparisons = 1 + sum(len(attribute.values.labels) for attribute in attributes_of(metric))
@@ -189,7 +189,7 @@ def _prior(name: str, parts: Sequence[Slice], place: int, alpha: float) -> Estim
     reach = normal_quantile(alpha) * error
     if not 0 < value - reach <= value + reach < 1:
         rule = "not enough reports: whether anybody has the label, or has not, is not sure"
-        raise QueryError(f"metric={name}: {rule}")
+        raise QueryError("metric", rule, name)
     return Estimate(value, error, value - reach, value + reach)
 
 
@@ -255,7 +255,7 @@ def _slope(name: str, tables: Sequence[Table], label: float) -> tuple[float, lis
     apart = max(sum(table.apart for table in tables), LEFT * seen)
     if seen <= 0:
         rule = "not enough reports: no value makes the label more or less likely"
-        raise QueryError(f"metric={name}: {rule}")
+        raise QueryError("metric", rule, name)
     if len(tables) == 1:  # nothing is told twice: weights are log-odds, and only noise is too sure
         return apart / seen, [0.0]
     spreads = [table.within(label) for table in tables]

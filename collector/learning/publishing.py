@@ -63,16 +63,16 @@ class Folder:
         try:
             form = json.loads(file.read_text(encoding="utf-8"))
         except OSError as error:
-            raise QueryError(f"file={file}: cannot be read: {error.strerror}") from error
+            raise QueryError("file", f"cannot be read: {error.strerror}", file) from error
         except (ValueError, RecursionError):
-            raise QueryError(f"file={file}: {DAMAGED}") from None
+            raise QueryError("file", DAMAGED, file) from None
         return from_json(form, self.metric)
 
     def begun(self) -> Pass:
         """Return the pass so far.  Raises QueryError: none has begun here."""
         if not (self.path / STATE).exists():
             rule = f"has no {STATE}; hearsay learn rounds step begins a pass"
-            raise QueryError(f"folder={self.path}: {rule}")
+            raise QueryError("folder", rule, self.path)
         return self.state()
 
     def step(
@@ -94,7 +94,7 @@ class Folder:
             if not (self.path / STATE).exists():
                 state = state.begun(reports, left_out)
             elif state.is_over:
-                raise QueryError(f"metric={self.metric.name}: every round had its step")
+                raise QueryError("metric", "every round had its step", self.metric.name)
             else:
                 if not (self.path / _name(state.number + 1, state)).exists():
                     self._publish(state, seed)  # it may have been cut short
@@ -117,7 +117,7 @@ class Folder:
         file = self.path / _name(state.number, state)
         if file.exists() and file.read_text(encoding="utf-8") != model.text():
             rule = f"is published with other coefficients; {STATE} is an older one"
-            raise QueryError(f"{file.name}: {rule}: put the last one back")
+            raise QueryError(file.name, f"{rule}: put the last one back")
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -159,10 +159,10 @@ def reports_by_round(
     """
     metric = catalog.metric(name)
     learning(metric)
-    query = Query(metrics=[metric.address], verb="vector", dimensions=[DIMENSION])
+    query = Query(metrics=[metric.address], verb=metric.domain.verb, dimensions=[DIMENSION])
     resolved = without_pruned(plan(query, catalog, now), storage)
     if resolved.notes:
-        raise PrunedError(f"metric={name}: {resolved.notes[0]}; a pass needs all reports")
+        raise PrunedError("metric", f"{resolved.notes[0]}; a pass needs all reports", name)
     (reading,) = resolved.readings
     with blaming(metric):
         slices = slices_of(resolved, reading, metric, storage)

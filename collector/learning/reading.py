@@ -20,7 +20,7 @@ from ..core.catalog import Catalog
 from ..core.errors import PrunedError, QueryError
 from ..query import Plan, plan, question, without_pruned
 from ..query.basis import gone_of
-from ..query.exclusions import sentences
+from ..query.exclusions import remarks_on
 from ..query.once import require_unpruned
 from ..query.reading import blaming, slices_of
 from ..storage.protocols import TallyStore
@@ -40,9 +40,9 @@ class LeftOut:
     def of(cls, plan: Plan, parts: Iterable[Slice]) -> LeftOut:
         """Return what a *plan* of one metric leaves out of its *parts*."""
         (reading,), gone = plan.readings, gone_of([parts])
-        said = sentences(plan.excluded, reading.metric, reading.epochs, gone)
+        said = remarks_on(plan.excluded, reading.metric, reading.epochs, gone)
         ids = sorted(exclusion.id for exclusion in plan.excluded.applied)
-        return cls(tuple(ids), gone.reports, tuple(said))
+        return cls(tuple(ids), gone.reports, tuple(map(str, said)))
 
     def parts(self) -> dict[str, Any]:
         """Return what a model file says of it; nothing if there is no exclusion."""
@@ -80,10 +80,10 @@ def reports_of(
     metric = catalog.metric(name)
     if window and metric.every == ONCE:
         rule = f"metric={metric.address} is asked once, so its reports have no days; leave it out"
-        raise QueryError(f"{min(window)}: {rule}")
+        raise QueryError(min(window), rule)
     resolved = without_pruned(plan(question(metric, window, now), catalog, now), storage)
     if resolved.notes:
-        raise PrunedError(f"date_range: {resolved.notes[0]}; take later days")
+        raise PrunedError("date_range", f"{resolved.notes[0]}; take later days")
     (reading,) = resolved.readings
     with blaming(metric):
         read = slices_of(resolved, reading, reading.metric, storage)
@@ -91,8 +91,8 @@ def reports_of(
     left_out = LeftOut.of(resolved, read)
     besides = "".join(f"; {note}" for note in left_out.notes)
     if not read or read[0].n == 0:
-        raise QueryError(f"metric={metric.address}: no reports in this window{besides}")
+        raise QueryError("metric", f"no reports in this window{besides}", metric.address)
     (whole,) = read
     if whole.refusal is not None:
-        raise QueryError(f"metric={metric.address}: {whole.refusal}{besides}")
+        raise QueryError("metric", f"{whole.refusal}{besides}", metric.address)
     return Crowd(whole, left_out)

@@ -146,7 +146,7 @@ class Pass:
         own = None if mine is None else mine.without(self.early)
         if own is None or own.n < least:
             rule = f"has {own.n if own else 0} of at least {least} reports; wait for more"
-            raise QueryError(f"round={self.number}: {rule}")
+            raise QueryError("round", rule, self.number)
         step = replace(_step_of(self.metric, own, self.theta), left_out=left_out)
         return replace(self, steps=(*self.steps, step)).begun(reports, left_out)
 
@@ -251,7 +251,7 @@ def from_json(form: Any, metric: Metric) -> Pass:
     """
     known = form if isinstance(form, dict) else {}
     if known.get("hearsay_pass") == 1 and known.get("definition") != metric.digest.hex():
-        raise QueryError(f"metric={metric.name}: is not what this pass learns; take another folder")
+        raise QueryError("metric", "is not what this pass learns; take another folder", metric.name)
     try:
         if known.get("hearsay_pass") != 1:
             raise ValueError("must be a pass")
@@ -266,7 +266,7 @@ def from_json(form: Any, metric: Metric) -> Pass:
             _texts(known.get("exclusions", [])),
         )
     except (ValueError, TypeError, KeyError):
-        raise QueryError(f"metric={metric.name}: {DAMAGED}") from None
+        raise QueryError("metric", DAMAGED, metric.name) from None
 
 
 def _step(entry: Any, size: int) -> Step:

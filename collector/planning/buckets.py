@@ -26,9 +26,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from client_sdk.mechanisms import EpsilonLike
+from client_sdk.mechanisms import EpsilonLike, ItemMechanism
 from client_sdk.registry.domain import NumberGrid
-from client_sdk.registry.selection import AUTO, choose
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose
 
 BELL: Final = 1 / 6  # part of the range: the standard deviation of a bell that just fits into it
 MOST_BUCKETS: Final = 1_024  # as many as a chart of this width can show
@@ -84,7 +85,7 @@ def bias_of(cumulative: Any, buckets: int) -> float:
 
 def noise_of(epsilon: EpsilonLike, buckets: int, n: int) -> float:
     """Return the squared error from the noise of *n* reports about *buckets* items."""
-    _, mechanism = choose(AUTO, True, epsilon, buckets)
+    _, mechanism = choose(AUTO, ItemMechanism, epsilon, buckets)
     error = buckets * mechanism.predict(n)
     return error * error
 

@@ -12,10 +12,10 @@ from typing import Any
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.panel import panel_of
 from client_sdk.privacy.wording import explain, notice
-from client_sdk.registry.assembly import constants_of, dump_encoded, spent_of
-from client_sdk.registry.compiled import FORMAT, VERSION, checksum_of
-from client_sdk.registry.compiled_form import dump_parameters
+from client_sdk.registry.assembly import constants_of, spent_of
+from client_sdk.registry.compiled import VERSION, checksum_of
 from client_sdk.registry.contract import Registry
+from client_sdk.registry.keys import FORMAT, METRIC, dump_parameters
 from client_sdk.registry.metric import Metric
 
 
@@ -51,37 +51,26 @@ def _seats(registry: Registry) -> dict[str, list[int | str]] | None:
 
 
 def _entry(metric: Metric, caps: Caps) -> dict[str, Any]:
-    otherwise = metric.otherwise
-    parameters = dump_parameters(metric.mechanism.parameters)
-    return {
-        "name": metric.name,
-        "title": metric.title,
-        "question": metric.question,
+    domain, mechanism, otherwise = metric.domain, metric.mechanism, metric.otherwise
+    own: dict[str, Any] = {
         "explanation": explain(metric, caps),
-        "owner": metric.owner,
-        "type": metric.type,
-        "domain": metric.domain.canonical(),
-        "domain_size": metric.domain.size,
+        "domain": domain.canonical(),
+        "domain_size": domain.size,
         "epsilon": str(metric.epsilon),
-        "epsilon_permanent": metric.epsilon_permanent,
-        "every": metric.every,
-        "longitudinal": metric.longitudinal,
-        "mechanism": {"name": metric.mechanism_name, **parameters},
+        "mechanism": {"name": metric.mechanism_name, **dump_parameters(mechanism.parameters)},
         "constants": constants_of(metric),
         "digest": metric.digest.hex(),
-        "payload_size": metric.mechanism.payload_size,
+        "payload_size": mechanism.payload_size,
         "spent": spent_of(metric),
         "segments": list(metric.segments),
-        "expected_devices": metric.expected_devices,
-        "min_reports": metric.min_reports,
         "expires": metric.expires.isoformat(),
-        "aggregate": metric.aggregate,
         "otherwise": None
         if otherwise is None
-        else {"value": metric.domain.as_given(otherwise), "encoded": dump_encoded(otherwise)},
+        else {
+            "value": domain.as_given(otherwise),
+            "encoded": domain.encoding.as_json(otherwise),
+        },
         "need": None if metric.need is None else str(metric.need),
-        "shape": metric.shape,
-        "robust": metric.robust,
-        "weight": metric.weight,
-        "panel": metric.panel,
     }
+    keys = (key.name for key in METRIC if key.compiled)
+    return {key: own[key] if key in own else getattr(metric, key) for key in keys}

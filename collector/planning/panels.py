@@ -21,9 +21,10 @@ from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.panel import with_samples
 from client_sdk.privacy.wording import counted
 from client_sdk.registry.contract import Registry
+from client_sdk.registry.encodings import ItemEncoding
+from client_sdk.registry.keys import MAX_WEIGHT
 from client_sdk.registry.lock import Lock
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.registry import MAX_WEIGHT
 
 from ..core.text_tables import table_lines
 from ..estimation.precision import ALPHA, drawn, half_width, in_words, wished
@@ -101,7 +102,7 @@ def _ways(metric: Metric, room: int) -> Iterator[str]:
         if metric.most_nano * epochs_in(every, WEEK) <= room:
             yield f'ask it less often: every = "{every}"'
             break
-    repeats = metric.policy is None and metric.domain.encodes is int
+    repeats = metric.policy is None and metric.domain.encodes is ItemEncoding
     if repeats and metric.domain.size < times and metric.domain.size * metric.most_nano <= room:
         yield 'longitudinal = "permanent", where its value hardly ever changes'
 

@@ -136,7 +136,7 @@ def mechanism_at(metric: Metric, epsilon: Fraction) -> Mechanism[Any]:
         return choose_policy(name, domain.size, epsilon, of_value, {})[1].mechanism
     fixed = domain.parameters
     own = {k: v for k, v in metric.mechanism.parameters.items() if k in KEPT and k not in fixed}
-    return choose(name, metric.family, epsilon, domain.size, own, fixed)[1]
+    return choose(name, domain.encodes.family, epsilon, domain.size, own, fixed)[1]
 
 
 def _line(

@@ -36,10 +36,10 @@ from client_sdk.privacy.budget import (
 )
 from client_sdk.privacy.wording import a_period, counted
 from client_sdk.registry.contract import Registry
+from client_sdk.registry.keys import AUTO, SMOOTH
 from client_sdk.registry.lock import chosen_parameters, parameters_text
-from client_sdk.registry.metric import SMOOTH, Metric
+from client_sdk.registry.metric import Metric
 from client_sdk.registry.selection import (
-    AUTO,
     SAME_ERROR,
     Candidate,
     candidates,
@@ -132,11 +132,12 @@ def compare_mechanisms(metric: Metric, payload_bytes: int | None = None) -> Iter
 
     Args: payload_bytes: the longest payload that may be sent; that of ``auto`` by default.
     """
+    family = metric.domain.encodes.family
     if payload_bytes is None:
-        payload_bytes = payload_limit(metric.family) // 8
+        payload_bytes = payload_limit(family) // 8
     bits, fixed = 8 * payload_bytes, metric.domain.parameters
     if metric.policy is None:
-        choices = candidates(metric.family, metric.epsilon, metric.domain.size, bits, fixed)
+        choices = candidates(family, metric.epsilon, metric.domain.size, bits, fixed)
     else:
         of_value = metric.policy.oracle.epsilon if metric.longitudinal == "two_layer" else None
         choices = policy_candidates(metric.domain.size, metric.epsilon, of_value, bits)
@@ -232,17 +233,17 @@ def warnings(registry: Registry, today: date, soon: int = EXPIRES_SOON) -> Itera
 
     Args: soon: days within which an expiry is told.
     """
-    yield from (f"  warning: {line}" for line in expiring(registry, today, soon))
+    yield from expiring(registry, today, soon)
     for metric in registry:
-        yield from (f"  warning: {metric.name}: {text}" for text in _of_metric(metric))
+        yield from (f"{metric.name}: {text}" for text in _of_metric(metric))
     week = registry.panel_week
     if week is not None and week > nano_of(Fraction(DEFAULT_CAP_WEEK)):
         yield (
-            f"  warning: panel.week is ε {epsilon(week)}, above the default cap of"
+            f"panel.week is ε {epsilon(week)}, above the default cap of"
             f" {DEFAULT_CAP_WEEK}: no client starts unless the application raises caps.week"
         )
     for cost in _above_the_default_caps(registry):
-        yield f"  warning: all metrics together can cost {cost}: devices refuse the rest"
+        yield f"all metrics together can cost {cost}: devices refuse the rest"
 
 
 def _above_the_default_caps(registry: Registry) -> Iterator[str]:

@@ -15,7 +15,9 @@ from typing import Final
 
 from client_sdk.core.errors import RegistryError
 from client_sdk.registry.contract import Registry
+from client_sdk.registry.encodings import VectorEncoding
 from client_sdk.registry.metric import Metric
+from client_sdk.registry.types import kinds
 
 from .codegen import facts
 from .compilation import compiled
@@ -28,7 +30,9 @@ MISSING: Final = frozenset(
         *("sampled_attribute", "sampled_number"),
     }
 )
-MISSING_TYPES: Final = frozenset({"record", "taste", "vector"})
+MISSING_TYPES: Final = frozenset(
+    name for name, kind in kinds().items() if issubclass(kind.encodes, VectorEncoding)
+)
 _IN_EVERY_DEVICE: Final = frozenset({"boolean", "category"})  # types that need no import
 _WIDTH: Final = 100 - len("   * ")  # columns of a comment
 # What the SDK takes in TypeScript where it takes these types in Python.

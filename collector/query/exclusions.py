@@ -28,6 +28,7 @@ from client_sdk.registry.metric import Metric
 from ..core.cells import SOURCE, Cell, Source, key_in, key_source, split_source, values_in
 from ..core.errors import QueryError
 from ..core.exclusions import KEY, VERSION, Exclusion
+from ..core.remarks import Code, Remark, remark
 from ..estimation.tally import merge_cells, reports_of
 
 LEAST: Final = 100  # reports of a source in a place, below which it is together with others
@@ -143,7 +144,7 @@ class Sieve:
         self._size = sum(len(vector) for _, vector in self._waiting)
         if self._size > self._most // 2:  # or the next ones would be added up one by one
             rule = "a key is excluded in too many of these epochs to count its reports at once"
-            raise QueryError(f"date_range: {rule}; take a shorter window")
+            raise QueryError("date_range", f"{rule}; take a shorter window")
 
     def rest(self) -> Iterator[tuple[Cell, bytes]]:
         """Yield what was in doubt and stays, once all was given to :meth:`passes`."""
@@ -198,7 +199,7 @@ class KeySieve:
             self._size += len(vector)
             if self._size > MOST_WAITING:
                 rule = f"has too many tallies to be asked about keys by {SOURCE}"
-                raise QueryError(f"date_range: {rule}; take a shorter window")
+                raise QueryError("date_range", f"{rule}; take a shorter window")
             self._waiting.append((cell, vector))
         else:
             self._exclusions.passes(cell, vector, wanted=False)
@@ -258,28 +259,31 @@ def meets(exclusion: Exclusion, metric: Metric, epochs: Sequence[int]) -> bool:
     return first is not None and first < span.stop
 
 
-def sentences(excluded: Excluded, metric: Metric, epochs: Sequence[int], gone: Gone) -> list[str]:
+def remarks_on(
+    excluded: Excluded, metric: Metric, epochs: Sequence[int], gone: Gone
+) -> list[Remark]:
     """Return what an answer says of the exclusions that *epochs* of *metric* meet."""
-    said = []
+    name, remarks = metric.address, list[Remark]()
     applied = [each for each in excluded.applied if meets(each, metric, epochs)]
     for exclusion in applied:
         fate = "deleted" if exclusion.deleted else "left out"
-        said.append(f"{_named(exclusion, metric)} are {fate}: {_reason(exclusion)}")
+        remarks.append(remark(Code.EXCLUSION, name, fate=fate, **_which(exclusion, metric)))
     if gone.reports or not all(exclusion.deleted for exclusion in applied):
         # How many are of other keys is not told: it would tell how few are of the excluded one.
         rule = f", some of other keys, as fewer than {LEAST} of a key would single somebody out"
-        total = counted(gone.reports, "report")
-        said.append(f"{metric.address}: {total} left out by exclusions{rule if gone.along else ''}")
+        total, along = counted(gone.reports, "report"), rule if gone.along else ""
+        remarks.append(remark(Code.EXCLUDED, name, reports=total, along=along))
     for exclusion in excluded.later:
         if meets(exclusion, metric, epochs):
-            rule = "are in this version, which stays as it was, and left out where none is named"
-            said.append(f"{_named(exclusion, metric)} {rule}: {_reason(exclusion)}")
-    return said
+            remarks.append(remark(Code.EXCLUDED_LATER, name, **_which(exclusion, metric)))
+    return remarks
 
 
-def _named(exclusion: Exclusion, metric: Metric) -> str:
+def _which(exclusion: Exclusion, metric: Metric) -> dict[str, str]:
+    """Return which reports an *exclusion* takes out of *metric*, and why."""
     when = exclusion.stretch(metric)
-    return f"{metric.address}: reports of {exclusion.source}{when and f' of {when}'}"
+    reports = f"reports of {exclusion.source}{when and f' of {when}'}"
+    return {"reports": reports, "reason": _reason(exclusion)}
 
 
 def _reason(exclusion: Exclusion) -> str:

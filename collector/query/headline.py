@@ -9,7 +9,7 @@ from client_sdk.registry.metric import COUNT, Metric
 
 from ..analytics.answer import MEAN
 from ..analytics.rows import ALL, MEASURE, SHARE, TIME, Row
-from ..analytics.verb import ACTIVES, AVERAGED, ESTIMATE, load
+from ..analytics.verb import ACTIVES, AVERAGED, ESTIMATE, TOP, load
 
 
 def question(metric: Metric, most: int) -> tuple[str, dict[str, Any]]:
@@ -23,7 +23,7 @@ def question(metric: Metric, most: int) -> tuple[str, dict[str, Any]]:
     if domain.compared:
         return domain.verb, {}
     if len(domain.answer_items()) > 1 and domain.unit == SHARE and not domain.numbers:
-        return "top_k", {"k": most}
+        return TOP, {"k": most}
     if not is_listed(metric):
         # To look for common strings takes too long; to look one up counts reports.
         return domain.verb, {"candidates": [""]}

@@ -22,6 +22,7 @@ from ..analytics.poisoning.findings import suspicions
 from ..analytics.verb import Slice
 from ..core.cells import Cell
 from ..core.errors import StorageUnavailableError
+from ..core.remarks import Remark
 from ..estimation.tally import merge_cells
 from ..storage.protocols import TallyStore
 from ..storage.values import Index
@@ -69,7 +70,7 @@ class Once:
         self._vectors: dict[int, Sequence[tuple[Cell, bytes]]] = {}  # by the identity of an index
         self._contents: dict[int, bytes] = {}  # of such vectors
         self._slices: dict[tuple[Any, ...], list[Slice]] = {}
-        self._suspicions: dict[int, tuple[str, ...]] = {}  # by the identity of such slices
+        self._suspicions: dict[int, tuple[Remark, ...]] = {}  # by the identity of such slices
 
     def pruned(self, metrics: Sequence[bytes]) -> Mapping[bytes, int]:
         """Return what the store does, which is asked again once more was read of it.
@@ -190,7 +191,7 @@ class Once:
             self._slices[place] = slices_of(plan, reading, metric, self)
         return self._slices[place]
 
-    def suspicions(self, slices: list[Slice]) -> tuple[str, ...]:
+    def suspicions(self, slices: list[Slice]) -> tuple[Remark, ...]:
         """Return what ``suspicions`` does of what ``slices`` returned."""
         if id(slices) not in self._suspicions:
             self._suspicions[id(slices)] = tuple(suspicions(slices))

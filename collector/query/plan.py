@@ -19,6 +19,7 @@ from ..analytics.verb import ACTIVES, AVERAGED, ESTIMATE, Verb, load, names
 from ..core.catalog import Catalog
 from ..core.cells import FACTS, KEY, LAST_VERSION, OTHER_KEYS, SOURCE, Source, version_of
 from ..core.errors import QueryError
+from ..core.remarks import Code, Remark, remark
 from .completion import completed
 from .exclusions import LEAST, NOTHING, Excluded, Selection
 from .request import Query, convert
@@ -100,7 +101,7 @@ class Plan:
     filters: Mapping[str, frozenset[str]]  # of a segment's dimension the values that are taken
     # Of each definition the epoch before which all is pruned; None until the store was asked.
     marks: Mapping[bytes, int] | None = None
-    notes: tuple[str, ...] = ()  # on what is pruned, and on sources that are left out
+    notes: tuple[Remark, ...] = ()  # on what is pruned, and on sources that are left out
     # Of each filter of sources whether a report must have one of its facts, or none of them.
     sources: tuple[tuple[bool, frozenset[str]], ...] = ()
     keys: tuple[Selection, ...] = ()  # filters of keys
@@ -138,7 +139,7 @@ def plan(query: Query, catalog: Catalog, now: float) -> Plan:
             _require_dimension(metrics, name, "dimensions")
     if query.postprocess not in verb.postprocess:
         known = ", ".join(verb.postprocess)
-        raise QueryError(f"postprocess: verb {query.verb} takes one of {known}")
+        raise QueryError("postprocess", f"verb {query.verb} takes one of {known}")
     days = _days(query, metrics, now, compared=granularity == PERIOD)
     readings = tuple(_reading(catalog, metric, days, granularity, query, now) for metric in metrics)
     resolved = Plan(
@@ -183,7 +184,7 @@ def earlier(query: Query, catalog: Catalog, now: float) -> Query:
     every = metrics[0].every
     if every == ONCE:
         rule = "has no earlier range: it is reported once"
-        raise QueryError(f"against: metric={metrics[0].address} {rule}")
+        raise QueryError("against", f"metric={metrics[0].address} {rule}")
     stretch = earlier_epochs(metrics[0], epochs, (first, last), query.against or PREVIOUS)
     ends = (
         datetime.fromtimestamp(epoch_start(every, stretch[i]), UTC).date().isoformat()
@@ -196,46 +197,50 @@ def _verb(name: str) -> Verb:
     try:
         return load(name)
     except LookupError:
-        raise QueryError(f"verb: must be one of {', '.join(names())}") from None
+        raise QueryError("verb", f"must be one of {', '.join(names())}") from None
 
 
 def _metrics(query: Query, verb: Verb, catalog: Catalog) -> list[Metric]:
     """Return the metrics asked for, which the verb takes."""
     if len(set(query.metrics)) < len(query.metrics):
-        raise QueryError("metrics: must be different")
+        raise QueryError("metrics", "must be different")
     if len(query.metrics) > verb.most_metrics:
         rule = f"verb {query.verb} takes at most {verb.most_metrics}; ask once for each"
-        raise QueryError(f"metrics: {rule}")
+        raise QueryError("metrics", rule)
     if len(query.metrics) < verb.least_metrics:
-        raise QueryError(f"metrics: verb {query.verb} takes {verb.least_metrics}; name another")
+        raise QueryError("metrics", f"verb {query.verb} takes {verb.least_metrics}; name another")
     metrics = [catalog.metric(name) for name in query.metrics]
     if query.definition is not None:
         metrics = [_defined(query.definition, metrics, catalog)]
     if len({metric.digest for metric in metrics}) < len(metrics):  # by name and by app/name
-        raise QueryError("metrics: must be different")
+        raise QueryError("metrics", "must be different")
     for place, metric in enumerate(metrics):
         if reason := verb.refusal(metric):
-            raise QueryError(f"metrics.{place}: {metric.address}: {reason}")
+            raise QueryError(f"metrics.{place}", f"{metric.address}: {reason}")
     return metrics
 
 
 def _defined(definition: str, metrics: Sequence[Metric], catalog: Catalog) -> Metric:
     """Return the *definition* of the only metric.  Raises QueryError: it has no such one."""
     if len(metrics) > 1:
-        raise QueryError("definition: is of one metric; ask once for each")
+        raise QueryError("definition", "is of one metric; ask once for each")
     listed = catalog.listed(metrics[0])
     if definition not in listed:
         in_use, *others = listed
         earlier = f", earlier are {', '.join(others)}" if others else ", and there is no other"
         rule = f"of {metrics[0].address} {in_use} is in use{earlier} in the registry files"
-        raise QueryError(f"definition: {rule}")
+        raise QueryError("definition", rule)
     return listed[definition]
 
 
-def _definition_notes(query: Query, metric: Metric) -> Iterator[str]:
+def _definition_notes(query: Query, metric: Metric) -> Iterator[Remark]:
     if query.definition is not None:
-        counted = f"only reports under definition {query.definition} are counted"
-        yield f"{metric.address}: {counted}, of mechanism {metric.mechanism_name}"
+        yield remark(
+            Code.DEFINITION,
+            metric.address,
+            definition=query.definition,
+            mechanism=metric.mechanism_name,
+        )
 
 
 def _dimensions(query: Query, verb: Verb) -> tuple[str | None, tuple[str, ...]]:
@@ -247,7 +252,7 @@ def _dimensions(query: Query, verb: Verb) -> tuple[str | None, tuple[str, ...]]:
         if head == TIME:
             granularity, name = stretch if ":" in name else EPOCH, TIME
         if name in names:
-            raise QueryError(f"dimensions.{place}: is given twice")
+            raise QueryError(f"dimensions.{place}", "is given twice")
         names.append(name)
     if verb.needs_time and TIME not in names:
         granularity = EPOCH if query.against is None else PERIOD
@@ -257,7 +262,7 @@ def _dimensions(query: Query, verb: Verb) -> tuple[str | None, tuple[str, ...]]:
     if granularity not in (None, PERIOD):
         rule = "makes two stretches of time, each one row"
         other = "ask for each range by itself to see both over time"
-        raise QueryError(f"against: {rule}, so no {TIME} is shown within them; {other}")
+        raise QueryError("against", f"{rule}, so no {TIME} is shown within them; {other}")
     return PERIOD, tuple(names) if TIME in names else (TIME, *names)
 
 
@@ -265,7 +270,7 @@ def _require_dimension(metrics: Sequence[Metric], name: str, place: str) -> None
     for metric in metrics:
         if name not in metric.segments:
             names = ", ".join((TIME, *metric.segments))
-            raise QueryError(f"{place}: metric={metric.address} has the dimensions {names}")
+            raise QueryError(place, f"metric={metric.address} has the dimensions {names}")
 
 
 def _filters(query: Query, metrics: Sequence[Metric]) -> dict[str, frozenset[str]]:
@@ -274,16 +279,16 @@ def _filters(query: Query, metrics: Sequence[Metric]) -> dict[str, frozenset[str
         if name == SOURCE:
             continue
         if name == TIME or ":" in name:
-            raise QueryError(f"filters.{place}: time is chosen by date_range")
+            raise QueryError(f"filters.{place}", "time is chosen by date_range")
         _require_dimension(metrics, name, f"filters.{place}")
         vocabulary = {value for metric in metrics for value in metric.segments[name]}
         if not vocabulary.issuperset(values):
             known = ", ".join(sorted(vocabulary))
-            raise QueryError(f"filters.{place}: {name} has the values {known}")
+            raise QueryError(f"filters.{place}", f"{name} has the values {known}")
         chosen = frozenset(values if kind == "is" else vocabulary.difference(values))
         taken[name] = taken.get(name, chosen) & chosen
         if not taken[name]:
-            raise QueryError(f"filters.{place}: leaves no value of {name}")
+            raise QueryError(f"filters.{place}", f"leaves no value of {name}")
     return taken
 
 
@@ -294,7 +299,7 @@ def _sources(query: Query) -> Iterator[tuple[bool, frozenset[str]]]:
             if not set(FACTS).issuperset(values):
                 known = f"{', '.join(FACTS)}, or {KEY} and the id of a key"
                 both = "; take keys by a filter of their own" if any(map(_is_key, values)) else ""
-                raise QueryError(f"filters.{place}: {SOURCE} has the values {known}{both}")
+                raise QueryError(f"filters.{place}", f"{SOURCE} has the values {known}{both}")
             yield kind == "is", frozenset(values)
 
 
@@ -309,20 +314,18 @@ def _is_key(value: str) -> bool:
     return value.startswith(KEY)
 
 
-def _source_notes(query: Query) -> Iterator[str]:
+def _source_notes(query: Query) -> Iterator[Remark]:
     for kind, name, values in query.filters:
         if name != SOURCE:
             continue
         said, not_ = " or ".join(dict.fromkeys(values)), "not " if kind == "is" else ""
         if not all(map(_is_key, values)):
-            yield f"reports that are {not_}{said} are left out, as asked"
+            yield remark(Code.SOURCES, sources=not_ + said)
             continue
         said = said.replace(KEY, "key ")
         unknown = "left out" if kind == "is" else "counted"
-        yield (
-            f"reports that did {not_}come under {said} are left out, as asked; keys with fewer than"
-            f" {LEAST} reports go together, and reports whose key is not known are {unknown}"
-        )
+        keys = f"{not_}come under {said}"
+        yield remark(Code.KEYS, keys=keys, least=LEAST, unknown=unknown)
 
 
 def _days(
@@ -363,7 +366,7 @@ def _reading(
         version = published
     if query.version is not None and (published is None or query.version > published):
         rule = "none yet" if published is None else f"at most {published}"
-        raise QueryError(f"version={query.version}: is not published; published is {rule}")
+        raise QueryError("version", f"is not published; published is {rule}", query.version)
     definitions = (metric,) if query.definition else catalog.definitions(metric)
     return Reading(definitions, epochs, version, running, label, before)
 
@@ -375,11 +378,11 @@ def _require_moderate(plan: Plan) -> None:
         most = min(plan.verb.most_slices, MOST_GROUPS)
         if groups > most:
             rule = f"would give {groups} groups, must be at most {most} for {plan.query.verb}"
-            raise QueryError(f"dimensions: {rule}; {_FEWER}")
+            raise QueryError("dimensions", f"{rule}; {_FEWER}")
         rows = groups * prod(_items(each.metric) for each in plan.readings)
         if rows > MOST_ROWS:
             rule = f"would give {rows} rows, must be at most {MOST_ROWS}"
-            raise QueryError(f"dimensions: {rule}; {_FEWER}")
+            raise QueryError("dimensions", f"{rule}; {_FEWER}")
 
 
 def most_groups(plan: Plan, reading: Reading) -> int:

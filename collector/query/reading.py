@@ -38,6 +38,7 @@ from ..core.errors import (
     TallyOverflowError,
 )
 from ..core.exclusions import read_all
+from ..core.remarks import Code, Remark, remark
 from ..estimation.tally import Sum, reports_of
 from ..storage.protocols import TallyStore
 from ..storage.values import Index
@@ -169,7 +170,7 @@ class _Total:
             raise InvalidTallyError(f"metric={metric.address}: n={n}: must not be negative")
         if n > MAX_REPORTS:
             rule = f"leaves {n} reports, must be at most {MAX_REPORTS}; take fewer epochs"
-            raise QueryError(f"date_range: {rule}")
+            raise QueryError("date_range", rule)
         reports, origins = self._counted()
         epochs = tuple(sorted(reports))
         begun = None if reading.metric.every == ONCE else reading.running
@@ -214,7 +215,7 @@ class _Total:
             self._sum.add(self._waiting)
         except TallyOverflowError:
             rule = "leaves more reports than can be added up; take fewer epochs"
-            raise QueryError(f"date_range: {rule}") from None
+            raise QueryError("date_range", rule) from None
         self._waiting, self._room = [], _WAITING
 
 
@@ -261,12 +262,12 @@ def _unpruned(reading: Reading, marks: Mapping[bytes, int]) -> Reading:
         metric, (_, last) = reading.metric, reading.window
         when = "" if metric.every == ONCE else f" up to {last}"
         rule = f"what was reported on {metric.address}{when} was deleted by an operator (pruned)"
-        raise PrunedError(f"date_range: {rule}; take later days")
+        raise PrunedError("date_range", f"{rule}; take later days")
     return replace(reading, epochs=epochs)
 
 
-def _notes(reading: Reading, marks: Mapping[bytes, int]) -> Iterator[str]:
-    """Yield a sentence on each stretch of the window that is pruned."""
+def _notes(reading: Reading, marks: Mapping[bytes, int]) -> Iterator[Remark]:
+    """Yield a remark on each stretch of the window that is pruned."""
     gone = {
         bisect_left(reading.epochs, marks.get(definition.digest, 0))
         for definition in reading.definitions
@@ -275,8 +276,8 @@ def _notes(reading: Reading, marks: Mapping[bytes, int]) -> Iterator[str]:
     for count in sorted(gone - {0}):
         last = epoch_label(every, reading.epochs[count - 1])
         whose = "" if len(gone) == 1 else " under one of its definitions"
-        what = f"what was reported up to {last}{whose} was deleted by an operator (pruned)"
-        yield f"{name}: {what}, {count} of {len(reading.epochs)} epochs of the window"
+        epochs = len(reading.epochs)
+        yield remark(Code.PRUNED, name, last=last, whose=whose, count=count, epochs=epochs)
 
 
 MOST_READ: Final = 64_000_000  # counters that one question reads: 512 MB in all, a page at a time
@@ -293,17 +294,17 @@ def require_affordable(tallies: int, groups: int, width: int) -> None:
     """Raise QueryError if so many tallies of *width* counters are too much for one question."""
     if tallies * width > MOST_READ:
         rule = f"would read {tallies * width} counters, must be at most {MOST_READ}"
-        raise QueryError(f"date_range: {rule}; take a shorter window")
+        raise QueryError("date_range", f"{rule}; take a shorter window")
     if groups * width > MOST_HELD:
         rule = f"would give {groups} groups of {width} counters, must be {MOST_HELD // width}"
-        raise QueryError(f"dimensions: {rule} at most; take fewer, or a longer stretch of time")
+        raise QueryError("dimensions", f"{rule} at most; take fewer, or a longer stretch of time")
 
 
 def require_few_indexes(epochs: int, shards: int) -> None:
     """Raise QueryError if so many epochs on so many shards are too many to look at."""
     if epochs * shards > _MOST_INDEXES:
         rule = f"leaves {epochs} epochs, must be at most {_MOST_INDEXES // shards} in this store"
-        raise QueryError(f"date_range: {rule}; take a shorter window")
+        raise QueryError("date_range", f"{rule}; take a shorter window")
 
 
 def price_of(plan: Plan) -> int:
@@ -323,7 +324,7 @@ def allowance(clock: Callable[[], float]) -> Callable[[], None]:
         if clock() > end:
             rule = f"takes more than {_MOST_SECONDS:.0f} seconds of the processor"
             ask = "ask for fewer groups, one at a time by a filter, or for fewer days"
-            raise QueryError(f"dimensions: {rule}; {ask}")
+            raise QueryError("dimensions", f"{rule}; {ask}")
 
     return pause
 

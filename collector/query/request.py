@@ -119,7 +119,7 @@ def _once(pairs: list[tuple[str, Any]]) -> None:
         if name in seen:
             below = "pagination." if name in Pagination.__struct_fields__ else ""
             known = below or name in Query.__struct_fields__
-            raise QueryError(f"{below}{name if known else 'options'}: must be given once")
+            raise QueryError(f"{below}{name if known else 'options'}", "must be given once")
         seen.add(name)
 
 
@@ -128,7 +128,7 @@ def _fault(error: Exception, form: Any, below: str) -> QueryError:
     if isinstance(error, QueryError):
         return error
     if not isinstance(error, msgspec.ValidationError):
-        return QueryError("body: must be one JSON object in UTF-8")
+        return QueryError("body", "must be one JSON object in UTF-8")
     match = _PLACE.match(str(error))
     rule = match["rule"] if match else str(error)
     steps = [a or b for a, b in _STEP.findall(match["place"])] if match else []
@@ -137,7 +137,7 @@ def _fault(error: Exception, form: Any, below: str) -> QueryError:
         rule = f"known are {', '.join(_choices(type_info(form), steps)) or 'none'}"
         rule += _DATES if steps == ["against"] else ""
     place = ".".join([*([below] if below else []), *steps]) or "body"
-    return QueryError(f"{place}: {rule[:1].lower()}{rule[1:]}")
+    return QueryError(place, f"{rule[:1].lower()}{rule[1:]}")
 
 
 def _choices(kind: Any, steps: Sequence[str]) -> list[str]:
@@ -170,7 +170,7 @@ def question(metric: Metric, parameters: Mapping[str, str], now: float) -> Query
     first, _ = days_of(usual_range([metric]), last, "from")
     if "range" in parameters:
         if not {"from", "to"}.isdisjoint(parameters):
-            raise QueryError("range: must stand without from and to")
+            raise QueryError("range", "must stand without from and to")
         first, last = days_for(parameters["range"], [metric], now, "range")
     if "from" in parameters:
         first = day_of_text(parameters["from"], "from")
@@ -194,9 +194,9 @@ def _filters(
         values = metric.segments.get(dimension)
         if values is None:
             dimensions = ", ".join(metric.segments) or "none"
-            raise QueryError(f"segment: this metric has the dimensions: {dimensions}")
+            raise QueryError("segment", f"this metric has the dimensions: {dimensions}")
         if value not in values:
-            raise QueryError(f"segment.{dimension}: must be one of {', '.join(values)}")
+            raise QueryError(f"segment.{dimension}", f"must be one of {', '.join(values)}")
         yield "is", dimension, [value]
 
 
@@ -207,12 +207,12 @@ def _alpha(parameters: Mapping[str, str]) -> float:
     # float also takes 0_1, digits of any script, and spaces around them
     alpha = float(text) if _NUMBER.fullmatch(text) else 0.0
     if not LEAST_ALPHA <= alpha <= MOST_ALPHA:
-        raise QueryError(f"alpha: must be a number from {LEAST_ALPHA:f} to {MOST_ALPHA}")
+        raise QueryError("alpha", f"must be a number from {LEAST_ALPHA:f} to {MOST_ALPHA}")
     return alpha
 
 
 def _version(parameters: Mapping[str, str]) -> int | None:
     text = parameters.get("version")
     if text is not None and text not in map(str, range(LAST_VERSION + 1)):
-        raise QueryError(f"version: must be from 0 to {LAST_VERSION}")
+        raise QueryError("version", f"must be from 0 to {LAST_VERSION}")
     return None if text is None else int(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from time import thread_time
 from typing import Any, Final, Literal, TypeAlias
 
@@ -15,15 +16,16 @@ from client_sdk.registry.metric import Metric
 from ..analytics.answer import combined
 from ..analytics.poisoning.findings import missed, suspicions, with_influence
 from ..analytics.records import is_of_records
-from ..analytics.rows import LEFT_OUT, TIME, Findings, Row
+from ..analytics.rows import LEFT_OUT, TIME, Chart, Findings, Row
 from ..analytics.sums import is_joined
 from ..analytics.suppression import guard, sized
 from ..analytics.verb import OF_ALL, OF_ANSWERED, OF_BOTH, Slice, VerbQuery, united
 from ..core.config import RelayTerms
 from ..core.errors import QueryError
+from ..core.remarks import Code, Remark, remark
 from ..storage.protocols import TallyStore
 from .basis import Basis, basis, estimand, gone_of, or_emptied, reports_in
-from .exclusions import Gone, sentences
+from .exclusions import Gone, remarks_on
 from .once import Once, hold, require_unpruned
 from .plan import Plan, Reading
 from .reading import (
@@ -37,13 +39,6 @@ from .reading import (
 from .request import TOGETHER, WITHHOLD, Query
 from .window import days_of_epochs
 
-IN_PROGRESS: Final = "in progress: the last period is not complete"
-_SENT_LATER: Final = "reports of a period are sent when it is over, and the last one is not"
-FURTHEST: Final = "an item is the furthest step of a device; ask for funnel to see who reached it"
-OF_RECORDS: Final = (
-    "n counts all reports, and each is about one attribute, drawn by chance; crosstab tells how"
-    " many are about which"
-)
 _ALL_DEVICES: Final = f"all devices that run {HOURS_ON} hours on {DAYS_ON} days a week or more"
 HOLDS: Final = {
     OF_ALL: f"the intervals hold for {_ALL_DEVICES}",
@@ -61,13 +56,14 @@ class Meta(Struct, frozen=True, forbid_unknown_fields=True):
     """What an answer rests on, and the question as it was understood."""
 
     verb: str
+    chart: Chart
     metrics: list[Basis]
     n: int
     dimensions: list[str]
     alpha: float
     intervals: Intervals
     postprocess: str
-    warnings: list[str]
+    warnings: list[Remark]
     facts: dict[str, Any]
     query: Query
     total_rows: int | UnsetType = UNSET
@@ -203,7 +199,7 @@ def _used(plan: Plan, read: Sequence[list[list[Slice]]]) -> list[list[list[Slice
 
 def _sized(
     plan: Plan, used: Sequence[list[list[Slice]]]
-) -> tuple[list[list[list[Slice]]], list[str]]:
+) -> tuple[list[list[list[Slice]]], list[Remark]]:
     """Return *used* with small groups told together, and what to say of them.
 
     Counts obey no size.  Groups of several metrics stay, as each may have others that are small.
@@ -263,7 +259,7 @@ def ordered(rows: Iterable[Row], plan: Plan) -> list[Row]:
     for place, (name, direction) in reversed(list(enumerate(plan.query.order_by))):
         if name not in known and ordered_rows:
             names = ", ".join(sorted(known))
-            raise QueryError(f"order_by.{place}: must be one of {names}")
+            raise QueryError(f"order_by.{place}", f"must be one of {names}")
         ordered_rows.sort(key=lambda row: _key(row, name), reverse=direction == "desc")
         ordered_rows.sort(key=lambda row: _key(row, name)[0])
     return ordered_rows
@@ -281,13 +277,13 @@ def _meta(
     read: Sequence[list[list[Slice]]],
     gone: Sequence[Gone],
     used: Sequence[list[list[Slice]]],
-    notes: Sequence[str],
-    checked: Iterable[str],
+    notes: Sequence[Remark],
+    checked: Iterable[Remark],
     relay: RelayTerms | None,
 ) -> Meta:
     query = plan.query
     left_out = list(_left_out(plan, gone))
-    facts = dict(findings.facts) | ({LEFT_OUT: left_out} if left_out else {})
+    facts = dict(findings.facts) | ({LEFT_OUT: list(map(str, left_out))} if left_out else {})
     warnings = [
         *left_out,
         *_warnings(plan, read, used),
@@ -298,6 +294,7 @@ def _meta(
     ]
     return Meta(
         verb=query.verb,
+        chart=plan.verb.chart,
         metrics=[
             basis(plan, reading, slices, relay, out)
             for reading, slices, out in zip(plan.readings, read, gone, strict=True)
@@ -324,10 +321,10 @@ def _gone(plan: Plan, reading: Reading, read: Sequence[list[Slice]], storage: Ta
         )
 
 
-def _left_out(plan: Plan, gone: Sequence[Gone]) -> Iterator[str]:
+def _left_out(plan: Plan, gone: Sequence[Gone]) -> Iterator[Remark]:
     """Yield what is to be said of the exclusions that *plan* meets."""
     for reading, out in zip(plan.readings, gone, strict=True):
-        yield from sentences(plan.excluded, reading.metric, reading.epochs, out)
+        yield from remarks_on(plan.excluded, reading.metric, reading.epochs, out)
 
 
 def _time_labels(plan: Plan) -> list[str]:
@@ -364,7 +361,7 @@ def _intervals(rows: Iterable[Row]) -> Intervals:
     return "mixed" if len(kinds) == 2 else "pointwise"
 
 
-def _missed(plan: Plan, findings: Findings) -> list[str]:
+def _missed(plan: Plan, findings: Findings) -> list[Remark]:
     """Return what is impossible of the numbers themselves, where they are of one metric."""
     if not plan.verb.estimates or len(plan.readings) > 1:
         return []
@@ -373,55 +370,54 @@ def _missed(plan: Plan, findings: Findings) -> list[str]:
 
 def _warnings(
     plan: Plan, read: Sequence[list[list[Slice]]], used: Sequence[list[list[Slice]]]
-) -> Iterator[str]:
+) -> Iterator[Remark]:
     for reading, slices, taken in zip(plan.readings, read, used, strict=True):
-        name = reading.metric.address
+        of_metric = partial(remark, metric=reading.metric.address)
         if reading.is_unfinished and (TIME not in plan.dimensions or reading.earlier):
-            yield f"{name}: {IN_PROGRESS}"
+            yield of_metric(Code.IN_PROGRESS)
         if gap := reading.gap:
-            between = " to ".join(dict.fromkeys(gap))
-            yield f"{name}: {between} lies between both ranges and is not counted"
+            yield of_metric(Code.NOT_COUNTED, days=" to ".join(dict.fromkeys(gap)))
         drawn = [reading.metric, *(part.metric for each in taken for part in each if part.n)]
         if samples := list(filter(None, dict.fromkeys(each.sample.in_words for each in drawn))):
-            held_for = _held_for(plan, drawn)
-            yield f"{name}: {', under an earlier definition '.join(samples)}; {held_for}"
-        if is_of_records(reading.metric) and plan.query.verb != "crosstab":
-            yield f"{name}: {OF_RECORDS}"
+            words = ", under an earlier definition ".join(samples)
+            yield of_metric(Code.SAMPLE, samples=words, held_for=_held_for(plan, drawn))
+        if is_of_records(reading.metric) and not plan.verb.counts_attributes:
+            yield of_metric(Code.REPORTS_OF_RECORDS)
         if _is_of_furthest(plan, reading):
-            yield f"{name}: {FURTHEST}"
+            yield of_metric(Code.FURTHEST_STEP)
         counted = {part.metric.digest for definition in taken for part in definition}
-        for is_counted in (True, False):
+        for code, is_counted in ((Code.EARLIER_COUNTED, True), (Code.EARLIER_LEFT_OUT, False)):
             others = {
                 definition[0].metric.digest.hex(): sum(part.n for part in definition)
                 for definition in slices[1:]
                 if (definition[0].metric.digest in counted) == is_counted
             }
             if n := sum(others.values()):
-                noun = "report" if n == 1 else "reports"
-                ask = f"are left out; ask for them by their definition: {', '.join(others)}"
-                are = "are counted, too" if is_counted else ask
-                yield f"{name}: {n} {noun} under earlier definitions {are}"
+                reports = f"{n} report" if n == 1 else f"{n} reports"
+                yield of_metric(code, reports=reports, definitions=", ".join(others))
         if not any(part.n for definition in slices for part in definition):
-            later = f" in the published version {reading.version}; a later one may have some"
-            yield f"{name}: no reports for these days{'' if reading.version is None else later}"
+            if reading.version is None:
+                yield of_metric(Code.NO_REPORTS)
+            else:
+                yield of_metric(Code.NOT_PUBLISHED, version=reading.version)
             if reading.is_unfinished and reading.metric.aggregate:
-                yield f"{name}: {_SENT_LATER}"
+                yield of_metric(Code.SENT_LATER)
         elif (before := reading.earlier) and not any(
             part.n and before.start <= part.epochs[0] and part.epochs[-1] < before.stop
             for definition in slices
             for part in definition
         ):
             first, last = days_of_epochs(reading.metric.every, before)
-            yield f"{name}: {first} to {last}: no reports"
+            yield of_metric(Code.NO_EARLIER_REPORTS, first=first, last=last)
 
 
 def _suspicions(
     plan: Plan, read: Sequence[list[list[Slice]]], storage: TallyStore
-) -> Iterator[str]:
+) -> Iterator[Remark]:
     """Yield what in the tallies cannot come from honest devices alone."""
     check = storage.suspicions if isinstance(storage, Once) else suspicions
     for reading, slices in zip(plan.readings, read, strict=True):
         for definition in slices:
             with blaming(reading.metric):
-                texts = list(check(definition))
-            yield from texts
+                remarks = list(check(definition))
+            yield from remarks

@@ -20,10 +20,11 @@ from ..analytics.poisoning.sources import Tallied, least_sources, trimmed
 from ..analytics.poisoning.sources import Trimmed as Trimmed
 from ..core.cells import MOST_KEYS, Cell
 from ..core.errors import QueryError
+from ..core.remarks import Remark
 from ..estimation.tally import Sum, reports_of
 from ..storage.protocols import TallyStore
 from ..storage.values import Index
-from .exclusions import Gone, Place, Sieve, place_of, sentences, together
+from .exclusions import Gone, Place, Sieve, place_of, remarks_on, together
 from .plan import Plan
 from .reading import index_of, require_affordable
 
@@ -38,7 +39,7 @@ class SourceReports:
 
     metric: Metric
     by_source: Mapping[str, Tallied]
-    notes: tuple[str, ...] = ()  # on what is pruned and excluded
+    notes: tuple[Remark, ...] = ()  # on what is pruned and excluded
 
     @property
     def n(self) -> int:
@@ -65,16 +66,16 @@ class SourceReports:
         numbers = None if domain.labels else domain.numbers
         if not self.metric.mechanism.unbiased or not (domain.labels or numbers):
             rule = "has no shares or mean that are means over its reports"
-            raise QueryError(f"metric={self.metric.address}: {rule}, so none over its sources")
+            raise QueryError("metric", f"{rule}, so none over its sources", self.metric.address)
         try:
             needed = least_sources(part)
         except ValueError as error:
-            raise QueryError(str(error)) from None
+            raise QueryError("trim", str(error), part) from None
         result = trimmed(self.metric, list(self.apart.values()), part, alpha)
         if result is None:
             rule = f"needs {needed} sources of {LEAST_ALONE} reports or more, and there are"
             other = "of fewer no estimate can do without the worst; take a larger part or window"
-            raise QueryError(f"trim={part}: {rule} {len(self.apart)}; {other}")
+            raise QueryError("trim", f"{rule} {len(self.apart)}; {other}", part)
         count = len(self.names)
         step, least = (float(numbers.step), float(numbers.minimum)) if numbers else (1.0, 0.0)
         values, low, high = (least + step * ends[:count] for ends in result[:3])
@@ -109,7 +110,7 @@ def by_source(plan: Plan, storage: TallyStore) -> SourceReports:
     return SourceReports(
         metric,
         {name: Tallied(total.tally, total.n) for name, total in known},
-        (*plan.notes, *sentences(plan.excluded, metric, reading.epochs, gone)),
+        (*plan.notes, *remarks_on(plan.excluded, metric, reading.epochs, gone)),
     )
 
 

@@ -62,7 +62,7 @@ def days_of(words: str, today: date, field: str) -> tuple[date, date]:
         return today.replace(month=1, day=1), today
     if words not in _MONTHS:
         names = ", ".join(RANGES)
-        raise QueryError(f"{field}: must be one of {names}, or two dates such as 2026-01-31")
+        raise QueryError(field, f"must be one of {names}, or two dates such as 2026-01-31")
     months = today.year * 12 + today.month - _MONTHS[words]
     return date(months // 12, months % 12 + 1, 1), today
 
@@ -109,9 +109,9 @@ def day_of_text(text: str, field: str) -> date:
             raise ValueError
         day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).date()
     except ValueError:
-        raise QueryError(f"{field}: must be a date such as 2026-01-31") from None
+        raise QueryError(field, "must be a date such as 2026-01-31") from None
     if not FIRST_DAY <= day <= LAST_DAY:
-        raise QueryError(f"{field}={day}: must be from {FIRST_DAY} to {LAST_DAY}")
+        raise QueryError(field, f"must be from {FIRST_DAY} to {LAST_DAY}", day)
     return day
 
 
@@ -121,16 +121,16 @@ def epochs_of(metric: Metric, first: date, last: date, field: str) -> range:
     Raises: QueryError: names *field*: reversed, too many, or not one whole epoch.
     """
     if first > last:
-        raise QueryError(f"{field}={first}: must not be after {last}")
+        raise QueryError(field, f"must not be after {last}", first)
     if (last - first).days > _MAX_EPOCHS:
-        raise QueryError(f"{field}={first}: must leave at most {_MAX_EPOCHS} epochs up to {last}")
+        raise QueryError(field, f"must leave at most {_MAX_EPOCHS} epochs up to {last}", first)
     epochs = epochs_between(metric.every, first, last)
     if not epochs:
         rule = f"leaves no whole epoch of {metric.every} up to {last}"
         days = LENGTHS[metric.every] // DAY
-        raise QueryError(f"{field}={first}: {rule}; {days} days always hold the start of one")
+        raise QueryError(field, f"{rule}; {days} days always hold the start of one", first)
     if len(epochs) > _MAX_EPOCHS:
-        raise QueryError(f"{field}={first}: must leave at most {_MAX_EPOCHS} epochs")
+        raise QueryError(field, f"must leave at most {_MAX_EPOCHS} epochs", first)
     return epochs
 
 
@@ -154,18 +154,18 @@ def earlier_epochs(
     if last >= days[0]:
         way = "name the earlier range here" if isinstance(against, tuple) else "take a shorter one"
         rule = f"must end before {days[0]}, where date_range begins"
-        raise QueryError(f"against={last}: {rule}; {way}")
+        raise QueryError("against", f"{rule}; {way}", last)
     stretch = epochs_of(metric, first, last, "against")
     if len(stretch) + len(epochs) > _MAX_EPOCHS:
         rule = f"must leave at most {_MAX_EPOCHS} epochs, with those of date_range"
-        raise QueryError(f"against={first}: {rule}")
+        raise QueryError("against", rule, first)
     return stretch
 
 
 def _year_before(day: date) -> date:
     """Return the same date a year before; of 29 February the 28th."""
     if day.year <= FIRST_DAY.year:
-        raise QueryError(f"against={YEAR}: must leave room for a year after {FIRST_DAY}")
+        raise QueryError("against", f"must leave room for a year after {FIRST_DAY}", YEAR)
     is_leap_day = (day.month, day.day) == (2, 29)
     return day.replace(year=day.year - 1, day=28 if is_leap_day else day.day)
 
@@ -177,10 +177,10 @@ def _previous(epochs: range, field: str) -> range:
     """
     if 2 * len(epochs) > _MAX_EPOCHS:
         rule = f"must leave at most {_MAX_EPOCHS // 2} epochs, as there are as many before them"
-        raise QueryError(f"{field}: {rule}")
+        raise QueryError(field, rule)
     first = epochs.start - len(epochs)
     if first < 0:
-        raise QueryError(f"{field}: must leave room for as long a period after {FIRST_DAY}")
+        raise QueryError(field, f"must leave room for as long a period after {FIRST_DAY}")
     return range(first, epochs.start)
 
 
@@ -196,10 +196,10 @@ def labeller(
     every = metric.every
     if granularity not in GRANULARITIES:
         known = ", ".join(f"time:{name}" for name in GRANULARITIES if name != EPOCH)
-        raise QueryError(f"{field}: time is asked for as time, {known}")
+        raise QueryError(field, f"time is asked for as time, {known}")
     if every not in GRANULARITIES[granularity]:
         rule = "has no time: it is reported once" if every == ONCE else f"is reported every {every}"
-        raise QueryError(f"{field}: metric={metric.address} {rule}; take a longer stretch of time")
+        raise QueryError(field, f"metric={metric.address} {rule}; take a longer stretch of time")
     if granularity == PERIOD:
         names = [_span(every, stretch) for stretch in (earlier or epochs, epochs)]
         return lambda epoch: names[epoch >= epochs.start]

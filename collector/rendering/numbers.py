@@ -9,7 +9,7 @@ from functools import lru_cache
 from math import ceil, floor, isfinite, log10
 from typing import Final, NamedTuple
 
-from ..analytics.rows import LOWER_END, RELATIVE, SHARE, UPPER_END, Row
+from ..analytics.rows import RELATIVE, SHARE, Row
 from .letters import ELLIPSIS, one_line
 
 POINTS: Final = "points"  # the unit of a difference of shares, in percentage points
@@ -130,7 +130,7 @@ def margin(row: Row, unit: str | None = None, least: float | None = None) -> str
         return ""
     value, low, high = numbers
     if not numbers.half_width:
-        return f"({row.note})" if is_cut_off(row) else ""
+        return f"({end_words(row)})" if row.end else ""
     factor, _ = _scaled(unit or unit_of(row))
     if not row.std_error:  # bounds, which are counted
         return f"({_exact(factor * low)} to {_exact(factor * high)})"
@@ -146,9 +146,9 @@ def unit_of(row: Row) -> str:
     return POINTS if row.unit == SHARE and row.p_value is not None else row.unit
 
 
-def is_cut_off(row: Row) -> bool:
-    """Return whether the interval of *row* is an end of its range, so that 0 is no known error."""
-    return row.note in (LOWER_END, UPPER_END)
+def end_words(row: Row) -> str | None:
+    """Return at which end of its range *row* is cut off, None if it is not."""
+    return row.end and f"at the {row.end} end"
 
 
 def value_of(

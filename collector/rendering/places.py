@@ -114,7 +114,7 @@ def geojson_of(rows: Sequence[Row], facts: Mapping[str, Any]) -> str:
     """
     places = places_of(facts)
     if not places:
-        raise QueryError("geojson: is for answers of the verb map, which have places; take csv")
+        raise QueryError("geojson", "is for answers of the verb map, which have places; take csv")
     features = [_feature(row, places[row.item]) for row in rows if row.item in places]
     west, south, east, north = zip(*places.values(), strict=True)
     collection = {

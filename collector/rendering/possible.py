@@ -22,6 +22,7 @@ from ..analytics.rows import (
     REACHED,
     RELATIVE,
     SHARE,
+    Chart,
     Row,
     altered,
 )
@@ -30,19 +31,18 @@ from .numbers import POINTS, Numbers, numbers_of, unit_of
 _ENDS: Final = MappingProxyType(
     {SHARE: (0.0, 1.0), POINTS: (-1.0, 1.0), RELATIVE: (-1.0, inf), DEVICES: (0.0, inf)}
 )
-_CURVE: Final = "cdf"  # is drawn as never falling, which needs its raw numbers
 
 
-def possible(rows: Iterable[Row], verb: str) -> list[Row]:
-    """Return the *rows* that *verb* answered with the nearest possible numbers.
+def possible(rows: Iterable[Row], kind: Chart = Chart.ROWS) -> list[Row]:
+    """Return *rows* with the nearest possible numbers, as their chart shows them.
 
     Steps of a funnel that more devices reached than the one before are pooled, weighted by their
-    variances.
+    variances.  A curve is drawn as never falling, which needs its raw numbers.
     """
     shown = list(rows)
-    if verb == _CURVE:
+    if kind == Chart.CURVE:
         return shown
-    if verb == "funnel":
+    if kind == Chart.STEPS:
         shown = _falling(shown)
     return [
         _moved(row, nearest(numbers, unit_of(row))) if (numbers := numbers_of(row)) else row

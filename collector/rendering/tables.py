@@ -11,14 +11,16 @@ from typing import Any, Final
 
 from client_sdk.privacy.wording import counted
 
-from ..analytics.rows import LEFT_OUT, SHARE, Row, chance
+from ..analytics.rows import LEFT_OUT, SHARE, Chart, Row, chance
 from ..core.cells import FACTS
+from ..core.remarks import line_of
 from ..core.text_tables import above, table_lines
 from .charts.frame import remarks
 from .charts.svg import Element, element, markup
 from .letters import one_line
 from .numbers import (
     POINTS,
+    end_words,
     ends_of,
     margin,
     number,
@@ -49,6 +51,7 @@ COLUMNS: Final = (
     "influence",
     "p_value",
     "fakes_to_flip",
+    "end",
     "certainty",
     "note",
     "reason",
@@ -150,6 +153,7 @@ def _remarks(row: Row) -> str:
         f"likely {number(row.shrunken, row.unit, row.std_error or 0.0)}: picked for its size"
         if row.shrunken is not None
         else None,
+        end_words(row),
         row.note,
     )
     return one_line(" · ".join(part for part in parts if part))
@@ -169,7 +173,7 @@ def lines_of(title: str, rows: Sequence[Row], meta: Mapping[str, Any]) -> Iterat
 
     Args: meta: what the answer rests on, as POST /v1/query tells it.
     """
-    rows = possible(rows, meta["verb"])
+    rows = possible(rows, Chart(meta["chart"]))
     yield one_line(title)
     if len(meta["metrics"]) == 1:  # two metrics together answer neither's question
         yield one_line(meta["metrics"][0]["question"])
@@ -180,7 +184,7 @@ def lines_of(title: str, rows: Sequence[Row], meta: Mapping[str, Any]) -> Iterat
     for note in remarks(rows):
         yield f"note: {note.text}"
     for warning in meta["warnings"]:
-        yield f"warning: {one_line(warning)}"
+        yield f"warning: {one_line(line_of(warning))}"
 
 
 def _table(rows: Sequence[Row]) -> Iterator[str]:

@@ -12,7 +12,8 @@ from typing import Final
 
 from client_sdk.core.epoch import DAY, LENGTHS
 
-from ..analytics.rows import AGAINST, ITEM, REST, TIME, Row, altered, moment
+from ..analytics.rows import AGAINST, ITEM, REST, TIME, Chart, Row, altered, moment
+from ..core.remarks import Remark
 
 _ANSWERS: Final = MappingProxyType({"true": "yes", "false": "no"})
 _QUANTILES: Final = MappingProxyType({"p50": "median"})
@@ -23,20 +24,20 @@ _BETWEEN: Final = "/"  # of the first days of the first and the last epoch of a 
 
 
 def worded(
-    rows: Sequence[Row], is_boolean: bool = False, every: str = "", verb: str = ""
+    rows: Sequence[Row], is_boolean: bool = False, every: str = "", chart: Chart = Chart.ROWS
 ) -> list[Row]:
     """Return *rows* with dimensions as people call them.
 
     Args: is_boolean: the items are those of a yes or no.
           every: how long the epochs are, whose first days the labels of time name.
-          verb: that was asked; the items of quantiles are their names.
+          chart: of the rows; the items of quantiles are their names.
     """
     values = {value for row in rows for value in row.dimensions.values()}
     # Against another epoch each is a stretch; on an axis of time they stay dates.
     ends = [(row.dimensions[TIME], row.dimensions[AGAINST]) for row in rows if _held(row)]
     is_stretch = _length(every) > 1 and any(all(map(days_of_label, pair)) for pair in ends)
     names = days_in_words(values, every, alone=is_stretch)
-    items = _ANSWERS if is_boolean else _QUANTILES if verb == "quantile" else {}
+    items = _ANSWERS if is_boolean else _QUANTILES if chart == Chart.QUANTILES else {}
     if not names and not items and REST not in values:
         return list(rows)
 
@@ -53,8 +54,25 @@ def worded(
 
 def sentence(text: str) -> str:
     """Return *text* as a page says it: with a capital and a full stop."""
-    stop = "" if text.endswith((".", "!", "?")) else "."
-    return f"{text[:1].upper()}{text[1:]}{stop}" if text else ""
+    return _stopped(capitalized(text)) if text else ""
+
+
+def capitalized(text: str) -> str:
+    """Return *text* with a capital, and the rest as it is."""
+    return text[:1].upper() + text[1:]
+
+
+def remark_text(remark: Remark, titles: Mapping[str, str]) -> str:
+    """Return *remark* as a page says it, after the title of its metric, as that is spelled.
+
+    Args: titles: of metrics by their address; "" of one that need not be named.
+    """
+    name = titles.get(remark.metric, remark.metric)
+    return _stopped(remark.of(name)) if name else sentence(remark.of(""))
+
+
+def _stopped(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def when_counted(label: str, every: str, stretch: str = TIME) -> str:

@@ -9,7 +9,7 @@ import msgspec
 from flask import request
 from msgspec import Struct, structs
 
-from ..core.errors import QueryError, UnsupportedTypeError
+from ..core.errors import CollectorError, QueryError, UnsupportedTypeError
 
 FORM: Final = "application/x-www-form-urlencoded"
 MOST_BYTES: Final = 4_096  # of a form: a cookie holds no longer token
@@ -24,13 +24,11 @@ class FormFault(NamedTuple):
     text: str
 
 
-def fault_of(error: Exception, labels: Mapping[str, str]) -> FormFault:
-    """Return *error*, ``place: rule``, by the *labels* that fields have on their page."""
-    place, _, rule = str(error).partition(": ")
-    name = place.partition("=")[0]
-    if name not in labels or not rule:
+def fault_of(error: CollectorError, labels: Mapping[str, str]) -> FormFault:
+    """Return *error* by the *labels* that fields have on their page."""
+    if not isinstance(error, QueryError) or error.place not in labels:
         return FormFault("", str(error))
-    return FormFault(name, f"{labels[name]} {rule}.")
+    return FormFault(error.place, f"{labels[error.place]} {error.rule}.")
 
 
 def form_of(form: type[F], most_bytes: int = MOST_BYTES) -> F:
@@ -47,7 +45,7 @@ def form_of(form: type[F], most_bytes: int = MOST_BYTES) -> F:
     many = {name for name, field in fields.items() if field.type is not str}
     is_twice = any(len(values) > 1 for name, values in sent.items() if name not in many)
     if missing or set(sent) - set(fields) or is_twice:
-        raise QueryError(f"form: must hold {', '.join(fields) or 'nothing'}, each once")
+        raise QueryError("form", f"must hold {', '.join(fields) or 'nothing'}, each once")
     values: dict[str, Any] = {
         name: texts if name in many else texts[0] for name, texts in sent.items()
     }
@@ -57,5 +55,5 @@ def form_of(form: type[F], most_bytes: int = MOST_BYTES) -> F:
 def number_of(text: str, place: str) -> int:
     """Return the count that *text* is.  Raises QueryError, which names *place*."""
     if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise QueryError(f"{place}: must be a number")
+        raise QueryError(place, "must be a number")
     return int(text)

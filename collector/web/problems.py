@@ -107,19 +107,24 @@ def _again() -> str:
 
 
 def _detail(error: Exception) -> str:
-    """Return what is said of *error*: without the name of a metric, which may be a token pasted."""
-    if isinstance(error, UnknownMetricError):
-        like = nearest(error.name, error.known)
-        return f"metrics: is not known{like}; known are {', '.join(error.known) or 'none'}"
-    return str(error)
+    """Return what is said of *error*."""
+    return str(_unknown(error) if isinstance(error, UnknownMetricError) else error)
+
+
+def _unknown(error: UnknownMetricError) -> QueryError:
+    """Return *error* without the name of the metric, which may be a token pasted."""
+    like = nearest(error.name, error.known)
+    return QueryError(
+        "metrics", f"is not known{like}; known are {', '.join(error.known) or 'none'}"
+    )
 
 
 def _faults(error: Exception) -> list[dict[str, str]]:
     """Return where in the question the fault is: a parameter, and a JSON Pointer of RFC 6901."""
-    if not isinstance(error, (QueryError, UnknownMetricError)):
+    fault = _unknown(error) if isinstance(error, UnknownMetricError) else error
+    if not isinstance(fault, QueryError):
         return []
-    place, _, rule = _detail(error).partition(": ")
-    place = place.partition("=")[0]
+    place = fault.place
     query = request if has_request_context() and request.path == _QUERY else None
     if query is None or place in _PARAMETERS:
         where = {"parameter": "name" if isinstance(error, UnknownMetricError) else place}
@@ -127,7 +132,7 @@ def _faults(error: Exception) -> list[dict[str, str]]:
         steps = () if place == "body" else place.split(".")
         pointer = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)
         where = {"pointer": pointer} | ({} if query.method == "POST" else {"parameter": "q"})
-    return [{**where, "detail": rule}]
+    return [{**where, "detail": fault.rule}]
 
 
 def _answer(show: Callable[[Document], Response | None], error: Exception) -> ResponseReturnValue:

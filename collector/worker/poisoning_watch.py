@@ -97,7 +97,7 @@ class Watch:
             differing = differences(metric, sources)
             if part.epochs[0] > latest - NEWEST:
                 looked += 1
-                texts = [*suspicions_of(part, past, known)]
+                texts = [each.text for each in suspicions_of(part, past, known)]
                 texts += source_findings(metric, differing, apart)
                 if texts:
                     sentences[epoch_label(metric.every, part.epochs[0])] = texts

@@ -45,7 +45,7 @@ class Budget:
         memory = self.memory() or 0.0
         if memory >= _FULL_MEMORY and not entry.deleted:
             rule = "is full for documents, so that uploads still have room; tell an operator"
-            raise QueryError(f"{place.kind}: the store, used to {memory:.0%}, {rule}")
+            raise QueryError(place.kind, f"the store, used to {memory:.0%}, {rule}")
         index = dict(self.store.index())
         known = index.get(place)
         versions = (*entry.versions, *(known.versions[1:] if known else ()))
@@ -62,7 +62,7 @@ class Budget:
         if excess > 0 and not entry.deleted:  # what is deleted makes room for others
             app = f"app {entry.app}" if entry.app else "documents of all apps"
             rule = f"may keep {part:,} bytes, and has no older versions to drop"
-            raise QueryError(f"{place.kind}: {app} {rule}; {_STEP}")
+            raise QueryError(place.kind, f"{app} {rule}; {_STEP}")
         reductions = {
             at: Reduction(was, now := after.get(at), _gone(was, now))
             for at, was in index.items()
@@ -93,7 +93,7 @@ class Budget:
         if len(alike) > MOST and gone:
             del index[gone[0]]
         elif len(alike) > MOST:
-            raise QueryError(f"{place.kind}: there are {MOST:,}, as many as are kept; delete one")
+            raise QueryError(place.kind, f"there are {MOST:,}, as many as are kept; delete one")
 
     def _excess(self, index: dict[Place, Entry], app: str, part: int) -> int:
         """Return the bytes by which *app* exceeds its *part*, or all the budget."""

@@ -193,7 +193,7 @@ def line(text: str, place: str, most: int, least: int = 1) -> str:
     text = " ".join(text.split())  # a break of a line in a form is a blank in a title
     if not (least <= len(text) <= most and text.isprintable()):
         rule = f"must be {f'{least} to' if least else 'at most'} {most} printable characters"
-        raise QueryError(f"{place}: {rule}")
+        raise QueryError(place, rule)
     return text
 
 
@@ -233,7 +233,7 @@ def is_name(text: str) -> bool:
 def _named(contents: dict[str, C], kind: str) -> Iterator[tuple[str, C]]:
     for name, content in contents.items():
         if not is_name(name):
-            raise QueryError(f"{kind}: names must be of a-z, 0-9 and hyphens, at most 64")
+            raise QueryError(kind, "names must be of a-z, 0-9 and hyphens, at most 64")
         yield name, checked(content, f"{kind}.{name}")
 
 
@@ -247,7 +247,7 @@ def _panels(panels: list[Panel], start: str) -> Iterator[Panel]:
 
 def _require_short(query: Query, place: str) -> None:
     if len(as_json(query).encode()) > _MAX_QUESTION:
-        raise QueryError(f"{place}: must be at most {_MAX_QUESTION:,} bytes of JSON")
+        raise QueryError(place, f"must be at most {_MAX_QUESTION:,} bytes of JSON")
 
 
 def _address(text: str, place: str) -> str:
@@ -260,5 +260,5 @@ def _address(text: str, place: str) -> str:
         is_web = False
     is_plain = text.isascii() and text.isprintable() and not set(text) & set(" <>\"'\\`")
     if text and not (is_web and is_plain and len(text) <= _MAX_ADDRESS):
-        raise QueryError(f"{place}: {rule} characters without blanks")
+        raise QueryError(place, f"{rule} characters without blanks")
     return text

@@ -79,7 +79,7 @@ class Links:
         Raises: QueryError, UnknownMetricError: *view* does not have what is asked.
         """
         if days not in DAYS:
-            raise QueryError(f"days: must be one of {', '.join(map(str, DAYS))}")
+            raise QueryError("days", f"must be one of {', '.join(map(str, DAYS))}")
         names = dict.fromkeys(name for panel in panels for name in panel.query.metrics)
         grant = Grant(
             title=title,

@@ -184,7 +184,7 @@ def _record(document: Document[Any]) -> bytes:
     value = msgspec.to_builtins(msgspec.structs.replace(document, name=""))
     record = msgspec.json.encode({**value, "content": plain(document.content)})
     if len(record) > MAX_RECORD:
-        raise QueryError(f"panels: must take at most {MAX_RECORD:,} bytes together")
+        raise QueryError("panels", f"must take at most {MAX_RECORD:,} bytes together")
     return record
 
 

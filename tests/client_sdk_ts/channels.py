@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from client_sdk.mechanisms import Mechanism, Mixture
-from client_sdk.registry.assembly import dump_constant
+from client_sdk.registry.encodings import dump_constant
 from tests.support.enumeration.vectors import build, values_of
 from tests.support.node import Node
 

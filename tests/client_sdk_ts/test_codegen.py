@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from client_sdk.core.errors import RegistryError
 from client_sdk.mechanisms import names
 from client_sdk.registry import Registry
-from client_sdk.registry.kinds import kinds
+from client_sdk.registry.types import kinds
 from collector.cli import main
 from collector.planning.compilation import compiled
 from collector.planning.typescript import (

@@ -9,13 +9,15 @@ import pytest
 
 from client_sdk.mechanisms import (
     FrequencyOracle,
+    ItemMechanism,
     KeyValueMechanism,
     SetMechanism,
     TextMechanism,
     load,
 )
 from client_sdk.registry import Registry
-from client_sdk.registry.selection import Family, fitting_names
+from client_sdk.registry.encodings import NUMBERS, Family
+from client_sdk.registry.selection import fitting_names
 from tests.client_sdk_ts.channels import MECHANISMS
 from tests.client_sdk_ts.device import SECRET, Device, Line, device_of, payload, write
 from tests.support.device.registries import (
@@ -41,14 +43,14 @@ _SAME: Final = {**CATEGORY, "longitudinal": '"permanent"'}
 _KEYS: Final = {"hours": {"chess": -1, "video": 0.1, "music": 99}, "none": {}}
 # Of each kind of metric: which mechanisms serve it, what it is, and values.
 KINDS: Final[dict[str, tuple[Family, dict[str, str], tuple[Any, ...]]]] = {
-    "boolean": (True, BOOLEAN, (True, False)),
-    "category": (True, _OTHER, ("pro", "something else")),
-    "funnel": (True, FUNNEL, (None, "paid")),
-    "retention": (True, RETENTION, ({"week 0", "week 3"}, [])),
-    "pair": (True, PAIR, ({"sex": "male", "income": "high"},)),
-    "location": (True, LOCATION, ((13.4, 46.9), (-99, 99))),
-    "number": (False, NUMBER, (0.1, 3, 1e300, -0.0)),
-    "count": (False, {**NUMBER, "type": '"count"', "max": "1000"}, (999, 0.5)),
+    "boolean": (ItemMechanism, BOOLEAN, (True, False)),
+    "category": (ItemMechanism, _OTHER, ("pro", "something else")),
+    "funnel": (ItemMechanism, FUNNEL, (None, "paid")),
+    "retention": (ItemMechanism, RETENTION, ({"week 0", "week 3"}, [])),
+    "pair": (ItemMechanism, PAIR, ({"sex": "male", "income": "high"},)),
+    "location": (ItemMechanism, LOCATION, ((13.4, 46.9), (-99, 99))),
+    "number": (NUMBERS, NUMBER, (0.1, 3, 1e300, -0.0)),
+    "count": (NUMBERS, {**NUMBER, "type": '"count"', "max": "1000"}, (999, 0.5)),
     "set": (SetMechanism, SET, (["a", "c"], [], ("a", "b", "c"))),
     "key_value": (KeyValueMechanism, KEY_VALUE, (*_KEYS.values(), {"chess": 7})),
     "string": (TextMechanism, STRING, ("", "überall", "abcdefghij")),

@@ -225,7 +225,8 @@ def test_an_answer_without_numbers_shows_the_reasons(client: Client) -> None:
 def test_warnings_and_names_are_text_of_a_page_and_no_markup() -> None:
     """A registry may hold any title."""
     basis = {"title": "<script>alert(1)</script>"}
-    meta = {"verb": "estimate", "metrics": [basis], "n": 0, "warnings": ["<b>&"]}
+    warnings = [{"code": "note", "text": "<b>&"}]
+    meta = {"chart": "rows", "metrics": [basis], "n": 0, "warnings": warnings}
 
     html = Result((), meta).to_html()
 

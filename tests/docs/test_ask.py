@@ -14,8 +14,9 @@ from benchmarks.tables.mechanism_table import describe, sources, table
 from client_sdk.core.errors import RegistryError
 from client_sdk.mechanisms import names
 from client_sdk.registry import Registry
-from client_sdk.registry.kinds import kinds
+from client_sdk.registry.keys import METRIC, Key
 from client_sdk.registry.registry import known_keys
+from client_sdk.registry.types import kinds
 from collector.analytics.suppression import guard, shortage
 from collector.analytics.verb import Slice, VerbQuery, load
 from collector.cli.registry import plan_metrics as plan_command
@@ -77,6 +78,14 @@ def test_a_mechanism_is_described_by_its_docstring(name: str) -> None:
 @pytest.mark.parametrize("heading", list(known_keys()))
 def test_every_key_of_a_registry_is_in_the_docs_and_no_other(heading: str) -> None:
     assert keys_of(heading) == known_keys()[heading]
+
+
+@pytest.mark.parametrize("key", [key for key in METRIC if key.table and key.compiled])
+def test_the_docs_say_which_keys_are_in_the_digest(key: Key) -> None:
+    section = REGISTRY.split("## Keys of a metric\n")[1].split("\n## ")[0]
+    (last,) = re.findall(rf"^\| `{key.name}` \|.*\| ([a-z ]+) \|$", section, re.MULTILINE)
+
+    assert (last in ("yes", "as resolved")) is key.in_digest
 
 
 def minimal(form: str) -> dict[str, str]:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import inspect
-import json
+import re
 from importlib import import_module
 from typing import Final
 
 import pytest
 
+from benchmarks.tables.compiled_schema import PLACE, schema
 from client_sdk.mechanisms import load, names
-from client_sdk.registry.kinds import kinds
-from tests.docs.pages import ROOT, flowing, text_of
+from client_sdk.registry.compiled import VERSION
+from client_sdk.registry.keys import FILE, METRIC, SPENT, Key
+from client_sdk.registry.metric import MEANING
+from client_sdk.registry.types import kinds
+from tests.docs.pages import flowing, text_of
 
 PAGE: Final = "docs/design/compiled-registry.md"
 
@@ -51,8 +55,30 @@ def test_the_page_tells_what_a_value_of_every_type_becomes() -> None:
     assert types == {name for name, kind in kinds().items() if kind.__module__.startswith("client")}
 
 
-def test_the_page_and_the_schema_know_the_same_version() -> None:
-    schema = ROOT / "client_sdk" / "registry" / "compiled.schema.json"
-    version = json.loads(schema.read_text("utf-8"))["properties"]["hearsay_registry"]["const"]
+def test_the_schema_is_what_the_table_of_keys_gives() -> None:
+    assert PLACE.read_text("utf-8") == schema()
 
-    assert f"`hearsay_registry` other than {version}" in flowing(PAGE)
+
+@pytest.mark.parametrize(
+    ("file", "name", "keys"),
+    [("read", "SHAPE", FILE), ("metric", "ENTRY", METRIC), ("metric", "SPENT", SPENT)],
+)
+def test_the_typescript_sdk_reads_the_same_keys(
+    file: str, name: str, keys: tuple[Key, ...]
+) -> None:
+    source = text_of(f"client_sdk_ts/src/registry/{file}.ts").split(f"const {name} = ")[1]
+    kinds_read = "".join(re.findall('"(.*?)"', source.partition(");")[0]))
+
+    assert kinds_read.split() == [f"{key.name}:{key.compiled}" for key in keys if key.compiled]
+
+
+def test_the_typescript_sdk_takes_the_same_keys_for_the_meaning() -> None:
+    source = text_of("client_sdk_ts/src/registry/metric.ts").split("const MEANING = ")[1]
+
+    read = re.findall(r'"(\w+)"', source.partition(";")[0])
+
+    assert read == [key for key in MEANING if key not in ("mechanism", "otherwise")]
+
+
+def test_the_page_names_the_version_of_the_format() -> None:
+    assert f"`hearsay_registry` other than {VERSION}" in flowing(PAGE)

@@ -58,7 +58,6 @@ DEVICE_PACKAGES: Final = {
 HOMES: Final = {
     "numpy": (
         "collector.analytics",
-        "collector.demo.differencing",
         "collector.demo.fleet",
         "collector.estimation",
         "collector.learning",

@@ -137,7 +137,7 @@ class PaddingSampling(SetMechanism):
 
     def randomize(self, value: frozenset[int], randomness: Randomness) -> bytes:
         """Draw a slot of *value* and report its symbol."""
-        self.require_set(value)
+        self.require_value(value)
         drawn = randomness.uniform(max(self.pad, len(value)))
         if drawn < len(value):
             symbol = sorted(value)[drawn]

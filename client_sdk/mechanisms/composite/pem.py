@@ -202,7 +202,7 @@ class PEM(CountedReports[bytes], TextMechanism):
 
     def randomize(self, value: bytes, randomness: Randomness) -> bytes:
         """Return a fresh level and row, and a response to the cell of *value* there."""
-        self.require_text(value)
+        self.require_value(value)
         group = randomness.uniform(self.levels * self.rows)
         level, row = divmod(group, self.rows)
         point = self.oracle.randomize(self.cell_of(level, row, value), randomness)

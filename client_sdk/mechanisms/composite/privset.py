@@ -144,7 +144,7 @@ class PrivSet(SetMechanism):
 
     def randomize(self, value: frozenset[int], randomness: Randomness) -> bytes:
         """Return a polynomial that meets *value*, or misses it."""
-        self.require_set(value)
+        self.require_value(value)
         points = [*self._cut(value, randomness), *self.dummies][: self.pad]
         if randomness.bernoulli(self.truth):
             values = self._meeting(randomness.uniform(self.meets))

@@ -114,7 +114,7 @@ class SampledAttribute(RecordMechanism):
 
     def randomize(self, value: Record, randomness: Randomness) -> bytes:
         """Draw an attribute and report the item of *value* by its mechanism."""
-        self.require_record(value)
+        self.require_value(value)
         place = randomness.uniform(len(self.attributes))
         first, mechanism = self.attributes[place]
         rank = int.from_bytes(mechanism.randomize(value[place] - first, randomness), "big")

@@ -70,7 +70,7 @@ class SampledItem(CountedReports[frozenset[int]], SetMechanism):
 
     def randomize(self, value: frozenset[int], randomness: Randomness) -> bytes:
         """Draw an item and report, flipped or not, whether *value* holds it."""
-        self.require_set(value)
+        self.require_value(value)
         item = randomness.uniform(self.domain_size)
         yes = (item in value) != randomness.bernoulli(self.flip)
         return (2 * item + yes).to_bytes(self.payload_size, "big")

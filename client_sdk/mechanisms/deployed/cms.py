@@ -72,7 +72,7 @@ class CMS(Sketch):
 
     def randomize(self, value: int, randomness: Randomness) -> bytes:
         """Return a fresh row, and the noisy bits of the cell of *value* there."""
-        self.require_item(value)
+        self.require_value(value)
         row = randomness.uniform(self.rows)
         flips = randomness.bernoulli_bits(self.channel.q, self.columns)
         bits = flips ^ 1 << (self.columns - 1 - self.cell_of(row, value))

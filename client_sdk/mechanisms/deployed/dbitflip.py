@@ -107,7 +107,7 @@ class DBitFlip(FrequencyOracle):
 
     def randomize(self, value: int, randomness: Randomness) -> bytes:
         """Return d fresh items, drawn by Floyd's algorithm, and a noisy bit of each."""
-        self.require_item(value)
+        self.require_value(value)
         drawn: set[int] = set()
         for last in range(self.domain_size - self.sampled, self.domain_size):
             item = randomness.uniform(last + 1)

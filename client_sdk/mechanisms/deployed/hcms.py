@@ -73,7 +73,7 @@ class HCMS(NumberReports[int], Sketch):
 
     def randomize(self, value: int, randomness: Randomness) -> bytes:
         """Return a fresh row and coefficient, and its noisy sign for *value*."""
-        self.require_item(value)
+        self.require_value(value)
         drawn = randomness.uniform(self.rows * self.columns)
         row, coefficient = divmod(drawn, self.columns)
         truthful = randomness.bernoulli(self.channel.p)

@@ -134,7 +134,7 @@ class TwoRounds(ItemMechanism):
 
     def randomize(self, value: int, randomness: Randomness) -> bytes:
         """Return the first report of a device: everything is drawn now."""
-        self.require_item(value)
+        self.require_value(value)
         return self.report(value, randomness, lambda _: randomness, randomness)
 
     def respond(self, value: int, memo: Callable[[bytes], Randomness], fresh: Randomness) -> bytes:
@@ -145,7 +145,7 @@ class TwoRounds(ItemMechanism):
                 fresh: the system's randomness.
         Raises: InvalidValueError: *value* is outside the domain; nothing was drawn.
         """
-        self.require_item(value)
+        self.require_value(value)
         return self.report(value, memo(b""), memo, fresh)
 
 

@@ -107,7 +107,7 @@ class BlockDesign(NumberReports[int], FrequencyOracle):
 
     def randomize(self, value: int, randomness: Randomness) -> bytes:
         """Return a block, which holds *value* with probability p."""
-        self.require_item(value)
+        self.require_value(value)
         size = self.block_size
         holds = randomness.bernoulli(self.truth)
         step = 1 + randomness.uniform(self.prime - 1)

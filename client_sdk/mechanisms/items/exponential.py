@@ -80,7 +80,7 @@ class Exponential(CountedReports[int], ItemMechanism):
 
     def randomize(self, value: int, randomness: Randomness) -> bytes:
         """Return the item reported for *value*, by halving the domain with a coin at a time."""
-        self.require_item(value)
+        self.require_value(value)
         low, high = 0, self.domain_size
         below, total = 0, self.weight_below(high, value)  # of the items before low, and before high
         while high - low > 1:

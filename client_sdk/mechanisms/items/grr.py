@@ -50,7 +50,7 @@ class GRR(CountedReports[int], FrequencyOracle):
 
     def randomize(self, value: int, randomness: Randomness) -> bytes:
         """Return the item reported for *value*."""
-        self.require_item(value)
+        self.require_value(value)
         report = respond(value, self.domain_size, self.channel.p, randomness)
         return report.to_bytes(self.payload_size, "big")
 

@@ -89,7 +89,7 @@ class Hadamard(CountedReports[int], FrequencyOracle):
 
     def randomize(self, value: int, randomness: Randomness) -> bytes:
         """Return a fresh row and a sign for *value*."""
-        self.require_item(value)
+        self.require_value(value)
         row = randomness.uniform(self.rows)
         truthful = randomness.bernoulli(self.channel.p)
         positive = is_positive(row, value) == truthful

@@ -122,7 +122,7 @@ class Hierarchy(CountedReports[int], FrequencyOracle):
 
     def randomize(self, value: int, randomness: Randomness) -> bytes:
         """Return the sign of the node of *value* in a fresh row of a fresh level."""
-        self.require_item(value)
+        self.require_value(value)
         level = 1 + randomness.uniform(self.levels)
         row = randomness.uniform(self.fanout**level)
         truthful = randomness.bernoulli(self.channel.p)

@@ -111,7 +111,7 @@ class OLH(NumberReports[int], FrequencyOracle):
 
     def randomize(self, value: int, randomness: Randomness) -> bytes:
         """Return a fresh seed and a bucket for *value*."""
-        self.require_item(value)
+        self.require_value(value)
         seed = randomness.uniform(self.prime**2)
         bucket = respond(self.bucket_of(seed, value), self.buckets, self.truth, randomness)
         return (seed * self.buckets + bucket).to_bytes(self.payload_size, "big")

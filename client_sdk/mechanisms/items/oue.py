@@ -45,7 +45,7 @@ class OUE(BitReports):
 
     def randomize(self, value: int, randomness: Randomness) -> bytes:
         """Return the bits of *value*: its own by a fair coin, every other raised with q."""
-        self.require_item(value)
+        self.require_value(value)
         own = self.one_hot(value)
         raised = randomness.bernoulli_bits(self.channel.q, self.domain_size) & ~own
         return self.pack(raised | own if randomness.bernoulli(self.channel.p) else raised)

@@ -106,7 +106,7 @@ class PGR(CountedReports[int], FrequencyOracle):
 
         All digits but the one at the leading 1 of the item are free; that one makes the product.
         """
-        self.require_item(value)
+        self.require_value(value)
         r, t = self.order, self.dimension
         leading, item = self.vector(value)
         lower = r**leading

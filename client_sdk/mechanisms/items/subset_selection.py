@@ -140,7 +140,7 @@ class SubsetSelection(BitReports):
 
         Its draws below k-ω, k-ω+1, … are the digits of one number below their product.
         """
-        self.require_item(value)
+        self.require_value(value)
         holds = randomness.bernoulli(self.truth)
         if self.is_long:
             return self._draw_long(value, holds, randomness)

@@ -45,7 +45,7 @@ class SUE(BitReports):
 
     def randomize(self, value: int, randomness: Randomness) -> bytes:
         """Return the one-hot bits of *value*, each flipped with probability q."""
-        self.require_item(value)
+        self.require_value(value)
         flips = randomness.bernoulli_bits(self.channel.q, self.domain_size)
         return self.pack(self.one_hot(value) ^ flips)
 

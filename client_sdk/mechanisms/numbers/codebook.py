@@ -144,7 +144,7 @@ class Codebook(VectorMechanism):
 
     def randomize(self, value: Vector, randomness: Randomness) -> bytes:
         """Draw a seed and a sign, then one of the near words or of the others."""
-        self.require_vector(value)
+        self.require_value(value)
         first = randomness.uniform(self.seeds) * self.words
         half = 1 << min(_SIGN_BITS, self.precision)
         if not randomness.bernoulli_ratio(half + self.length_of(value, half), 2 * half):

@@ -115,7 +115,7 @@ class Hybrid(ChosenWindow):
 
     def draw(self, value: Fraction, randomness: Randomness) -> int:
         """Toss the coin, then round and send *value* through the part it shows."""
-        self.require_position(value)
+        self.require_value(value)
         if self.window and randomness.bernoulli(self.coin):
             return self.window.draw(self.round_to_steps(value, self.steps, randomness), randomness)
         return self.outputs + self.bit.draw(self.round_to_steps(value, 1, randomness), randomness)

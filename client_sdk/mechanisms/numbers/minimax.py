@@ -144,7 +144,7 @@ class Minimax(SymbolReports):
 
     def input_of(self, value: Fraction, randomness: Randomness) -> int:
         """Round *value* to an input beside it at random, so that its expectation is kept."""
-        self.require_position(value)
+        self.require_value(value)
         whole = value.denominator * self.top
         place = self.sums[-1] * (2 * value.numerator - whole)
         step, beyond = 0, self.steps + 1  # the last input not above the place lies between

@@ -107,7 +107,7 @@ class SampledNumber(CountedReports[Vector], VectorMechanism):
 
     def randomize(self, value: Vector, randomness: Randomness) -> bytes:
         """Draw a coordinate and report it by ``hybrid``."""
-        self.require_vector(value)
+        self.require_value(value)
         place = randomness.uniform(self.domain_size)
         symbol = self.number.draw(Fraction(value[place] + UNIT, 2 * UNIT), randomness)
         report = place * self.number.payload_count + symbol

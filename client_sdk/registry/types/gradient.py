@@ -110,14 +110,14 @@ class GradientDomain(VectorDomain):
             return None
         place = f"{place}.learning"
         fields.refuse_unknown(place, table, _KEYS, problems)
-        model = fields.one_of(place, "kind", table, (LOGISTIC, LINEAR), problems) or LOGISTIC
-        rounds = fields.integer(f"{place}.rounds", table.get("rounds"), 2, problems)
-        devices = fields.integer(
-            f"{place}.devices", table.get("devices"), MIN_REPORTS_FLOOR, problems
+        model = fields.value(
+            f"{place}.kind", f"{LOGISTIC}|{LINEAR}", table.get("kind"), problems, LOGISTIC
         )
+        kind = f"range.2.{MOST_ROUNDS}"
+        rounds = fields.value(f"{place}.rounds", kind, table.get("rounds"), problems)
+        kind = f"count.{MIN_REPORTS_FLOOR}"
+        devices = fields.value(f"{place}.devices", kind, table.get("devices"), problems)
         radius = fields.decimal(f"{place}.radius", _radius(table, entry, model), problems)
-        if rounds > MOST_ROUNDS:
-            problems.add(f"{place}.rounds", f"must be at most {MOST_ROUNDS}")
         if radius is None or not 0 < radius <= _MOST_RADIUS:
             problems.add(f"{place}.radius", f"must be above 0 and at most {_MOST_RADIUS}")
         if not is_hex(table.get("key"), KEY_SIZE):
@@ -262,7 +262,7 @@ def _features(place: str, entry: object, problems: Problems) -> tuple[Feature, .
 
 
 def _feature(place: str, name: str, table: Mapping[str, Any], problems: Problems) -> Feature:
-    fields.label(place, name, problems)
+    fields.value(place, "label", name, problems)
     if "values" in table:
         fields.refuse_unknown(place, table, {"values"}, problems)
         return Feature(name, fields.labels(f"{place}.values", table["values"], problems))

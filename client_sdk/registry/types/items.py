@@ -13,7 +13,8 @@ from ...core.errors import InvalidValueError
 from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final
 from ...mechanisms import MAX_LENGTH
 from .. import fields
-from ..domain import Domain, Encoded
+from ..domain import Domain
+from ..encodings import Encoded, SetEncoding, TextEncoding
 from ..fields import Problems
 
 if TYPE_CHECKING:
@@ -117,10 +118,6 @@ class BooleanDomain(ItemDomain):
         """Return "true": "false" is the rest."""
         return self.labels[1:]
 
-    def value_labels(self) -> tuple[str, ...]:
-        """Return nothing: a value is no text."""
-        return ()
-
 
 @dataclass(frozen=True)
 class CategoryDomain(ItemDomain):
@@ -144,7 +141,7 @@ class CategoryDomain(ItemDomain):
                 problems.add(f"{place}.other", "must be a text, the item of all unlisted values")
                 return None
             if isinstance(values, list) and other not in values:
-                values = [*values, fields.label(f"{place}.other", other, problems)]
+                values = [*values, fields.value(f"{place}.other", "label", other, problems)]
         labels = fields.labels(f"{place}.values", values, problems)
         return cls(labels, other) if labels else None
 
@@ -178,10 +175,6 @@ class CategoryDomain(ItemDomain):
         meaning = super().canonical()
         return meaning if self.other is None else {**meaning, "other": self.other}
 
-    def value_labels(self) -> tuple[str, ...]:
-        """Return the texts that a value is made of in Python; none where any text is a value."""
-        return self.labels if self.other is None else ()
-
     @property
     def remark(self) -> str:
         """What the type in Python leaves open."""
@@ -202,7 +195,7 @@ class SetDomain(CategoryDomain):
 
     table_keys = CategoryDomain.table_keys | {"expected_size"}
     types: ClassVar[tuple[str, ...]] = ("set",)
-    encodes = frozenset
+    encodes = SetEncoding
     several = True
     aggregates: ClassVar[tuple[str, ...]] = ("last",)
     python_type = "Items[{label}]"
@@ -271,7 +264,7 @@ class TextDomain(Domain):
 
     types: ClassVar[tuple[str, ...]] = ("string",)
     table_keys = frozenset({"length"})
-    encodes = bytes
+    encodes = TextEncoding
     aggregates: ClassVar[tuple[str, ...]] = ("last",)
     verb = "heavy_hitters"
     answer_of = "string that is as long as can be"

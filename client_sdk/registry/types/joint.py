@@ -50,7 +50,7 @@ class PairDomain(ItemDomain):
             problems.add(place, "must be a table of two names, each with a list of values")
             return None
         before = len(problems.lines)
-        names = [fields.name(f"{place}.{name}", name, problems) for name in parts]
+        names = [fields.value(f"{place}.{name}", "name", name, problems) for name in parts]
         values = [_part(f"{place}.{name}", labels, problems) for name, labels in parts.items()]
         size = prod(map(len, values))
         if size > MAX_JOINT:
@@ -119,10 +119,6 @@ class PairDomain(ItemDomain):
     def as_json(self) -> dict[str, object]:
         """Return the parts as objects in a list."""
         return {"parts": [{"name": name, "values": self.parts[name]} for name in self.parts]}
-
-    def value_labels(self) -> tuple[str, ...]:
-        """Return nothing: the labels are of two kinds."""
-        return ()
 
 
 def _is_pair(part: object) -> bool:
@@ -203,6 +199,7 @@ class RetentionDomain(ItemDomain):
     table_keys = frozenset({"periods"})
     ordered = False
     verb = "retention"
+    coded = True
     python_type = "Items[{label}]"
     told_of = "came back in {item}"
     remark = "The periods with activity. "

@@ -13,7 +13,8 @@ from ...core.limits import MAX_EXPONENT
 from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final
 from ...mechanisms import MAX_DOMAIN_SIZE, Pairs
 from .. import fields
-from ..domain import Domain, Encoded, NumberGrid
+from ..domain import Domain, NumberGrid
+from ..encodings import Encoded, NumberEncoding, PairsEncoding
 from ..fields import Problems
 from .items import MEAN_OF, ItemDomain, listed, plain
 
@@ -45,7 +46,7 @@ class NumberDomain(NumberGrid):
 
     types: ClassVar[tuple[str, ...]] = ("number", "count", "duration")
     table_keys = frozenset({"min", "max", "step", "unit", "shape", "ask"})
-    encodes = Fraction
+    encodes = NumberEncoding
     aggregates: ClassVar[tuple[str, ...]] = ("sum", "max", "last")
     verb = "mean"
     answer_of = ""
@@ -176,7 +177,7 @@ def _range(
     low, high = (
         fields.decimal(f"{place}.{key}", entry.get(key), problems) for key in ("min", "max")
     )
-    return low, high, fields.text(f"{place}.unit", entry.get("unit"), problems)
+    return low, high, fields.value(f"{place}.unit", "text", entry.get("unit"), problems, "")
 
 
 def exact(value: object, metric: str) -> Fraction:
@@ -216,7 +217,7 @@ class KeyValueDomain(Domain):
 
     types: ClassVar[tuple[str, ...]] = ("key_value",)
     table_keys = frozenset({"values", "min", "max", "unit", "most"})
-    encodes = Mapping
+    encodes = PairsEncoding
     aggregates: ClassVar[tuple[str, ...]] = ("last",)
     verb = "key_values"
     answer_of = "key"
@@ -229,11 +230,10 @@ class KeyValueDomain(Domain):
         if any(MEAN_OF + label in labels for label in labels):
             problems.add(f"{place}.values", f'must not hold both a key and "{MEAN_OF}" that key')
         low, high, unit = _range(place, entry, problems)
-        most = fields.integer(f"{place}.most", entry.get("most", max(len(labels), 1)), 1, problems)
-        if labels and most > len(labels):
-            problems.add(f"{place}.most", f"must be at most the number of values, {len(labels)}")
         if low is None or high is None or not labels:
             return None
+        kind = f"range.1.{len(labels)}"
+        most = fields.value(f"{place}.most", kind, entry.get("most", len(labels)), problems, 1)
         if low >= high:
             problems.add(f"{place}.max", "must be above min")
             return None

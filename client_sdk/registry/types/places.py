@@ -39,6 +39,7 @@ class GridDomain(ItemDomain):
     table_keys = frozenset({"min", "max", "cells"})
     ordered = False
     verb = "map"
+    coded = True
     python_type = "tuple[float, float]"
 
     @classmethod
@@ -156,10 +157,6 @@ class GridDomain(ItemDomain):
         """Return the corners as floats."""
         west, south, east, north = map(float, self.box)
         return {"min": (west, south), "max": (east, north), "cells": (*reversed(self.shape),)}
-
-    def value_labels(self) -> tuple[str, ...]:
-        """Return nothing: a value is two numbers."""
-        return ()
 
     @property
     def remark(self) -> str:

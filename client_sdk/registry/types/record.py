@@ -19,7 +19,8 @@ from ...core.errors import InvalidValueError
 from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final
 from ...mechanisms import MAX_ATTRIBUTES, MAX_CELLS, Record, starts_of
 from .. import fields
-from ..domain import Domain, Encoded
+from ..domain import Domain
+from ..encodings import Encoded, RecordEncoding
 from ..fields import Problems
 from .items import ItemDomain, listed
 from .joint import JOINER, PairDomain
@@ -66,7 +67,7 @@ class RecordDomain(Domain):
 
     types: ClassVar[tuple[str, ...]] = ("record",)
     table_keys = frozenset({"attributes", LABEL})
-    encodes = Record
+    encodes = RecordEncoding
     ordered = False
     aggregates: ClassVar[tuple[str, ...]] = ("last",)
     verb = "crosstab"
@@ -215,10 +216,6 @@ class RecordDomain(Domain):
         """Return how many attributes there are, and how many items in all."""
         return f"{len(self.attributes):,} attributes, {self.size:,} items"
 
-    def value_labels(self) -> tuple[str, ...]:
-        """Return nothing: the labels are of several kinds."""
-        return ()
-
 
 def _labels(place: str, entry: object, problems: Problems) -> tuple[str, ...]:
     labels = fields.labels(place, entry, problems)
@@ -229,7 +226,7 @@ def _labels(place: str, entry: object, problems: Problems) -> tuple[str, ...]:
 
 def _attribute(place: str, name: str, entry: object, problems: Problems) -> AttributeDomain:
     """Read the values of an attribute, or the edges of its ranges."""
-    fields.name(place, name, problems)
+    fields.value(place, "name", name, problems)
     if not isinstance(entry, dict):
         return AttributeDomain(name, ItemDomain(_labels(place, entry, problems)))
     given = entry.get("edges")

@@ -16,7 +16,8 @@ from ...core.errors import InvalidValueError
 from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final
 from ...mechanisms import MAX_VECTOR, UNIT
 from .. import fields
-from ..domain import Domain, Encoded
+from ..domain import Domain
+from ..encodings import Encoded, VectorEncoding
 from ..fields import Problems
 from .items import ItemDomain, listed
 from .numbers import exact
@@ -44,7 +45,7 @@ class VectorDomain(Domain):
 
     types: ClassVar[tuple[str, ...]] = ("vector",)
     table_keys = frozenset({"length", "values", "norm", "bound", "unit", "learning"})
-    encodes = tuple
+    encodes = VectorEncoding
     ordered = False
     aggregates: ClassVar[tuple[str, ...]] = ("last",)
     verb = "vector"
@@ -73,9 +74,11 @@ class VectorDomain(Domain):
             problems.add(f"{place}.length", f"must be how many numbers, from 2 to {MAX_VECTOR}")
         if len(labels) > MAX_VECTOR:
             problems.add(f"{place}.values", f"must be at most {MAX_VECTOR}")
-        norm = fields.one_of(place, "norm", {"norm": _NORMS[0], **entry}, _NORMS, problems)
+        norm = fields.value(
+            f"{place}.norm", "|".join(_NORMS), entry.get("norm", _NORMS[0]), problems
+        )
         bound = fields.decimal(f"{place}.bound", entry.get("bound", 1), problems)
-        unit = fields.text(f"{place}.unit", entry.get("unit"), problems)
+        unit = fields.value(f"{place}.unit", "text", entry.get("unit"), problems, "")
         if bound is not None and bound <= 0:
             problems.add(f"{place}.bound", "must be positive")
         if len(problems.lines) > before or norm is None or bound is None:
@@ -166,10 +169,6 @@ class VectorDomain(Domain):
         """Return how many numbers there are."""
         return f"{self.size:,} numbers"
 
-    def value_labels(self) -> tuple[str, ...]:
-        """Return nothing: a value is made of numbers."""
-        return ()
-
     @property
     def remark(self) -> str:
         """What the type in Python leaves open."""
@@ -189,7 +188,7 @@ class TasteDomain(ItemDomain):
     """
 
     types: ClassVar[tuple[str, ...]] = ("taste",)
-    encodes = tuple
+    encodes = VectorEncoding
     ordered = False
     aggregates: ClassVar[tuple[str, ...]] = ("last",)
     verb = "vector"

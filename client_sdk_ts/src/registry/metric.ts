@@ -10,15 +10,15 @@ import { domainOf, type ValueType } from "./domains.js";
 import { type Table, broken, constant, isCount, isTable, isText, need, printable, refuse, shapeOf, tableFrom } from "./fields.js";
 
 const ENTRY = /* @__PURE__ */ shapeOf(
-  "name:text title:text question:text owner:text type:text explanation:lines domain:table domain_size:count" +
-    " epsilon:text epsilon_permanent:text? every:1h|1d|7d|28d|once longitudinal:fresh|permanent|two_layer mechanism:table" +
-    " constants:table digest:hex.12 payload_size:count spent:table segments:texts expected_devices:count" +
-    " min_reports:count.100 expires:date aggregate:sum|max|last|most_common|any? otherwise:encoded? need:text?" +
-    " shape:any|grid|smooth robust:flag weight:count.1 panel:flag",
+  "name:text title:text question:text explanation:lines owner:text type:text domain:table domain_size:count" +
+    " epsilon:text epsilon_permanent:text? every:1h|1d|7d|28d|once longitudinal:fresh|permanent|two_layer" +
+    " mechanism:table constants:table digest:hex.12 payload_size:count spent:table segments:texts" +
+    " expected_devices:count min_reports:count.100 expires:date aggregate:sum|max|last|most_common|any?" +
+    " otherwise:encoded? need:text? shape:any|grid|smooth robust:flag weight:count.1 panel:flag",
 );
 const SPENT = /* @__PURE__ */ shapeOf("report:count value:count? delta:count");
 /** What a digest is of, beside mechanism and `otherwise`; what is null is left out. */
-const MEANING = ["name", "type", "domain", "epsilon", "every", "longitudinal", "epsilon_permanent", "aggregate"];
+const MEANING = ["name", "type", "domain", "epsilon", "epsilon_permanent", "every", "longitudinal", "aggregate"];
 
 /** An entry of which every key is of its kind. */
 type Entry = Omit<Metric, "domain" | "mechanism" | "otherwise"> & {

@@ -17,8 +17,8 @@ import { metricOf } from "./metric.js";
 const VERSION = 1;
 const MAX_SIZE = 1 << 22; // characters
 const SHAPE = /* @__PURE__ */ shapeOf(
-  "hearsay_registry:count app:text automation:ignore|segment retire_key:hex.64? segments:segments panel_week:count?" +
-    " seats:seats? caps:words notice:lines metrics:list.1 checksum:text",
+  "hearsay_registry:count app:text automation:ignore|segment retire_key:hex.64? segments:segments" +
+    " panel_week:count? seats:seats? caps:words notice:lines metrics:list.1 checksum:hex.64",
 );
 
 /** A document whose keys are of their kinds. */

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
+
+from client_sdk.registry.metric import Metric
 
 ARMS: Final = frozenset(
     {"arm", "arms", "experiment", "group", "groups", "treatment", "variant", "variants"}
 )
 CONTROL: Final = "control"
 CONTROLS: Final = (CONTROL, "off", "a", "old")
-NOT_DRAWN: Final = (
-    "arms that were not drawn by lot differ in other things, too, which may be what makes the"
-    " difference"
-)
 
 
 def are_arms(dimension: str, values: Collection[str]) -> bool:
@@ -21,6 +19,11 @@ def are_arms(dimension: str, values: Collection[str]) -> bool:
     return dimension.lower() in ARMS or CONTROL in values
 
 
-def control_of(values: Collection[str]) -> str | None:
-    """Return the arm of *values* that others are held against, as far as their names tell."""
-    return next((name for name in CONTROLS if name in values), None)
+def arms_of(metric: Metric) -> list[str]:
+    """Return the dimensions of *metric* whose values are arms, as far as their names tell."""
+    return [name for name, values in metric.segments.items() if are_arms(name, values)]
+
+
+def control_of(values: Sequence[str]) -> str:
+    """Return the arm of *values* that others are held against if none is chosen."""
+    return next((name for name in CONTROLS if name in values), values[0])

@@ -154,7 +154,7 @@ def pairs_of(slices: Sequence[Slice], by: str, against: str | None) -> list[Pair
     """
     if by == TIME:
         if against not in (None, PREVIOUS, FIRST):
-            raise QueryError(f"options.against: of time must be {PREVIOUS} or {FIRST}")
+            raise QueryError("options.against", f"of time must be {PREVIOUS} or {FIRST}")
         return [
             _pair(second, parts[0 if against == FIRST else i], by)
             for parts in series_of(slices)
@@ -173,7 +173,7 @@ def require_value(slices: Sequence[Slice], by: str, value: str, field: str) -> N
     """Raise QueryError, which names *field*, unless some slice has this *value* of *by*."""
     values = tuple(dict.fromkeys(part.dimensions[by] for part in slices))
     if value not in values:
-        raise QueryError(f"{field}: must be a value of {by} that has reports: {listed(values)}")
+        raise QueryError(field, f"must be a value of {by} that has reports: {listed(values)}")
 
 
 def _with_value(group: Sequence[Slice], by: str, value: str) -> Iterator[Pair]:
@@ -238,7 +238,7 @@ def compared(
     """
     if len(pairs) * len(items) > _MOST_COMPARISONS:
         rule = f"must leave at most {_MOST_COMPARISONS} comparisons; name one item"
-        raise QueryError(f"options.item: {rule}")
+        raise QueryError("options.item", rule)
     open_pairs = [pair for pair in pairs if pair.refusal is None]
     level = each_of(alpha, len(open_pairs) * len(items))
     numbers = _numbers(open_pairs, items, population, in_time)

@@ -11,16 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import log, sqrt
 from typing import Final
 
+from ...core.remarks import Code, Remark, remark
 from ..rows import TIME
 from ..verb import Slice
 from .differences import Pair
 
 APART: Final = 0.05  # of the reports: a difference in when they came that is worth a warning
 CHANCE: Final = 1e-3  # with which two groups of independent reports come further apart by luck
-UNEVEN: Final = (
-    "the groups did not report over the same days, so a change over time may show as a difference"
-    " between them; take a shorter stretch of time, or compare within each stretch of it"
-)
 
 
 def uneven(first: Mapping[int, int], second: Mapping[int, int]) -> bool:
@@ -43,19 +40,19 @@ def uneven(first: Mapping[int, int], second: Mapping[int, int]) -> bool:
     return False
 
 
-def of_pairs(pairs: Iterable[Pair]) -> tuple[str, ...]:
+def of_pairs(pairs: Iterable[Pair]) -> tuple[Remark, ...]:
     """Return what to say of *pairs* of groups, none of which is a stretch of time."""
     answered = (pair for pair in pairs if pair.refusal is None)
     is_uneven = any(uneven(pair.first.reports, pair.second.reports) for pair in answered)
-    return (UNEVEN,) if is_uneven else ()
+    return (remark(Code.UNEVEN),) if is_uneven else ()
 
 
-def of_groups(slices: Sequence[Slice]) -> tuple[str, ...]:
+def of_groups(slices: Sequence[Slice]) -> tuple[Remark, ...]:
     """Return what to say of groups that stand beside one another within each stretch of time."""
     stretches: dict[str, list[Slice]] = {}
     for part in slices:
         stretches.setdefault(part.dimensions.get(TIME, ""), []).append(part)
-    return (UNEVEN,) if any(map(_any_uneven, stretches.values())) else ()
+    return (remark(Code.UNEVEN),) if any(map(_any_uneven, stretches.values())) else ()
 
 
 def _any_uneven(group: Sequence[Slice]) -> bool:

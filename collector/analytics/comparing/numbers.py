@@ -33,6 +33,7 @@ from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.items import listed
 
 from ...core.errors import QueryError
+from ...core.remarks import Code, Remark, remark
 from ...estimation.estimate import (
     Estimate,
     coordinates,
@@ -53,7 +54,6 @@ Population: TypeAlias = Literal["drawn", "new", "reported"]
 DRAWN: Final = "drawn"
 NEW: Final = "new"
 REPORTED: Final = "reported"
-ONCE_EACH: Final = "taken for granted: no device reported in more than one period"
 _ANY: Final = 0.5  # level of intervals that nobody uses
 _KEPT: Final = "_independent"  # where a slice keeps its level and estimates; a copy has none
 
@@ -93,14 +93,14 @@ def items_of(
     labels = _labels(metric)
     if item is not None:
         if item not in labels:
-            raise QueryError(f"{field}: must be one of: {listed(labels)}")
+            raise QueryError(field, f"must be one of: {listed(labels)}")
         return (item,)
     items = metric.domain.answer_items() if labels == metric.domain.labels else labels
     if len(items) > most == 1:
-        raise QueryError(f"{field}: must be one of: {listed(items)}")
+        raise QueryError(field, f"must be one of: {listed(items)}")
     if len(items) > most:
         rule = f"must name one of the {len(items)} items; at most {most} are taken together"
-        raise QueryError(f"{field}: {rule}")
+        raise QueryError(field, rule)
     return items
 
 
@@ -270,10 +270,10 @@ def variance_if(part: Slice, scatter: Scatter, population: Population, *, in_tim
     return (fresh + repeats * alike) / part.n
 
 
-def taken_for_granted(slices: Sequence[Slice], population: Population) -> tuple[str, ...]:
+def taken_for_granted(slices: Sequence[Slice], population: Population) -> tuple[Remark, ...]:
     """Return what the question says of the devices of *slices* that no report shows."""
     is_open = population == NEW and any(len(part.epochs) > 1 for part in slices)
-    return (f"{slices[0].metric.address}: {ONCE_EACH}",) if is_open else ()
+    return (remark(Code.ONCE_EACH, slices[0].metric.address),) if is_open else ()
 
 
 def parted(metric: Metric, scatter: Scatter, population: Population) -> tuple[float, float]:

@@ -1,6 +1,6 @@
 """What of poisoning an answer says: the influence of fakes on each row, and what looks like fakes.
 
-Influence is how far a share FAKES of all reports could move a number.  A suspicion is a sentence on
+Influence is how far a share FAKES of all reports could move a number.  A suspicion is a remark on
 a slice that does not look like honest reports.  Pure.
 """
 
@@ -11,6 +11,7 @@ from functools import cache, partial
 from typing import Any, Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from client_sdk.mechanisms import (
     Channel,
@@ -22,6 +23,7 @@ from client_sdk.registry.domain import NumberGrid
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.items import MEAN_OF
 
+from ...core.remarks import Code, Remark, remark
 from ...estimation.estimate import is_pure, mean
 from ...estimation.significance import binomial_tail
 from ..answer import QUANTILES
@@ -106,8 +108,8 @@ def _of_key_mean(
     return max(abs(min(max(end, low), high) - value) for end in ends)
 
 
-def suspicions(slices: Sequence[Slice]) -> Iterator[str]:
-    """Yield a sentence for each check that a slice fails.
+def suspicions(slices: Sequence[Slice]) -> Iterator[Remark]:
+    """Yield a remark for each check that a slice fails.
 
     Slices that follow one another in time are compared with those before: whole ones with whole
     ones, and those of which an operator has taken something out with their like, as nothing
@@ -122,32 +124,27 @@ def suspicions(slices: Sequence[Slice]) -> Iterator[str]:
             continue
         place, past = ", ".join(part.dimensions.values()), pasts[part.left_out > 0]
         known = epoch_estimates(part.metric.mechanism, part.tally, part.n) if in_time else None
-        for text in suspicions_of(part, past, known):
-            yield f"{_named(part, place)}: {text}"
+        for each in suspicions_of(part, past, known):
+            yield replace(each, metric=part.metric.address, group=place)
         if known is not None:
             past.append(known)
 
 
 def suspicions_of(
     part: Slice, past: Sequence[EpochEstimates], known: EpochEstimates | None = None
-) -> Iterator[str]:
-    """Yield a sentence for each check that a slice fails, after those of the *past*.
+) -> Iterator[Remark]:
+    """Yield a remark for each check that a slice fails, after those of the *past*; it names none.
 
     Args: known: the estimates of the slice, if somebody has them.
     """
     for anomaly in anomalies_after(part.metric, part.tally, part.n, past, known=known):
-        yield _sentence(anomaly)
+        yield _remark(anomaly)
     yield from impossible(part, known)
     yield from _impossible_mean(part)
 
 
-def _named(part: Slice, place: str) -> str:
-    """Return what a slice is called."""
-    return f"{part.metric.address} ({place})" if place else part.metric.address
-
-
-def impossible(part: Slice, known: EpochEstimates | None = None) -> Iterator[str]:
-    """Yield a sentence for each share of a slice that no honest devices have, as noise goes.
+def impossible(part: Slice, known: EpochEstimates | None = None) -> Iterator[Remark]:
+    """Yield a remark for each share of a slice that no honest devices have, as noise goes.
 
     The error is that of a share of 0 or of 1, whose devices all lie alike; a share must be exactly
     as unlikely, too.
@@ -166,10 +163,8 @@ def impossible(part: Slice, known: EpochEstimates | None = None) -> Iterator[str
         end = domain.least + domain.extent * (value > 0)
         side = f"{'below' if value < 0 else 'above'} {end:g}"
         name = repr(domain.labels[place]) if place < len(domain.labels) else "two items together"
-        yield (
-            f"impossible for honest devices: the {what} of {name} is "
-            f"{off:.1f} standard errors {side}; see poisoning"
-        )
+        far = f"the {what} of {name} is {off:.1f} standard errors {side}"
+        yield remark(Code.IMPOSSIBLE, what=far)
 
 
 def _chance(channel: Channel, share: float, n: int) -> float:
@@ -179,8 +174,8 @@ def _chance(channel: Channel, share: float, n: int) -> float:
     return binomial_tail(supports, n, p) if share > 1 else binomial_tail(n - supports, n, 1 - q)
 
 
-def _impossible_mean(part: Slice) -> Iterator[str]:
-    """Yield a sentence if the mean of a slice lies outside of the range, as noise goes."""
+def _impossible_mean(part: Slice) -> Iterator[Remark]:
+    """Yield a remark if the mean of a slice lies outside of the range, as noise goes."""
     domain, mechanism = part.metric.domain.grid, part.metric.mechanism
     if domain is None or part.n < 1:
         return
@@ -189,13 +184,12 @@ def _impossible_mean(part: Slice) -> Iterator[str]:
     off = max(low - estimate.value, estimate.value - high)
     if off > BEYOND * estimate.std_error:
         side = f"below {low:g}" if estimate.value < low else f"above {high:g}"
-        yield _not_of_honest(
-            f"the mean of {estimate.value:.4g} lies", off, estimate.std_error, side
-        )
+        what = f"the mean of {estimate.value:.4g} lies"
+        yield remark(Code.IMPOSSIBLE, what=f"{what} {_far(off, estimate.std_error)}{side}")
 
 
-def missed(rows: Iterable[Row], metric: Metric) -> Iterator[str]:
-    """Yield a sentence for each number far outside of its own interval: no truth gives it."""
+def missed(rows: Iterable[Row], metric: Metric) -> Iterator[Remark]:
+    """Yield a remark for each number far outside of its own interval: no truth gives it."""
     for row in rows:
         value = row.value if row.raw is None else row.raw
         if value is None or row.ci_low is None or row.ci_high is None or row.std_error is None:
@@ -203,20 +197,17 @@ def missed(rows: Iterable[Row], metric: Metric) -> Iterator[str]:
         off = max(row.ci_low - value, value - row.ci_high)
         if off > BEYOND * row.std_error:
             side = f"outside of its own interval, {row.ci_low:.4g} to {row.ci_high:.4g}"
-            place = ", ".join(row.dimensions.values())
-            name = f"{metric.address} ({place})" if place else metric.address
-            number = f"the number {value:.4g} {row.unit} lies"
-            yield f"{name}: {_not_of_honest(number, off, row.std_error, side)}"
+            group = ", ".join(row.dimensions.values())
+            what = f"the number {value:.4g} {row.unit} lies {_far(off, row.std_error)}{side}"
+            yield remark(Code.IMPOSSIBLE, metric.address, group, what=what)
 
 
-def _not_of_honest(what: str, off: float, error: float, side: str) -> str:
-    errors = f"{off / error:.1f} standard errors " if error > 0 else ""
-    return f"impossible for honest devices: {what} {errors}{side}; see poisoning"
+def _far(off: float, error: float) -> str:
+    return f"{off / error:.1f} standard errors " if error > 0 else ""
 
 
-def _sentence(anomaly: Anomaly) -> str:
+def _remark(anomaly: Anomaly) -> Remark:
     """Return what was found; of a change no chance is told, as the truth can have changed."""
     if anomaly.check in (CHANGE, REPORTS):
-        return f"changed suddenly: {anomaly.text}; the truth may have, or fakes began"
-    chance = f"by chance once in {1 / FALSE_ALARM:,.0f} epochs"
-    return f"not what honest devices send: {anomaly.text}; {chance}"
+        return remark(Code.CHANGED_SUDDENLY, what=anomaly.text)
+    return remark(Code.NOT_HONEST, what=anomaly.text, epochs=1 / FALSE_ALARM)

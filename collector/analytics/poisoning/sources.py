@@ -130,7 +130,7 @@ def least_sources(part: float) -> int:
         if (dropped := _dropped(part, count)) and count - 2 * dropped >= LEAST_KEPT:
             return count
     rule = f"must be above 0 and leave {LEAST_KEPT} of at most {_MOST_SOURCES} sources"
-    raise ValueError(f"trim={part}: {rule}")
+    raise ValueError(rule)
 
 
 def trimmed(

@@ -11,24 +11,16 @@ from msgspec import Struct
 
 from client_sdk.registry.metric import Metric
 
+from ...core.remarks import Code, remark
 from ...estimation.estimate import Estimate
 from ..comparing.numbers import others
 from ..rows import ALL, DEVICES, TIME, Findings, Row, empty_row, row_of
-from ..verb import Slice, Verb, VerbQuery
+from ..verb import Offer, Slice, Verb, VerbQuery, always
 from .adoption import alike
 
 EXACT: Final = "exact: counted in the clear"
 _AVERAGE: Final = "average of {} periods, each counted in the clear"
 BOUNDS: Final = "no more than bounds is known: reports do not tell which devices came again"
-WEEKLY: Final = (
-    "A device reports once in each period of a metric, and again if its definition changes: a "
-    "metric that is asked every week counts the devices of a week, and one that is asked every 28 "
-    "days those of 28 days"
-)
-_CAVEAT: Final = (
-    "Only devices that sent a report are counted: not those without consent, outside the sample or "
-    "out of budget. Anyone with a write key can add reports"
-)
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,8 +45,8 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     row = _average if query.options.average else _together
     rows = tuple(row(parts, query.alpha, expected) for parts in _stretches(slices))
     is_bounded = any(row.value is None for row in rows)
-    warnings = (_CAVEAT, WEEKLY) if is_bounded else (_CAVEAT,)
-    return Findings(rows, warnings, {"expected_devices": expected})
+    codes = (Code.ONLY_REPORTING, Code.PERIODS) if is_bounded else (Code.ONLY_REPORTING,)
+    return Findings(rows, tuple(map(remark, codes)), {"expected_devices": expected})
 
 
 def _stretches(slices: Sequence[Slice]) -> Iterator[Sequence[Slice]]:
@@ -127,4 +119,14 @@ def refusal(metric: Metric) -> str | None:
     )
 
 
-VERB = Verb(answer, refusal, Options, needs_time=True, estimates=False, counts=lambda _: True)
+VERB = Verb(
+    answer,
+    refusal,
+    Options,
+    needs_time=True,
+    estimates=False,
+    counts=always,
+    counts_devices=True,
+    is_bounded=True,
+    offer=Offer("How many devices reported?", 210),
+)

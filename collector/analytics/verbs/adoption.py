@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import sqrt
+from sys import maxsize
 from typing import Annotated, Any, Final, TypeAlias
 
 from msgspec import Meta, Struct
 
+from client_sdk.registry.metric import Metric
+
 from ...core.errors import QueryError
 from ...estimation.estimate import Estimate
 from ..comparing.numbers import askable, estimates_of, items_of, others, refusal
-from ..rows import SHARE, TIME, Findings, Row, empty_row, row_of, with_item
+from ..rows import SHARE, TIME, Chart, Findings, Row, empty_row, row_of, with_item
 from ..verb import (
+    Offer,
     Slice,
     Verb,
     VerbQuery,
@@ -25,6 +29,7 @@ from ..verb import (
 
 EXACT: Final = "exact: counted in the clear; of devices, if each reports as often"
 DRAWN: Final = "counted in the clear among the devices drawn; the interval is of all"
+_SPREADING: Final = frozenset({"version", "release", "build"})
 _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
 
 
@@ -55,7 +60,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         return Findings(tuple(_estimated(part, item, query.alpha) for part in askable(slices)))
     for part in slices:
         if reason := part.metric.sample.why_no_totals:
-            raise QueryError(f"metrics: {part.metric.address} {reason}; name an item")
+            raise QueryError("metrics", f"{part.metric.address} {reason}; name an item")
     totals = _totals(slices, name)
     return Findings(
         tuple(_counted(parts, totals, name, query.alpha) for parts in alike(slices)),
@@ -75,12 +80,12 @@ def _dimension(part: Slice, choice: str | None) -> str:
     """Return the dimension whose values spread.  Raises QueryError."""
     names = tuple(name for name in part.dimensions if name != TIME)
     if not names:
-        raise QueryError("dimensions: must hold the dimension whose values spread")
+        raise QueryError("dimensions", "must hold the dimension whose values spread")
     if choice is None and len(names) == 1:
         return names[0]
     if choice not in names:
         listed = ", ".join(names)
-        raise QueryError(f"options.dimension: must be one of the dimensions asked: {listed}")
+        raise QueryError("options.dimension", f"must be one of the dimensions asked: {listed}")
     return choice
 
 
@@ -140,6 +145,11 @@ def _estimated(part: Slice, item: str, alpha: float) -> Row:
     return row_of(name, estimate, part.n, alpha, unit, is_open=part.is_open)
 
 
+def _spreading(metric: Metric) -> list[str]:
+    """Return the dimensions whose values follow one another."""
+    return [name for name in metric.segments if name in _SPREADING]
+
+
 VERB = Verb(
     answer,
     refusal,
@@ -148,4 +158,15 @@ VERB = Verb(
     estimates=False,
     counts=lambda options: options.item is None,
     joins=True,
+    needs_segment=True,
+    about=_spreading,
+    chart=Chart.ORDERED,
+    offer=Offer(
+        "How far has each version spread?",
+        200,
+        is_usual=lambda metric: bool(_spreading(metric)),
+        items=maxsize,
+        no_item="nothing: shares of reports",
+        joins_stretches=True,
+    ),
 )

@@ -10,8 +10,18 @@ from msgspec import Meta, Struct
 
 from ..distribution import Curve, assumption, refusal
 from ..postprocess import OF_CURVES, processed
-from ..rows import Findings, Row
-from ..verb import Slice, Verb, VerbQuery, named, of_answered, refused_rows, rows_of
+from ..rows import Chart, Findings, Row
+from ..verb import (
+    Offer,
+    Slice,
+    Verb,
+    VerbQuery,
+    named,
+    never,
+    of_answered,
+    refused_rows,
+    rows_of,
+)
 from .histogram import edges_of
 
 STEPS: Final = 40  # between the ends of the range, where no points are named
@@ -55,4 +65,13 @@ def _points_of(part: Slice, options: Options) -> list[Fraction]:
     return edges_of(part.metric, STEPS)
 
 
-VERB = Verb(answer, refusal, Options, OF_CURVES, most_slices=400, holds=of_answered)
+VERB = Verb(
+    answer,
+    refusal,
+    Options,
+    OF_CURVES,
+    most_slices=400,
+    holds=of_answered,
+    chart=Chart.CURVE,
+    offer=Offer("How many lie below each number?", 220, is_usual=never),
+)

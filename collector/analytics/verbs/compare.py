@@ -8,6 +8,7 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Meta, Struct
 
 from ...core.errors import QueryError
+from ...core.remarks import Code, Remark, remark
 from ..comparing.differences import (
     MOST_ITEMS,
     Pair,
@@ -26,9 +27,9 @@ from ..comparing.numbers import (
     refusal,
     taken_for_granted,
 )
-from ..rows import TIME, Findings, Row, empty_row, with_item
+from ..rows import TIME, Chart, Findings, Row, empty_row, with_item
 from ..sums import averages
-from ..verb import Slice, Verb, VerbQuery
+from ..verb import Offer, Slice, Verb, VerbQuery
 
 MOST_FACTS: Final = 1_000  # comparisons whose two numbers are told
 _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
@@ -93,18 +94,18 @@ def _is_apart(pair: Pair) -> bool:
     return gap > max(map(len, stretches))
 
 
-def _warnings(slices: Sequence[Slice], pairs: Sequence[Pair], by: str) -> tuple[str, ...]:
+def _warnings(slices: Sequence[Slice], pairs: Sequence[Pair], by: str) -> tuple[Remark, ...]:
     if not pairs:
         return (_nothing(slices, by),)
     return () if by == TIME else of_pairs(pairs)
 
 
-def _nothing(slices: Sequence[Slice], by: str) -> str:
+def _nothing(slices: Sequence[Slice], by: str) -> Remark:
     """Return why there is no pair: which value alone has reports."""
     value, *others = dict.fromkeys(part.dimensions[by].replace("/", " to ") for part in slices)
     which = "one group" if others else value
     more = "; take another range to compare with" if by == TIME else ""
-    return f"there is nothing to compare: only {which} has reports{more}"
+    return remark(Code.NOTHING_TO_COMPARE, which=which, more=more)
 
 
 def _dimension(part: Slice, choice: str | None) -> str:
@@ -112,11 +113,11 @@ def _dimension(part: Slice, choice: str | None) -> str:
     names = tuple(part.dimensions)
     if not names:
         rule = "must hold what to compare along, such as time:period for the period before"
-        raise QueryError(f"dimensions: {rule}")
+        raise QueryError("dimensions", rule)
     if choice is None and len(names) == 1:
         return names[0]
     if choice not in names:
-        raise QueryError(f"options.by: must be one of the dimensions asked: {', '.join(names)}")
+        raise QueryError("options.by", f"must be one of the dimensions asked: {', '.join(names)}")
     return choice
 
 
@@ -140,4 +141,7 @@ VERB = Verb(
     unites=True,
     joins=True,
     merges_small=False,
+    compares=True,
+    chart=Chart.DIFFERENCES,
+    offer=Offer("Did it change?", 160),
 )

@@ -19,18 +19,20 @@ from typing import Annotated, Any, Final
 import numpy as np
 from msgspec import Meta, Struct
 
+from client_sdk.registry.encodings import ItemEncoding
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.items import listed
 from client_sdk.registry.types.joint import PairDomain
 from client_sdk.registry.types.record import ANSWER, ATTRIBUTE, LABEL
 
 from ...core.errors import QueryError
+from ...core.remarks import Code, Remark, remark
 from ...estimation.estimate import Estimate, shares
 from ..association import Finding, associations, in_words, margins
 from ..records import by_attribute, is_of_records
-from ..rows import ALL, MEASURE, SHARE, Findings, Row, empty_row
+from ..rows import ALL, MEASURE, SHARE, Chart, Findings, Row, empty_row
 from ..sums import UNSURE, Shares
-from ..verb import Slice, Verb, VerbQuery, refused_rows, rows_of, widened
+from ..verb import Offer, Slice, Verb, VerbQuery, refused_rows, rows_of, widened
 
 _MOST_SAID: Final = 12  # associations that are put in words; more are facts only
 APART: Final = "the two were collected apart, so no more than bounds of both together is known"
@@ -115,20 +117,20 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     of = query.options.of
     if len(metrics) == 2:
         if of is not None:
-            raise QueryError(f"options.of: {APART}; {_DECLARE}")
+            raise QueryError("options.of", f"{APART}; {_DECLARE}")
         return _apart(slices, metrics, query)
     if not metrics:
         return Findings(())
     domain, records = metrics[0].domain, is_of_records(metrics[0])
     if not (isinstance(domain, PairDomain) or records):
         raise QueryError(
-            f"metrics: {metrics[0].name} is one answer; name two that have reports; {_DECLARE}"
+            "metrics", f"{metrics[0].name} is one answer; name two that have reports; {_DECLARE}"
         )
     if of is not None and of not in domain.parts:
-        raise QueryError(f"options.of: must be one of: {listed(tuple(domain.parts))}")
-    said = [f"shares are of the devices with each answer to {of}, not of all"] if of else []
+        raise QueryError("options.of", f"must be one of: {listed(tuple(domain.parts))}")
+    said = [remark(Code.OF_ANSWER, answer=of)] if of else []
     if records:
-        said.append("n is of the reports about the attribute, which each device drew by chance")
+        said.append(remark(Code.DRAWN_ATTRIBUTE))
         for part in slices:
             _require_free(part, (ATTRIBUTE,))
         tables = [table for part in slices for table in by_attribute(part)]
@@ -150,16 +152,17 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     return Findings(tuple(rows), (*said, *_said(whole, strengths)), {"association": facts})
 
 
-def _said(parts: Sequence[Slice], strengths: Sequence[Finding]) -> Iterator[str]:
+def _said(parts: Sequence[Slice], strengths: Sequence[Finding]) -> Iterator[Remark]:
     """Yield the association of each table in words, if these are few."""
     if len(strengths) > _MOST_SAID:
-        yield f"associations of {len(strengths)} tables are in meta.facts.association"
+        yield remark(Code.TABLES, tables=len(strengths))
         return
     for part, each in zip(parts, strengths, strict=True):
         place = ", ".join(part.dimensions.values())
-        yield f"how far both answers go together{f', {place}' if place else ''}: {in_words(each)}"
+        where = f", {place}" if place else ""
+        yield remark(Code.TABLE, place=where, strength=in_words(each))
     if len(strengths) > 1:
-        yield f"p, the chance of as much by noise, counts all {len(strengths)} tables (Holm)"
+        yield remark(Code.ALL_TABLES, tables=len(strengths))
 
 
 def _table(part: Slice, domain: PairDomain, level: float, query: VerbQuery) -> list[Row]:
@@ -242,7 +245,7 @@ def _names(domain: PairDomain) -> list[Mapping[str, str]]:
 def _require_free(part: Slice, names: Sequence[str]) -> None:
     if taken := set(names).intersection(part.dimensions):
         name = min(taken)
-        raise QueryError(f"dimensions: {name} is the name of an answer, too; leave it out")
+        raise QueryError("dimensions", f"{name} is the name of an answer, too; leave it out")
 
 
 def _facts(part: Slice, table: Finding) -> dict[str, Any]:
@@ -279,7 +282,9 @@ def _apart(slices: Sequence[Slice], metrics: Sequence[Metric], query: VerbQuery)
         if part.metric.address == first.address and other is not None:
             _require_free(part, (first.address, second.address))
             rows += bounded(part, other, query.alpha, comparisons)
-    return Findings(tuple(rows), (f"{first.address} and {second.address}: {APART}; {_DECLARE}",))
+    names = {"first": first.address, "second": second.address}
+    apart = remark(Code.COLLECTED_APART, **names, why=f"{APART}; {_DECLARE}")
+    return Findings(tuple(rows), (apart,))
 
 
 def _key(part: Slice) -> tuple[tuple[str, str], ...]:
@@ -288,9 +293,32 @@ def _key(part: Slice) -> tuple[tuple[str, str], ...]:
 
 def refusal(metric: Metric) -> str | None:
     """Answer pairs, records, and two metrics of items."""
-    if metric.domain.encodes is int or is_of_records(metric):
+    if metric.domain.encodes is ItemEncoding or is_of_records(metric):
         return None
     return f"has no single items to cross; {_DECLARE}"
 
 
-VERB = Verb(answer, refusal, Options, most_metrics=2, most_slices=400)
+def _words(metric: Metric, _: str) -> str:
+    names = tuple(metric.domain.parts)
+    pair = " and ".join(names) if len(names) == 2 else "each of the attributes and the label"
+    return f"How do {pair} relate?"
+
+
+VERB = Verb(
+    answer,
+    refusal,
+    Options,
+    most_metrics=2,
+    most_slices=400,
+    counts_attributes=True,
+    chart=Chart.TABLE,
+    title="Both answers together",
+    offer=Offer(
+        "How do two answers relate?",
+        80,
+        words=lambda metric, about: _words(metric, about) if metric.domain.parts else "",
+        needs_partner=lambda metric: not metric.domain.parts,
+        # Of two that were reported apart there are bounds only, so no pair is a likely one.
+        may_pair=lambda _, other: not other.domain.parts,
+    ),
+)

@@ -10,7 +10,7 @@ from client_sdk.registry.metric import Metric
 
 from ..answer import answer_rows, quantile_items
 from ..rows import Findings
-from ..verb import OF_ALL, OF_BOTH, Devices, Slice, Verb, VerbQuery
+from ..verb import OF_ALL, OF_BOTH, Devices, Offer, Slice, Verb, VerbQuery, never
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
@@ -36,4 +36,12 @@ def _holds(metric: Metric, _: Any) -> Devices:
     return OF_BOTH if has_both else OF_ALL
 
 
-VERB = Verb(answer, refusal, combines=_combines, holds=_holds)
+VERB = Verb(
+    answer,
+    refusal,
+    combines=_combines,
+    holds=_holds,
+    is_bounded=True,
+    title="Share of devices",
+    offer=Offer("All of it in one table", 240, is_usual=never),
+)

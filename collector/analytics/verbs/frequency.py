@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from client_sdk.mechanisms import KeyValueMechanism
+from client_sdk.registry.encodings import ItemEncoding, VectorEncoding
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
@@ -15,7 +16,19 @@ from ...estimation.estimate import Estimate, key_shares, shares
 from ..postprocess import OF_PARTS, OF_SEVERAL, processed
 from ..rows import Findings
 from ..sums import Shares
-from ..verb import Slice, Verb, VerbQuery, always, named, refused_rows, rows_of, sampled, widened
+from ..verb import (
+    Offer,
+    Slice,
+    Verb,
+    VerbQuery,
+    always,
+    is_plain,
+    named,
+    refused_rows,
+    rows_of,
+    sampled,
+    widened,
+)
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
@@ -52,12 +65,12 @@ def _require_parts(metric: Metric, postprocess: str) -> None:
         return
     allowed = ", ".join(OF_SEVERAL)
     rule = "a device may hold several items of this metric, so shares do not sum to 1"
-    raise QueryError(f"postprocess: must be one of {allowed}: {rule}")
+    raise QueryError("postprocess", f"must be one of {allowed}: {rule}")
 
 
 def is_whole(metric: Metric) -> bool:
     """Return whether the shares of the items are parts of one whole."""
-    return metric.domain.encodes is int
+    return metric.domain.encodes is ItemEncoding
 
 
 def shares_of(part: Slice, alpha: float) -> list[Estimate]:
@@ -72,11 +85,24 @@ def refusal(metric: Metric) -> str | None:
     """Answer metrics with declared items."""
     if metric.domain.grid:
         return "has numbers, no items; ask for histogram, quantile or mean"
-    if metric.domain.encodes is tuple:
+    if metric.domain.encodes is VectorEncoding:
         return "has vectors, no items; ask for vector"
     if metric.domain.labels:
         return None
     return "has no declared items; ask for heavy_hitters"
 
 
-VERB = Verb(answer, refusal, postprocess=OF_PARTS, combines=always)
+VERB = Verb(
+    answer,
+    refusal,
+    postprocess=OF_PARTS,
+    combines=always,
+    is_bounded=True,
+    offer=Offer(
+        "How many?",
+        90,
+        words=lambda metric, _: "" if metric.domain.boolean else "What share has each?",
+        # Of other types their own question says it better.
+        is_usual=lambda metric: metric.domain.boolean or is_plain(metric),
+    ),
+)

@@ -8,9 +8,9 @@ from typing import Final
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.joint import FunnelDomain
 
-from ..rows import REACHED, Findings
+from ..rows import REACHED, Chart, Findings
 from ..sums import answer_joined
-from ..verb import Slice, Verb, VerbQuery
+from ..verb import Offer, Slice, Verb, VerbQuery
 
 _CONVERTED: Final = "of the step before"
 
@@ -39,4 +39,11 @@ def refusal(metric: Metric) -> str | None:
     )
 
 
-VERB = Verb(answer, refusal, joins=True)
+VERB = Verb(
+    answer,
+    refusal,
+    joins=True,
+    chart=Chart.STEPS,
+    title="Funnel",
+    offer=Offer("How far did they get?", 40),
+)

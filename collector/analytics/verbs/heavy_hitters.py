@@ -19,7 +19,17 @@ from ..rows import LIKELY, SURE, Findings, Row, altered
 from ..text.certainty import FALSE, Shares, sorted_out
 from ..text.search import Plan, Search, candidates
 from ..text.sketches import shares_of, sketches_of
-from ..verb import Slice, Verb, VerbQuery, merged, named, of_answered, refused_rows, rows_of
+from ..verb import (
+    Offer,
+    Slice,
+    Verb,
+    VerbQuery,
+    merged,
+    named,
+    of_answered,
+    refused_rows,
+    rows_of,
+)
 
 _PRINTABLE: Final = "".join(map(chr, range(32, 127)))
 USELESS: Final = 0.5  # share; where only strings more common than that would be found, none is told
@@ -144,7 +154,7 @@ def _of_candidates(part: Slice, query: VerbQuery, alpha: float) -> tuple[list[Ro
     domain, levels = part.metric.domain, sketches_of(_mechanism(part.metric), part.tally, part.n)
     texts = [domain.encode(text, "options.candidates") for text in query.options.candidates]
     if len(set(texts)) < len(texts):
-        raise QueryError("options.candidates: must be different in the bytes that count")
+        raise QueryError("options.candidates", "must be different in the bytes that count")
     z = normal_quantile(alpha / len(texts))  # Bonferroni: under any dependence
     held = [text for text in texts if isinstance(text, bytes)]
     estimates = dict(zip(held, shares_of(levels, held, z), strict=True))
@@ -202,4 +212,15 @@ def cost(metric: Metric, options: Options) -> int:
     return 0 if options.candidates else plan.tried * mechanism.levels * mechanism.rows
 
 
-VERB = Verb(answer, refusal, Options, estimates=False, most_slices=16, holds=of_answered, cost=cost)
+VERB = Verb(
+    answer,
+    refusal,
+    Options,
+    estimates=False,
+    most_slices=16,
+    holds=of_answered,
+    cost=cost,
+    title="The most common strings",
+    panel={"k": 20},
+    offer=Offer("Which are most common?", 20),
+)

@@ -13,8 +13,8 @@ from client_sdk.registry.metric import Metric
 
 from ..distribution import Curve, assumption, refusal
 from ..postprocess import OF_PARTS, processed
-from ..rows import Findings, Row
-from ..verb import Slice, Verb, VerbQuery, named, of_answered, refused_rows, rows_of
+from ..rows import Chart, Findings, Row
+from ..verb import Offer, Slice, Verb, VerbQuery, named, of_answered, refused_rows, rows_of
 
 BUCKETS: Final = 20
 DASH: Final = "–"  # between the ends of a bucket, which may have a minus sign
@@ -66,4 +66,15 @@ def edges_of(metric: Metric, parts: int) -> list[Fraction]:
     return [domain.minimum + i * width for i in range(count + 1)]
 
 
-VERB = Verb(answer, refusal, Options, OF_PARTS, most_slices=400, holds=of_answered)
+VERB = Verb(
+    answer,
+    refusal,
+    Options,
+    OF_PARTS,
+    most_slices=400,
+    holds=of_answered,
+    chart=Chart.BUCKETS,
+    title="Distribution",
+    panel={"buckets": 24},
+    offer=Offer("How are the numbers spread?", 140),
+)

@@ -11,7 +11,7 @@ from client_sdk.registry.types.items import MEAN_OF
 
 from ...core.errors import QueryError
 from ..rows import Findings
-from ..verb import OF_BOTH, Slice, Verb, VerbQuery
+from ..verb import OF_BOTH, Offer, Slice, Verb, VerbQuery
 from . import estimate
 
 
@@ -34,7 +34,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         for place, key in enumerate(query.options.keys):
             if key not in domain.labels:
                 rule = f"must be one of the {domain.size} keys of {part.metric.address}"
-                raise QueryError(f"options.keys.{place}: {rule}")
+                raise QueryError(f"options.keys.{place}", rule)
     findings = estimate.answer(slices, query)
     if not query.options.keys:
         return findings
@@ -49,4 +49,11 @@ def refusal(metric: Metric) -> str | None:
     return "has no keys; ask for frequency or mean, or declare a metric of the type key_value"
 
 
-VERB = Verb(answer, refusal, Options, holds=lambda _metric, _options: OF_BOTH)
+VERB = Verb(
+    answer,
+    refusal,
+    Options,
+    holds=lambda _metric, _options: OF_BOTH,
+    title="Share of devices and average per key",
+    offer=Offer("How many have each, and how much of it?", 60),
+)

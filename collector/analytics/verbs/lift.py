@@ -13,8 +13,9 @@ from client_sdk.core.epoch import DAY, LENGTHS, ONCE
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
+from ...core.remarks import Code, Remark, remark
 from ...core.text_tables import in_digits
-from ..comparing.arms import NOT_DRAWN, are_arms
+from ..comparing.arms import are_arms, arms_of, control_of
 from ..comparing.differences import (
     MOST_ITEMS,
     POWER,
@@ -46,6 +47,7 @@ from ..rows import (
     RELATIVE,
     SHARE,
     TIME,
+    Chart,
     Findings,
     Row,
     empty_row,
@@ -53,7 +55,7 @@ from ..rows import (
     with_item,
 )
 from ..sums import averages
-from ..verb import Slice, Verb, VerbQuery
+from ..verb import Offer, Slice, Verb, VerbQuery
 
 DIFFERENCE, LIFT = "difference", "lift"
 MOST_FACTS: Final = 1_000  # comparisons whose power is told
@@ -61,11 +63,6 @@ _MOST_TOLD: Final = 4  # comparisons, if there are more, none is told in words
 _MORE_DEVICES: Final = (
     "more devices: running longer is not enough, as each may repeat itself; if none reports twice, "
     f'ask with population "{NEW}"'
-)
-LOOK_ONCE: Final = (
-    "intervals and p-values are for one look, on a day that was chosen before the experiment began;"
-    " of experiments without any effect that are looked at on each of 28 days, up to 28 in 100"
-    " show a difference on some day"
 )
 _NO_BASE: Final = "no ratio: the control may be 0"
 _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
@@ -101,7 +98,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     slices, options = askable(slices), query.options
     metric, by = slices[0].metric, options.dimension
     if by is None or by not in slices[0].dimensions or by == TIME:
-        raise QueryError("options.dimension: must be a dimension asked for, other than time")
+        raise QueryError("options.dimension", "must be a dimension asked for, other than time")
     require_value(slices, by, options.control or "", "options.control")
     items = items_of(metric, options.item, MOST_ITEMS)
     pairs = pairs_of(slices, by, options.control)
@@ -122,7 +119,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     }
     by_chance = are_arms(by, metric.segments.get(by, ()))
     warnings = (
-        f"{by.replace('_', ' ')}: {LOOK_ONCE if by_chance else NOT_DRAWN}",
+        remark(Code.LOOK_ONCE if by_chance else Code.NOT_DRAWN, group=by.replace("_", " ")),
         *of_pairs(pairs),
         *taken_for_granted(slices, options.population),
         *_settling(_unseen(comparisons, options), options),
@@ -189,7 +186,7 @@ def _unseen(comparisons: Sequence[Comparison], options: Options) -> list[Compari
     return [c for c in comparisons if options.effect or covers_zero(c.difference)]
 
 
-def _settling(comparisons: Sequence[Comparison], options: Options) -> Iterator[str]:
+def _settling(comparisons: Sequence[Comparison], options: Options) -> Iterator[Remark]:
     """Yield in one sentence what it takes to settle each of *comparisons*, where anything does."""
     powers = [_power(comparison, options) for comparison in comparisons]
     takes = [power for power in powers if power["reports_needed"]]
@@ -204,7 +201,7 @@ def _settling(comparisons: Sequence[Comparison], options: Options) -> Iterator[s
     each = ", ".join(_needed(power, telling) for power in takes)
     is_repeated = metric.every != ONCE and not all(power["days_needed"] for power in takes)
     more = f", so {_MORE_DEVICES}" if is_repeated else ""
-    yield f"{metric.address}: to settle {aim} {10 * POWER:g} times in 10 takes {each}{more}"
+    yield remark(Code.TO_SETTLE, metric.address, aim=aim, times=10 * POWER, each=f"{each}{more}")
 
 
 def _needed(power: Mapping[str, Any], telling: Sequence[str]) -> str:
@@ -222,6 +219,19 @@ def _needed(power: Mapping[str, Any], telling: Sequence[str]) -> str:
     return f"{reports} reports{long}" + (f" for {name}" if name else "")
 
 
+def _defaults(
+    metric: Metric, options: Mapping[str, Any], dimensions: Sequence[str]
+) -> Mapping[str, Any]:
+    """Return the dimension that is likely drawn by lot, and the control among its values."""
+    if not dimensions:
+        return {}
+    arms = arms_of(metric)
+    own = next((name for name in dimensions if name in arms), dimensions[0])
+    own = options.get("dimension", own)
+    held = {"control": control_of(metric.segments[own])} if own in metric.segments else {}
+    return {"dimension": own, **held}
+
+
 VERB = Verb(
     answer,
     refusal,
@@ -231,4 +241,13 @@ VERB = Verb(
     unites=True,
     joins=True,
     merges_small=False,
+    needs_segment=True,
+    about=arms_of,
+    defaults=_defaults,
+    chart=Chart.DIFFERENCES,
+    offer=Offer(
+        "What did the experiment change?",
+        190,
+        has_sense=lambda metric: bool(arms_of(metric)),  # groups that no lot drew are none
+    ),
 )

@@ -13,9 +13,9 @@ from client_sdk.registry.types.places import GridDomain
 
 from ...estimation.estimate import Estimate
 from ..postprocess import OF_PARTS, base_cut, processed
-from ..rows import Findings, Row
+from ..rows import Chart, Findings, Row
 from ..sums import Shares
-from ..verb import Slice, Verb, VerbQuery, named, refused_rows, rows_of
+from ..verb import Offer, Slice, Verb, VerbQuery, named, refused_rows, rows_of
 from .frequency import shares_of
 
 NOISE: Final = "noise alone may be the reason"
@@ -109,4 +109,13 @@ def refusal(metric: Metric) -> str | None:
     )
 
 
-VERB = Verb(answer, refusal, Options, OF_PARTS, most_slices=24)
+VERB = Verb(
+    answer,
+    refusal,
+    Options,
+    OF_PARTS,
+    most_slices=24,
+    chart=Chart.MAP,
+    title="Where devices are",
+    offer=Offer("Where?", 30),
+)

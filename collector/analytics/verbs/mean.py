@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from client_sdk.registry.encodings import VectorEncoding
 from client_sdk.registry.metric import Metric
 
 from ...estimation import estimate
 from ...estimation.estimate import Estimate
 from ..rows import Findings, Row
-from ..verb import Slice, Verb, VerbQuery, always, refused_rows, rows_of, sampled
+from ..verb import Offer, Slice, Verb, VerbQuery, always, refused_rows, rows_of, sampled
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
@@ -41,9 +42,16 @@ def refusal(metric: Metric) -> str | None:
         return None
     if metric.domain.numbers:
         return "has numbers by key; ask for key_values"
-    if metric.domain.encodes is tuple:
+    if metric.domain.encodes is VectorEncoding:
         return "has vectors; ask for vector"
     return "has items, no numbers; ask for frequency or top_k"
 
 
-VERB = Verb(answer, refusal, combines=always)
+VERB = Verb(
+    answer,
+    refusal,
+    combines=always,
+    is_bounded=True,
+    title="Mean",
+    offer=Offer("How much on average?", 100),
+)

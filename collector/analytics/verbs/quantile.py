@@ -11,8 +11,8 @@ from msgspec import Meta, Struct
 from ...core.errors import QueryError
 from ..answer import MONOTONE, quantiles_at, with_notes
 from ..distribution import refusal
-from ..rows import Findings, Row
-from ..verb import Slice, Verb, VerbQuery, named, of_answered, refused_rows, rows_of
+from ..rows import Chart, Findings, Row
+from ..verb import Offer, Slice, Verb, VerbQuery, named, of_answered, refused_rows, rows_of
 
 Level = Annotated[float, Meta(gt=0, lt=1)]
 
@@ -39,7 +39,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """
     options: Options = query.options
     if len(set(options.levels)) < len(options.levels):
-        raise QueryError("options.levels: must be different")
+        raise QueryError("options.levels", "must be different")
     comparisons = len(slices) * len(options.levels) if options.simultaneous else 0
     return Findings(
         tuple(
@@ -76,4 +76,12 @@ def name_of(level: float) -> str:
     return f"p{(Decimal(repr(level)) * 100).normalize():f}"
 
 
-VERB = Verb(answer, refusal, Options, most_slices=400, holds=of_answered)
+VERB = Verb(
+    answer,
+    refusal,
+    Options,
+    most_slices=400,
+    holds=of_answered,
+    chart=Chart.QUANTILES,
+    offer=Offer("Up to which number? Median, p95", 130),
+)

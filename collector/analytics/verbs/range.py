@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import nan
 from typing import Annotated, Any, Final
@@ -11,21 +11,24 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from client_sdk.registry.domain import Domain
+from client_sdk.registry.encodings import ItemEncoding
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
 from ...estimation.estimate import Estimate
 from .. import distribution
 from ..distribution import Curve
-from ..rows import Findings, Row
+from ..rows import Chart, Findings, Row
 from ..sums import Shares
 from ..verb import (
     OF_ALL,
     OF_ANSWERED,
     Devices,
+    Offer,
     Slice,
     Verb,
     VerbQuery,
+    is_plain,
     named,
     refused_rows,
     rows_of,
@@ -92,11 +95,11 @@ def _place(index: int, low: End, high: End, metric: Metric) -> Any:
         first = None if low is None else _number(low, field)
         last = grid.maximum if high is None else _number(high, field)
         if first is not None and first > last:
-            raise QueryError(f"{field}: must not begin above its end")
+            raise QueryError(field, "must not begin above its end")
         return first, last
     ends = list(_items(domain, low, high, field))
     if ends[0] > ends[1]:
-        raise QueryError(f"{field}: must not begin behind its end, in the declared order")
+        raise QueryError(field, "must not begin behind its end, in the declared order")
     return tuple(ends)
 
 
@@ -107,14 +110,14 @@ def _number(end: float | str, field: str) -> Fraction:
     except ValueError:
         number = nan
     if not abs(number) <= FARTHEST:
-        raise QueryError(f"{field}: must have numbers for ends")
+        raise QueryError(field, "must have numbers for ends")
     return Fraction(repr(number))
 
 
 def _items(domain: Domain, low: End, high: End, field: str) -> Iterator[int]:
     for end, otherwise in ((low, 0), (high, domain.size - 1)):
         if end is not None and end not in domain.labels:
-            raise QueryError(f"{field}: must have items of the metric for ends")
+            raise QueryError(field, "must have items of the metric for ends")
         yield otherwise if end is None else domain.labels.index(str(end))
 
 
@@ -134,11 +137,37 @@ def refusal(metric: Metric) -> str | None:
         return "has items without an order; ask for crosstab, map or retention"
     if domain.several:
         return "has sets, whose shares do not add up; ask for frequency"
-    return None if domain.encodes is int else distribution.refusal(metric)
+    return None if domain.encodes is ItemEncoding else distribution.refusal(metric)
 
 
 def _holds(metric: Metric, _: Options) -> Devices:
     return OF_ANSWERED if metric.domain.grid else OF_ALL
 
 
-VERB = Verb(answer, refusal, Options, most_slices=100, holds=_holds)
+def _upper_half(metric: Metric, options: Mapping[str, Any], _: Sequence[str]) -> Mapping[str, Any]:
+    """Return the upper half of the numbers, or the lower half of the items, if no end is given."""
+    if {"low", "high", "ranges"} & options.keys():
+        return {}
+    grid = metric.domain.grid
+    if grid is None:
+        labels = metric.domain.labels
+        return {"high": labels[(metric.domain.size - 1) // 2]} if labels else {}
+    middle = grid.minimum + (grid.size - 1) // 2 * grid.step
+    return {"low": float(middle)}
+
+
+VERB = Verb(
+    answer,
+    refusal,
+    Options,
+    most_slices=100,
+    holds=_holds,
+    defaults=_upper_half,
+    chart=Chart.ORDERED,
+    offer=Offer(
+        "How many lie between two limits?",
+        150,
+        is_usual=is_plain,
+        has_sense=lambda metric: metric.domain.grid is not None,  # between items lies no meaning
+    ),
+)

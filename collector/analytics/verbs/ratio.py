@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
+from ...core.remarks import Code, Remark, remark
 from ...estimation.significance import each_of
 from ..comparing.numbers import (
     REPORTED,
@@ -29,7 +30,7 @@ from ..comparing.ratios import UNBOUNDED, ratio_of
 from ..rows import SHARE, Findings, Row, empty_row, row_of, with_item
 from ..sums import BOUND_NOTE
 from ..suppression import shortage
-from ..verb import Slice, Verb, VerbQuery, draw_law
+from ..verb import Offer, Slice, Verb, VerbQuery, always, draw_law
 
 MOST_FACTS: Final = 1_000  # groups whose two numbers are told
 TOTALS: Final = "totals"
@@ -101,12 +102,12 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     first, second = query.metrics
     if first.every != second.every:
         rule = f"must be reported equally often, not every {first.every} and every {second.every}"
-        raise QueryError(f"metrics: {rule}")
+        raise QueryError("metrics", rule)
     if options.of == TOTALS and options.population != REPORTED:
-        raise QueryError('options.population: totals are of the devices that "reported"')
+        raise QueryError("options.population", 'totals are of the devices that "reported"')
     for metric in (first, second) if options.of == TOTALS else ():
         if reason := metric.sample.why_no_totals:
-            raise QueryError(f"options.of: metric={metric.address} {reason}; take means")
+            raise QueryError("options.of", f"metric={metric.address} {reason}; take means")
     sides = (
         Side.of(first, options.numerator, "numerator"),
         Side.of(second, options.denominator, "denominator"),
@@ -178,20 +179,38 @@ def _unit(first: Metric, second: Metric) -> str:
     return f"{over} per {under}".strip() if under else over
 
 
-def _unlike(slices: Sequence[Slice], sides: Sequence[Side], options: Options) -> Iterator[str]:
+def _unlike(slices: Sequence[Slice], sides: Sequence[Side], options: Options) -> Iterator[Remark]:
     """Yield that means are of different devices, where the numbers of reports say so."""
     first, second = (side.metric.address for side in sides)
     n = Counter[str]()
     for part in slices:
         n[part.metric.address] += part.n
     if options.of != TOTALS and abs(n[first] - n[second]) > _APART * max(n.values(), default=0):
-        yield (
-            f"{first} has {n[first]:,} reports and {second} {n[second]:,}, so the means are of "
-            "different devices; of = totals divides the sums"
-        )
+        over, under = n[first], n[second]
+        yield remark(Code.OTHER_DEVICES, first=first, over=over, second=second, under=under)
+
+
+def _is_rate(metric: Metric, other: Metric) -> bool:
+    """Return whether one over the other is a rate: of two numbers, or of a number and a boolean."""
+    domains = metric.domain, other.domain
+    numbers = sum(domain.grid is not None for domain in domains)
+    return numbers + sum(domain.boolean for domain in domains) == len(domains) and numbers > 0
 
 
 VERB = Verb(
-    answer, refusal, Options, least_metrics=2, most_metrics=2,
-    estimates=False, joins=True, merges_small=False,
-)  # fmt: skip
+    answer,
+    refusal,
+    Options,
+    least_metrics=2,
+    most_metrics=2,
+    estimates=False,
+    joins=True,
+    merges_small=False,
+    offer=Offer(
+        "What is the ratio to another metric?",
+        120,
+        needs_partner=always,
+        may_pair=lambda metric, other: metric.every == other.every,
+        is_likely_pair=_is_rate,
+    ),
+)

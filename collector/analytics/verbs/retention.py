@@ -8,9 +8,9 @@ from typing import Final
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.joint import RetentionDomain
 
-from ..rows import ACTIVE, Findings
+from ..rows import ACTIVE, Chart, Findings
 from ..sums import answer_joined
-from ..verb import Slice, Verb, VerbQuery
+from ..verb import Offer, Slice, Verb, VerbQuery
 
 _RETAINED: Final = "of the first period"
 
@@ -39,4 +39,11 @@ def refusal(metric: Metric) -> str | None:
     )
 
 
-VERB = Verb(answer, refusal, joins=True)
+VERB = Verb(
+    answer,
+    refusal,
+    joins=True,
+    chart=Chart.ORDERED,
+    title="Retention",
+    offer=Offer("Who came back?", 50),
+)

@@ -19,13 +19,15 @@ from typing import Annotated, Any, Final
 import numpy as np
 from msgspec import Meta, Struct
 
+from client_sdk.registry.metric import Metric
+
 from ...estimation.significance import each_of
 from ..comparing.mix import of_groups
 from ..comparing.numbers import askable, estimates_of, items_of, refusal
 from ..rows import RAW, TIME, Findings, Row, empty_row, row_of, with_item
 from ..sums import averages
 from ..suppression import TOGETHER
-from ..verb import OTHER, Slice, Verb, VerbQuery
+from ..verb import OTHER, Offer, Slice, Verb, VerbQuery
 
 POOLED: Final = "pooled"
 LEAST: Final = 3  # segments; of fewer, nothing is known of how much they differ
@@ -128,6 +130,12 @@ def _noted(row: Row) -> str:
     return "; ".join(filter(None, (row.note, _BIASED)))
 
 
+def _words(metric: Metric, dimension: str) -> str:
+    chosen = [dimension] if dimension else metric.segments
+    *others, last = (name.replace("_", " ") for name in chosen)
+    return f"Does it differ by {', '.join(others)}{' or ' if others else ''}{last}?"
+
+
 VERB = Verb(
     answer,
     refusal,
@@ -136,4 +144,12 @@ VERB = Verb(
     combines=averages,
     unites=True,
     joins=True,
+    needs_segment=True,
+    ranks_segments=True,
+    offer=Offer(
+        "Does it differ between segments?",
+        180,
+        words=lambda metric, about: _words(metric, about) if metric.segments else "",
+        items=1,
+    ),
 )

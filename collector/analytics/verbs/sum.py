@@ -16,7 +16,7 @@ from client_sdk.registry.metric import Metric
 
 from ...estimation.estimate import Estimate
 from ..rows import Findings, Row
-from ..verb import Slice, Verb, VerbQuery, refused_rows, rows_of, sampled
+from ..verb import Offer, Slice, Verb, VerbQuery, refused_rows, rows_of, sampled
 from . import mean
 
 OF_REPORTS: Final = "the sum over the devices that reported, not over all there are"
@@ -64,4 +64,4 @@ def refusal(metric: Metric) -> str | None:
     return mean.refusal(metric) or (unknown and f"{unknown}; ask for mean")
 
 
-VERB = Verb(answer, refusal)
+VERB = Verb(answer, refusal, offer=Offer("How much in total?", 110))

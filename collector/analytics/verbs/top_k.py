@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta, Struct
 
+from ...core.remarks import Code, Remark, remark
 from ...estimation.estimate import Estimate
 from ...estimation.shrinkage import is_misleading, shrunken
 from ..rows import Findings, Row, altered
-from ..verb import Slice, Verb, VerbQuery, named, refused_rows, rows_of
+from ..verb import Offer, Slice, Verb, VerbQuery, is_plain, named, refused_rows, rows_of
 from .frequency import refusal, shares_of
 
 
@@ -33,7 +34,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     has a likelier share beside, and a warning says by how much those shown mislead together.
     """
     rows: list[Row] = []
-    warnings: list[str] = []
+    warnings: list[Remark] = []
     facts: list[dict[str, Any]] = []
     comparisons = sum(len(part.metric.domain.labels) for part in slices if part.refusal is None)
     for part in slices:
@@ -50,20 +51,24 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     return Findings(tuple(rows), tuple(warnings), facts={"slices": facts})
 
 
-def _misleading(part: Slice, rows: Sequence[Row], order: str) -> Iterator[str]:
+def _misleading(part: Slice, rows: Sequence[Row], order: str) -> Iterator[Remark]:
     """Yield how far the shares of *rows* that have a likelier one beside are off together."""
     beside = [(row.value, row.shrunken) for row in rows if row.shrunken is not None]
     if not beside:
         return
     values, likelier = (sum(share or 0.0 for share in each) for each in zip(*beside, strict=True))
-    said, picked = ("overstated", "largest") if order == "most" else ("understated", "smallest")
-    where = ", ".join((part.metric.name, *part.dimensions.values()))
-    yield (
-        f"{where}: {len(beside)} of the {len(rows)} shares shown are probably {said}: what is "
-        f"picked as the {picked} of {len(part.metric.domain.labels):,} is so in part by noise; "
-        f"together they show {100 * values:.3g} %, and {100 * likelier:.3g} % is likelier; "
-        "the table tells the likelier share of each (in files it is shrunken), for which the same "
-        "interval holds"
+    off, end = ("overstated", "largest") if order == "most" else ("understated", "smallest")
+    yield remark(
+        Code.PICKED,
+        part.metric.address,
+        ", ".join(part.dimensions.values()),
+        misleading=len(beside),
+        shown=len(rows),
+        off=off,
+        end=end,
+        items=len(part.metric.domain.labels),
+        values=100 * values,
+        likelier=100 * likelier,
     )
 
 
@@ -123,4 +128,16 @@ def _sure(best: Any, worst: Any, k: int) -> int:
     return int((worst <= k).sum())
 
 
-VERB = Verb(answer, refusal, Options)
+VERB = Verb(
+    answer,
+    refusal,
+    Options,
+    is_bounded=True,
+    title="The 20 most common",
+    panel={"k": 20},
+    offer=Offer(
+        "Which are most common?",
+        10,
+        is_usual=lambda metric: is_plain(metric) and not metric.domain.boolean,
+    ),
+)

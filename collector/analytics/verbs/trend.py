@@ -15,6 +15,7 @@ from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.items import BOOLEAN_LABELS
 
 from ...core.errors import QueryError
+from ...core.remarks import Code, Remark, remark
 from ...estimation.significance import each_of, holm
 from ..comparing.differences import NO_CHANGE, covers_zero, difference
 from ..comparing.numbers import (
@@ -44,7 +45,7 @@ from ..rows import (
     with_item,
 )
 from ..sums import averages
-from ..verb import OF_ALL, OF_ANSWERED, Devices, Slice, Verb, VerbQuery, merged
+from ..verb import OF_ALL, OF_ANSWERED, Devices, Offer, Slice, Verb, VerbQuery, merged
 from .quantile import Level, quantile_rows
 
 _MINUS: Final = "\u2212"
@@ -96,7 +97,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         for row in _rows(window, items, query.alpha)
     ]
     changes = _changes(all_series, items, query)
-    warnings = [_sentence(change, slices[0]) for change in changes if change["detected"]]
+    warnings = [_remark(change, slices[0]) for change in changes if change["detected"]]
     warnings += [] if rows else [_too_short(options)]
     facts: dict[str, Any] = {"series": len(changes), "population": options.population}
     if unfinished := {part.dimensions[TIME]: None for part in parts if part.is_open}:
@@ -108,9 +109,9 @@ def _of_quantiles(slices: Sequence[Slice], options: Options, alpha: float) -> Fi
     """Return a row a level of each window."""
     metric = slices[0].metric
     if reason := distribution_refusal(metric):
-        raise QueryError(f"options.levels: metric={metric.address} {reason}")
+        raise QueryError("options.levels", f"metric={metric.address} {reason}")
     if options.item is not None or len(set(options.levels)) < len(options.levels):
-        raise QueryError("options.levels: must be different, and without an item")
+        raise QueryError("options.levels", "must be different, and without an item")
     wholes = [
         merged(window, window[-1].dimensions)
         for parts in series_of(slices)
@@ -118,7 +119,7 @@ def _of_quantiles(slices: Sequence[Slice], options: Options, alpha: float) -> Fi
     ]
     if len(wholes) > _MOST_WINDOWS:
         rule = f"leaves {len(wholes)} stretches, must be at most {_MOST_WINDOWS} of quantiles"
-        raise QueryError(f"options.levels: {rule}; take longer ones or a shorter window")
+        raise QueryError("options.levels", f"{rule}; take longer ones or a shorter window")
     rows = [
         row
         for whole in wholes
@@ -128,8 +129,8 @@ def _of_quantiles(slices: Sequence[Slice], options: Options, alpha: float) -> Fi
     return Findings(tuple(rows), warnings, {"series": 0, "changes": []})
 
 
-def _too_short(options: Options) -> str:
-    return f"there are fewer than {options.window} stretches of time with reports"
+def _too_short(options: Options) -> Remark:
+    return remark(Code.TOO_SHORT, stretches=options.window)
 
 
 def _windows(parts: Sequence[Slice], length: int) -> Iterator[Sequence[Slice]]:
@@ -206,7 +207,7 @@ def _at(change: dict[str, Any]) -> str:
     return f"on {words}" if len(words) == _DAY else f"at {words}"
 
 
-def _sentence(change: dict[str, Any], part: Slice) -> str:
+def _remark(change: dict[str, Any], part: Slice) -> Remark:
     unit = part.metric.domain.unit
     scale, ending, apart = (100, " %", " points") if unit == SHARE else (1, f" {unit}", f" {unit}")
     before, after, low, high = (
@@ -221,10 +222,16 @@ def _sentence(change: dict[str, Any], part: Slice) -> str:
         "yes" if is_boolean and name == ITEM and value == "true" else value
         for name, value in change["dimensions"].items()
     )
-    return (
-        f"{part.metric.address}: {', '.join(words)} changed {_at(change)} "
-        f"from {start} to {end}{ending} "
-        f"(difference {least} to {most}{apart}, {chance(change['p_value'])})"
+    return remark(
+        Code.CHANGE,
+        part.metric.address,
+        what=", ".join(words),
+        at=_at(change),
+        before=start,
+        after=end + ending,
+        least=least,
+        most=most + apart,
+        chance=chance(change["p_value"]),
     )
 
 
@@ -246,4 +253,5 @@ VERB = Verb(
     unites=True,
     joins=True,
     holds=_holds,
+    offer=Offer("How did it run over time?", 170, joins_stretches=True),
 )

@@ -29,7 +29,7 @@ from ...core.text_tables import in_digits
 from ...estimation.estimate import Estimate, normal_quantile
 from ..quantiles import linear_cdf
 from ..rows import Findings, Row, altered
-from ..verb import Slice, Verb, VerbQuery, of_answered, refused_rows, rows_of
+from ..verb import Offer, Slice, Verb, VerbQuery, never, of_answered, refused_rows, rows_of
 from . import mean
 
 POSSIBLE: Final = "possible"  # what noise moved beyond a variance that numbers can have: the end
@@ -75,7 +75,7 @@ def moment_weights(mechanism: DistributionMechanism) -> tuple[Any, Any]:
     moments = np.vstack([places, places**2]).T.astype(np.float64)
     mixed, *_ = np.linalg.lstsq(met, moments, rcond=None)
     if np.abs(met @ mixed - moments).max() > _CLOSE * moments.max():
-        raise QueryError(f"metrics: mechanism {mechanism.name} does not tell a variance")
+        raise QueryError("metrics", f"mechanism {mechanism.name} does not tell a variance")
     line, square = (powers.T @ mixed).T
     return line, square
 
@@ -129,4 +129,10 @@ def refusal(metric: Metric) -> str | None:
     return None if isinstance(metric.mechanism, DistributionMechanism) else _MEAN_ONLY
 
 
-VERB = Verb(answer, refusal, most_slices=400, holds=of_answered)
+VERB = Verb(
+    answer,
+    refusal,
+    most_slices=400,
+    holds=of_answered,
+    offer=Offer("How much do devices differ?", 230, is_usual=never),
+)

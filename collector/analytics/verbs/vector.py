@@ -26,7 +26,7 @@ from client_sdk.registry.metric import Metric
 from ...estimation.significance import chi_square_tail
 from ..answer import answer_rows
 from ..rows import Findings, Row
-from ..verb import Slice, Verb, VerbQuery, always
+from ..verb import Offer, Slice, Verb, VerbQuery, always
 
 _PLACES: Final = 200  # equal parts of a normal law that its square is averaged over
 _ROUNDS: Final = 60  # halvings: below every digit that is shown
@@ -87,4 +87,10 @@ def refusal(metric: Metric) -> str | None:
     return "has no vectors; ask for mean or frequency, or declare a metric of the type vector"
 
 
-VERB = Verb(answer, refusal, combines=always)
+VERB = Verb(
+    answer,
+    refusal,
+    combines=always,
+    title="Mean of each",
+    offer=Offer("How much of each on average?", 70),
+)

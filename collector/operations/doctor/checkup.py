@@ -227,8 +227,7 @@ def _of_settings(config: Config) -> Iterator[Finding]:
 def _of_registries(catalog: Catalog, today: date) -> Iterator[Finding]:
     step = "see hearsay registry check"
     for text in warnings(catalog.registries[0], today):
-        what = text.strip().removeprefix("warning: ")
-        yield Finding(NOTE, "registry", what, next=step)
+        yield Finding(NOTE, "registry", text, next=step)
 
 
 def _stuck(diagnosis: Diagnosis) -> int:

@@ -25,7 +25,7 @@ from ...rendering.tables import inert
 from ...storage.protocols import TallyStore
 from .. import Plan, plan, question, without_pruned
 from ..basis import gone_of
-from ..exclusions import Gone, sentences
+from ..exclusions import Gone, remarks_on
 from ..once import require_unpruned
 from ..plan import Reading
 from ..reading import blaming, slices_of
@@ -66,7 +66,7 @@ def release(
     """
     metric = catalog.metric(request.metric)
     if reason := refusal(metric, records=request.size is not None):
-        raise QueryError(f"metric={metric.address}: {reason}")
+        raise QueryError("metric", reason, metric.address)
     query = question(metric, request.parameters, now)
     fields = {"dimensions": list(request.by), "small_cells": request.small_cells}
     resolved = without_pruned(plan(msgspec.structs.replace(query, **fields), catalog, now), storage)
@@ -77,8 +77,8 @@ def release(
         data[f"{metric.name}.records.{request.form}"] = records(parts, request.size, request.seed)
         drawn = {"records": request.size, "seed": request.seed}
     (reading,) = resolved.readings
-    said = sentences(resolved.excluded, metric, reading.epochs, gone)
-    excluded = {"exclusions": said} if said else {}
+    said = remarks_on(resolved.excluded, metric, reading.epochs, gone)
+    excluded = {"exclusions": list(map(str, said))} if said else {}
     rests_on = {"left_out_reports": left_out, **_rests_on(reading), **excluded}
     sheet = facts_of(parts, rests_on, _described(data), drawn, query.alpha)
     return _write_all(folder, metric.name, data, sheet, request.form)
@@ -92,12 +92,12 @@ def _read(plan: Plan, storage: TallyStore) -> tuple[tuple[Part, ...], int, Gone]
     (reading,) = plan.readings
     metric, is_whole = reading.metric, plan.query.small_cells == TOGETHER
     if plan.notes:
-        raise PrunedError(f"date_range: {plan.notes[0]}; take later days")
+        raise PrunedError("date_range", f"{plan.notes[0]}; take later days")
     with blaming(metric):
         read = slices_of(plan, reading, metric, storage)
         require_unpruned(plan, storage)
         if not read:
-            raise QueryError(f"metric={metric.address}: no reports in this window")
+            raise QueryError("metric", "no reports in this window", metric.address)
         ((slices, *_), _) = sized([read], metric, together=is_whole)
         few = [] if is_whole else withheld(slices)
         kept = slices if is_whole else [part for part in slices if part.refusal is None] or slices

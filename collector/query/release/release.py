@@ -26,6 +26,7 @@ import numpy as np
 
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.registry.domain import NumberGrid
+from client_sdk.registry.encodings import VectorEncoding
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.joint import PairDomain
 from client_sdk.registry.types.places import GridDomain
@@ -197,7 +198,7 @@ def refusal(metric: Metric, *, records: bool) -> str | None:
         return 'tells a mean only; a histogram needs ask = ["quantiles"], or a category of ranges'
     if is_of_records(metric):
         return "tells of one attribute a report, so a row cannot be whole; ask for crosstab instead"
-    if domain.encodes is tuple:
+    if domain.encodes is VectorEncoding:
         return "tells the mean of every coordinate, no shares; ask for vector instead"
     if not domain.labels:
         return "has no closed list of values"
@@ -217,7 +218,7 @@ def parts_of(slices: Sequence[Slice], alpha: float) -> tuple[Part, ...]:
             named = ", ".join(part.dimensions.values())
             where = f"{part.metric.name} of {named}" if named else part.metric.name
             way = "; release it by fewer dimensions, or withhold small groups" if named else ""
-            raise QueryError(f"metric={where}: {part.refusal or 'no reports'}{way}")
+            raise QueryError("metric", f"{part.refusal or 'no reports'}{way}", where)
     return tuple(_part(slice_, alpha) for slice_ in slices)
 
 
@@ -261,7 +262,7 @@ def records(parts: Sequence[Part], size: int, seed: int) -> Columns:
     Raises: QueryError: two columns would have one name, or there are too many records.
     """
     if not 1 <= size <= MAX_RECORDS:
-        raise QueryError(f"synthetic: must be from 1 to {MAX_RECORDS}")
+        raise QueryError("synthetic", f"must be from 1 to {MAX_RECORDS}")
     generator = np.random.default_rng(seed)
     counts = np.concatenate([part.counts for part in parts])
     each = apportioned(counts, size, int(generator.integers(counts.sum())))
@@ -301,6 +302,6 @@ def _distinct(columns: Sequence[tuple[str, list[Any]]]) -> Columns:
     names = [name for name, _ in columns]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise QueryError(
-            f"columns: {twice[0]} would be there twice; rename the metric, part or dimension"
+            "columns", f"{twice[0]} would be there twice; rename the metric, part or dimension"
         )
     return dict(columns)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from client_sdk.privacy.wording import counted
 
-from ...analytics.rows import ITEM, MEASURE, RELATIVE, SHARE, Row, chance
+from ...analytics.rows import ITEM, MEASURE, RELATIVE, SHARE, Row, altered, chance
 from ..letters import width_of
 from ..numbers import POINTS, extent, number, numbers_of, reading, span
 from .axes import FOOT, Columns, bottom_axis
@@ -366,8 +366,7 @@ def _difference_notes(rows: Sequence[Row], drawn: Sequence[Row], scale: Linear) 
         yield Note("a line without an end goes on beyond the axis")
     if len(rows) > len(drawn):
         yield Note(f"and {len(rows) - len(drawn):,} more")
-    noted = [replace(row, note=None) if row.note == NO_CHANGE else row for row in drawn]
-    yield from remarks(noted)
+    yield from remarks([altered(row, note=None) for row in drawn])  # its verdict says the same
     for row in drawn if len(drawn) <= _FEW else ():
         if row.fakes_to_flip is not None and _is_detectable(row):
             name = f"{label_of(row)}: " if label_of(row) else ""

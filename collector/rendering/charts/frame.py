@@ -16,7 +16,7 @@ from client_sdk.core.errors import InvalidParameterError
 
 from ...analytics.rows import AGAINST, ITEM, MEASURE, POSSIBLE, RAW, RELATIVE, SHARE, Row
 from ..letters import one_line, shortened, wrapped
-from ..numbers import POINTS, is_cut_off, numbers_of
+from ..numbers import POINTS, numbers_of
 from .svg import CSS, FONT, SMALL, TEXT, TITLE, Element, element, group, markup, paint
 
 PAD: Final = 10  # user units around everything
@@ -194,7 +194,7 @@ def level_of(rows: Iterable[Row]) -> str:
     numbered = [row for row in rows if row.value is not None]
     if not numbered:
         return ""
-    if not any(row.std_error or is_cut_off(row) for row in numbered):  # counted, not estimated
+    if not any(row.std_error or row.end for row in numbered):  # counted, not estimated
         return "counted" if all(row.ci_low == row.ci_high for row in numbered) else "sure bounds"
     levels = {f"{100 * (1 - row.alpha):.6g} %" for row in numbered}
     at_once = ", all at once" if all(row.simultaneous for row in numbered) else ""

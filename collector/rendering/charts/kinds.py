@@ -1,4 +1,4 @@
-"""Which chart the rows of a verb deserve.  A verb that is not named here is told by its rows."""
+"""The chart of an answer: what its verb says of it, and else what the rows say themselves."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ...analytics.rows import ITEM, LEFT_OUT, MEASURE, SHARE, TIME, Row, units_of
+from ...analytics.rows import ITEM, LEFT_OUT, MEASURE, SHARE, TIME, Chart, Row, units_of
 from ..places import places_of
 from ..possible import possible
 from .bars import bars_picture, difference_picture, dots_picture
@@ -29,9 +29,8 @@ from .line import line_picture
 from .map import grid_picture
 from .svg import SERIES
 
-_ORDERED: Final = frozenset({"adoption", "funnel", "range", "retention"})  # rows have an order
-_DIFFERENCES: Final = frozenset({"compare", "lift"})
-_SHAPES: Final = frozenset({"cdf", "histogram", "map"})  # one picture for each slice
+_ORDERED: Final = (Chart.ORDERED, Chart.STEPS)  # the rows have an order of their own
+_SHAPES: Final = (Chart.CURVE, Chart.BUCKETS, Chart.MAP)  # one picture for each slice
 _MANY: Final = 4  # values of both dimensions from which a two-way table is read better as cells
 _MOST: Final = 6  # pictures below one another
 
@@ -40,7 +39,7 @@ _MOST: Final = 6  # pictures below one another
 class _Answer:
     """What the pictures of an answer have in common."""
 
-    verb: str
+    kind: Chart
     title: str
     face: Face
     x_unit: str
@@ -50,18 +49,18 @@ class _Answer:
 
     def picture(self, rows: Sequence[Row]) -> Picture:
         """Return the picture of *rows*, which share a unit."""
-        verb, names, common = self.verb, varying(rows), (self.title, self.face)
-        if verb in _SHAPES:
+        kind, names, common = self.kind, varying(rows), (self.title, self.face)
+        if kind in _SHAPES:
             return _of_slice(self._shape(rows), _slice(rows[0]))
-        if verb in _DIFFERENCES:
+        if kind == Chart.DIFFERENCES:
             return difference_picture(rows, *common)
         if TIME in names:
             return line_picture(rows, *common, self.marks, self._before(rows[0]))
         if len(names) >= 2:
-            is_table = verb == "crosstab" or _is_wide(rows, names)
+            is_table = kind == Chart.TABLE or _is_wide(rows, names)
             return (heat_picture if is_table else dots_picture)(rows, *common)
-        if rows[0].unit == SHARE and (verb in _ORDERED or names in ((), (ITEM,))):
-            return bars_picture(rows, *common, ranked=verb not in _ORDERED)
+        if rows[0].unit == SHARE and (kind in _ORDERED or names in ((), (ITEM,))):
+            return bars_picture(rows, *common, ranked=kind not in _ORDERED)
         return dots_picture(rows, *common)
 
     def _before(self, row: Row) -> Before | None:
@@ -77,9 +76,9 @@ class _Answer:
         return replace(self.before, rows=rows)
 
     def _shape(self, rows: Sequence[Row]) -> Picture:
-        if self.verb == "cdf":
+        if self.kind == Chart.CURVE:
             return cdf_picture(rows, self.title, self.face, self.x_unit)
-        if self.verb == "histogram":
+        if self.kind == Chart.BUCKETS:
             return histogram_picture(rows, self.title, self.face, self.x_unit)
         if all(cell_of(row.item) for row in rows):
             return grid_picture(rows, self.title, self.face, places_of(self.facts))
@@ -87,7 +86,7 @@ class _Answer:
 
 
 def chart_of(
-    verb: str,
+    kind: Chart,
     rows: Sequence[Row],
     title: str,
     face: Face = DEFAULT,
@@ -96,7 +95,7 @@ def chart_of(
     marks: Sequence[Mark] = (),
     before: Before | None = None,
 ) -> str:
-    """Return an SVG of the *rows* that *verb* answered.
+    """Return an SVG of the *rows* of an answer, whose verb deserves a chart of this *kind*.
 
     Numbers of different units share no scale: they are drawn below one another, as are the
     distributions and maps of several slices, at most _MOST of them.
@@ -105,10 +104,10 @@ def chart_of(
           facts: of the answer; of a map where its cells are.
           marks: notes, on each time axis.  before: an earlier period, below each line over time.
     """
-    rows = possible(rows, verb)
-    before = before and replace(before, rows=possible(before.rows, verb))
-    parts = list(_parts(verb, rows))
-    answer = _Answer(verb, title, face, x_unit, facts or {}, marks, before)
+    rows = possible(rows, kind)
+    before = before and replace(before, rows=possible(before.rows, kind))
+    parts = list(_parts(kind, rows))
+    answer = _Answer(kind, title, face, x_unit, facts or {}, marks, before)
     pictures = [answer.picture(part) for part in parts[:_MOST]] or [bars_picture(rows, title, face)]
     if len(parts) > _MOST:
         more = Note(f"and {len(parts) - _MOST:,} more pictures: ask for fewer slices")
@@ -119,13 +118,13 @@ def chart_of(
     return finish(pictures[0], face) if len(pictures) == 1 else stacked(title, pictures, face)
 
 
-def _parts(verb: str, rows: Sequence[Row]) -> Iterator[list[Row]]:
+def _parts(kind: Chart, rows: Sequence[Row]) -> Iterator[list[Row]]:
     """Yield the rows that share a unit, a measure and, where a picture is of one, a slice."""
     for unit in units_of(rows):
         groups: dict[tuple[str | None, str], list[Row]] = {}
         for row in rows:
             if row.unit == unit:
-                slice_label = _slice(row) if verb in _SHAPES or verb == "crosstab" else ""
+                slice_label = _slice(row) if kind in (*_SHAPES, Chart.TABLE) else ""
                 groups.setdefault((row.dimensions.get(MEASURE), slice_label), []).append(row)
         yield from groups.values()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
-from ...analytics.rows import ALL, SHARE, TIME, TOO_FEW, Row, altered
+from ...analytics.rows import ALL, SHARE, TIME, Row, altered
 from ..numbers import bounds_of, extent, numbers_of, reading, span
 from .axes import FOOT, label_width, labels_below, left_axis, left_width, short_ticks
 from .frame import (
@@ -355,18 +355,11 @@ def _notes(times: Timeline, drawn: Sequence[Row], noise: bool) -> Iterator[Note]
         yield Note(f"bars are bounds: {bounds.reason}")
     empty = [row for row in drawn if numbers_of(row) is None and bounds_of(row) is None]
     if empty:
-        yield Note(_without_number(empty[0], len(empty), len(drawn)))
+        why = reading(empty[0])
+        yield Note(f"× {len(empty)} of {len(drawn)} points have no number: {why}")
     if times.left_out:
         yield Note(f"and {times.left_out:,} more, smaller on average")
     yield from remarks(drawn, "Dashed: current period, not complete")
-
-
-def _without_number(row: Row, empty: int, points: int) -> str:
-    """Return how many of *points* are *empty*, and why the first of them, *row*, is."""
-    why, _, needed = reading(row).partition(": ")
-    if why == TOO_FEW:
-        return f"× {empty} of {points} points have too few reports ({needed})"
-    return f"× {empty} of {points} points have no number: {reading(row)}"
 
 
 def _together(row: Row) -> Note:

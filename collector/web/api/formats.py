@@ -116,7 +116,7 @@ def form_of(parameters: Mapping[str, str], accepted: MIMEAccept) -> Form:
     for form in FORMS:
         if form.name == name:
             return form
-    raise QueryError(f"format: must be one of {', '.join(form.name for form in FORMS)}")
+    raise QueryError("format", f"must be one of {', '.join(form.name for form in FORMS)}")
 
 
 def columns_of(reply: Answer) -> dict[str, Any]:

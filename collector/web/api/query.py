@@ -95,12 +95,12 @@ def estimate(name: str) -> ResponseReturnValue:
     metric = visible().metric(name)
     for parameter, values in request.args.lists():
         if parameter not in (*PARAMETERS, "format") and not parameter.startswith(SEGMENT):
-            raise QueryError(f"parameter: known are {', '.join(PARAMETERS)}, segment.<dimension>")
+            raise QueryError("parameter", f"known are {', '.join(PARAMETERS)}, segment.<dimension>")
         if len(values) > 1:
             dimension = parameter.removeprefix(SEGMENT)
             is_ours = parameter in PARAMETERS or dimension in metric.segments
             named = parameter if is_ours else "segment.<dimension>"
-            raise QueryError(f"{named}: must be given once")
+            raise QueryError(named, "must be given once")
     return _answer(question(metric, request.args.to_dict(), shared.clock()))
 
 
@@ -122,7 +122,7 @@ def ask_by_link() -> ResponseReturnValue:
     """Answer the question in parameter ``q``: that of POST /v1/query, as a link."""
     _require_parameters("q", "format")
     if "q" not in request.args:
-        raise QueryError("q: must be a question in JSON, as POST /v1/query takes it")
+        raise QueryError("q", "must be a question in JSON, as POST /v1/query takes it")
     return _answer(read(request.args["q"].encode()))
 
 
@@ -130,9 +130,9 @@ def _require_parameters(*known: str) -> None:
     """Raise QueryError if the address has another parameter than those *known*, or one twice."""
     for parameter, values in request.args.lists():
         if parameter not in known:
-            raise QueryError(f"parameter: known are {', '.join(known)}")
+            raise QueryError("parameter", f"known are {', '.join(known)}")
         if len(values) > 1:
-            raise QueryError(f"{parameter}: must be given once")
+            raise QueryError(parameter, "must be given once")
 
 
 def _answer(query: Query) -> ResponseReturnValue:

@@ -141,7 +141,7 @@ def add_note() -> ResponseReturnValue:
         draft = msgspec.json.decode(body, type=NoteDraft)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         rule = "must be one JSON object with at and text, and perhaps metric, app and url"
-        raise QueryError(f"body: {rule}") from None
+        raise QueryError("body", rule) from None
     document = keep(Note(draft.at, draft.text, draft.metric, draft.app, draft.url))
     return _json(_kept(document), _CREATED)
 

@@ -293,7 +293,7 @@ class Front(Application):
         limit = operation.most_bytes or (MOST_BYTES if is_form else MAX_DEVICE_BODY)
         length = length_of(scope)
         if is_form and length is None:  # the server does not tell its end from a cut
-            raise QueryError("body: a form must say its length: send Content-Length")
+            raise QueryError("body", "a form must say its length: send Content-Length")
         patience = self._form_s if is_form else self._body_s
         return await self._bodies.read(protocol, length, limit, patience)
 

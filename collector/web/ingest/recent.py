@@ -116,7 +116,7 @@ def recent_reports() -> ResponseReturnValue:
     """Tell the last accepted reports; of a development collector only."""
     text = request.args.get("after", "0")
     if set(request.args) - {"after"} or not (text.isdecimal() and len(text) <= _DIGITS):
-        raise QueryError("after: must be the number of a report, and the only parameter")
+        raise QueryError("after", "must be the number of a report, and the only parameter")
     recent = services().recent
     reports = recent.after(int(text), visible()) if isinstance(recent, RecentReports) else []
     return msgspec.to_builtins(RecentAnswer(reports))  # type: ignore[no-any-return]  # a dict

@@ -19,14 +19,14 @@ from client_sdk.core.epoch import ONCE
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
-from ...analytics.rows import TIME
-from ...analytics.verb import ESTIMATE, load, names, summary
+from ...analytics.comparing.arms import arms_of
+from ...analytics.rows import TIME, Chart
+from ...analytics.verb import ESTIMATE, TOP, Verb, load, names, summary
 from ...core.catalog import Catalog
 from ...core.credentials import ASK
 from ...core.errors import QueryError
 from ...estimation.precision import ALPHA
 from ...query import Query, read
-from ...query.completion import ADOPTION, COMPARE, LIFT, NEEDS_SEGMENT, arms_of
 from ...query.completion import completed as with_defaults
 from ...query.options import as_json, options_of, types_of
 from ...query.request import SEGMENT
@@ -56,7 +56,6 @@ from .files import CSV, FILES, KIND_PARAMETER, name_of
 from .layout import CONTENT_TYPE, EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
 from .metric import BEFORE_PARAMETER, item_needed, items_of, leads_of, usual_item
 from .panels import PERIODS, Answers, Panel, PanelRequest, dressed, in_page
-from .questions import TREND
 
 blueprint = Blueprint("ask", __name__)
 
@@ -149,6 +148,7 @@ def question_of(parameters: MultiDict[str, str], catalog: Catalog) -> Query:
         return read(parameters["q"].encode())
     picked = choices_of(parameters)
     verb = parameters.get("verb") or ESTIMATE
+    compares = verb in names() and load(verb).compares
     metrics = [name for name in parameters.getlist("metric") if name]
     first = next(iter(catalog), None)
     against = parameters.get(AGAINST, "")
@@ -157,7 +157,7 @@ def question_of(parameters: MultiDict[str, str], catalog: Catalog) -> Query:
         metrics=metrics or ([first.address] if first else [""]),
         verb=verb,
         date_range=picked.date_range,
-        against=None if beside or verb != COMPARE else earlier_of(parameters),
+        against=earlier_of(parameters) if compares and not beside else None,
         dimensions=[*(name for name in parameters.getlist("by") if name), *beside],
         filters=filters_of(picked.segment),
         alpha=_alpha(parameters.get("alpha", "")),
@@ -179,7 +179,7 @@ def completed(query: Query, answers: Answers) -> Query:
     partners = questions.partners_of(query.verb, metric, metrics)
     if partners and len(query.metrics) == 1:
         query = msgspec.structs.replace(query, metrics=[*query.metrics, partners[0].address])
-    is_over_time = query.verb == COMPARE and not _dimension(query, metric)
+    is_over_time = load(query.verb).compares and not _dimension(query, metric)
     if is_over_time and query.date_range is None and metric.every != ONCE:
         query = msgspec.structs.replace(query, date_range=answers.previous_range(metric))
     query = _over_time(with_defaults(_with_own_arms(query, metric), metric), metric)
@@ -195,7 +195,7 @@ def completed(query: Query, answers: Answers) -> Query:
 
 def _leading_item(metric: Metric, query: Query, answers: Answers) -> str:
     """Return the item that is told of where none was chosen: the most common in the range."""
-    ask = Query(metrics=[metric.address], verb="top_k", date_range=query.date_range)
+    ask = Query(metrics=[metric.address], verb=TOP, date_range=query.date_range)
     try:
         item = usual_item(metric, answers.reply(ask).rows)
     except QueryError:
@@ -205,7 +205,7 @@ def _leading_item(metric: Metric, query: Query, answers: Answers) -> str:
 
 def _over_time(query: Query, metric: Metric) -> Query:
     """Return *query* with the stretches of time that a line of its verb has points for."""
-    if query.verb not in (TREND, ADOPTION) or any(map(_is_time, query.dimensions)):
+    if not load(query.verb).offer.joins_stretches or any(map(_is_time, query.dimensions)):
         return query
     stretch = granularity(metric, _picked(query.date_range))
     return msgspec.structs.replace(query, dimensions=[stretch, *query.dimensions])
@@ -215,11 +215,12 @@ def _with_own_arms(query: Query, metric: Metric) -> Query:
     """Return *query* without the segments of another dimension that its form may still hold."""
     options, dimension = dict(query.options), _dimension(query, metric)
     values = metric.segments.get(dimension, ())
-    if query.verb == LIFT and dimension:
+    held = {"control", AGAINST} & types_of(query.verb).keys()
+    if dimension and "control" in held:
         options["dimension"] = dimension
-    held = {LIFT: "control", COMPARE: AGAINST}.get(query.verb, "")
-    if values and options.get(held) not in values:
-        options.pop(held, None)
+    for name in held:
+        if values and options.get(name) not in values:
+            options.pop(name, None)
     return msgspec.structs.replace(query, options=options)
 
 
@@ -235,7 +236,7 @@ def _is_time(name: str) -> bool:
 def _is_drawn_over_time(query: Query) -> bool:
     """Return whether the answer is a line, below which an earlier period can be drawn."""
     is_line = any(_is_time(name) for name in query.dimensions)
-    return is_line and query.against is None and query.verb not in (COMPARE, LIFT)
+    return is_line and query.against is None and load(query.verb).chart != Chart.DIFFERENCES
 
 
 def _picked(date_range: Any) -> Choices:
@@ -249,8 +250,9 @@ def title_of(query: Query, catalog: Catalog) -> str:
     """Return the question in a few words."""
     metrics = [catalog.metric(name) for name in query.metrics]
     of_what = " and ".join(metric.title for metric in metrics)
-    about = _dimension(query, metrics[0]) if query.verb in NEEDS_SEGMENT else ""
     known = query.verb in names()
+    is_about = known and load(query.verb).needs_segment
+    about = _dimension(query, metrics[0]) if is_about else ""
     words = questions.words_of(query.verb, metrics[0], about) if known else query.verb
     by = [name for name in query.dimensions if name != about and name != f"{TIME}:{PERIOD}"]
     groups = ", ".join(name.removeprefix(f"{TIME}:").replace("_", " ") for name in by)
@@ -261,7 +263,7 @@ def _alpha(text: str) -> float:
     if not text:
         return ALPHA
     if text not in dict(LEVELS):
-        raise QueryError(f"alpha: must be one of {', '.join(dict(LEVELS))}; any other is in q")
+        raise QueryError("alpha", f"must be one of {', '.join(dict(LEVELS))}; any other is in q")
     return float(text)
 
 
@@ -301,6 +303,7 @@ def _form(query: Query | None, original: Query | None, catalog: Catalog) -> dict
         return {"metric": None, "metrics": []}
     verb = query.verb if query else request.args.get("verb")
     verb = verb if verb in names() else ESTIMATE
+    kind = load(verb)
     query = query or Query(metrics=[metric.address])
     picked = _picked(query.date_range)
     dimension = _dimension(query, metric)
@@ -318,19 +321,20 @@ def _form(query: Query | None, original: Query | None, catalog: Catalog) -> dict
         "chosen": picked.shown_for([metric]),
         "ranges": picked.ranges([metric]),
         "by": query.dimensions,
-        "earlier": EARLIER if verb == COMPARE and metric.every != ONCE else {},
+        "earlier": EARLIER if kind.compares and metric.every != ONCE else {},
+        "compares": kind.compares,
         "against": _against_words(query, dimension),
         "other": query.against if isinstance(query.against, tuple) else ("", ""),
-        "between": _between(verb, metric, dimension),
+        "between": _between(kind, metric, dimension),
         "dimension": dimension,
-        "stretches": questions.stretches_of([metric]) if verb not in (COMPARE, LIFT) else [],
-        "is_over_time": load(verb).needs_time,
+        "stretches": [] if kind.chart == Chart.DIFFERENCES else questions.stretches_of([metric]),
+        "is_over_time": kind.needs_time,
         "periods": PERIODS if _is_drawn_over_time(query) and metric.every != ONCE else {},
         "segments": metric.segments,
         "filter_rows": filter_rows(metric, query.filters),
         "levels": LEVELS,
         "alpha": f"{query.alpha:g}",
-        "postprocesses": labelled(load(verb).postprocess),
+        "postprocesses": labelled(kind.postprocess),
         "postprocess": query.postprocess,
         "fields": list(
             fields_of(verb, metric, query.options, dimension=dimension, partner=partner)
@@ -341,11 +345,12 @@ def _form(query: Query | None, original: Query | None, catalog: Catalog) -> dict
     }
 
 
-def _between(verb: str, metric: Metric, dimension: str) -> list[str]:
+def _between(verb: Verb, metric: Metric, dimension: str) -> list[str]:
     """Return the dimensions that *verb* can be about: of an experiment those of arms."""
-    if verb == LIFT and dimension in (*arms_of(metric), ""):
-        return arms_of(metric)
-    return list(metric.segments) if verb in NEEDS_SEGMENT else []
+    arms = arms_of(metric)
+    if verb.about is arms_of and dimension in (*arms, ""):
+        return arms
+    return list(metric.segments) if verb.needs_segment else []
 
 
 def _against_words(query: Query, dimension: str) -> str:

@@ -19,23 +19,30 @@ from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
 from ...analytics.rows import ITEM, RAW, TIME, Row, moment
-from ...analytics.verb import ACTIVES, ESTIMATE
+from ...analytics.verb import ESTIMATE, load
 from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
+from ...core.remarks import Code, Remark
 from ...query import Answer, Query
 from ...query.basis import Basis
 from ...query.headline import latest
 from ...rendering.numbers import beside, ends_of, numbers_of, reading, value_of
 from ...rendering.possible import possible
-from ...rendering.wording import days_in_words, days_of_label, last_day, sentence, when_counted
-from .panels import Answers, Notice, Panel
+from ...rendering.wording import (
+    capitalized,
+    days_in_words,
+    days_of_label,
+    last_day,
+    remark_text,
+    sentence,
+    when_counted,
+)
+from .panels import OVER_TIME, Answers, Notice, Panel
 
 AT_ONCE: Final = (
     "All intervals hold at once: segments whose intervals are apart do differ. Where they overlap, "
     "segments may differ as well: their difference has an interval of its own, on the page Compare."
 )
 UNSURE: Final = "No interval is wholly above another: noise may make these differences."
-TREND: Final = "trend"
-SEGMENTS: Final = "segments"
 _MOST_ORDERED: Final = 8  # segments whose order is told
 MOST_STEPS: Final = 3  # items of which a change is told beside a chart
 _PERIODS: Final = {"1h": "hour,", "1d": "day,", "7d": "week, from", "28d": "four weeks, from"}
@@ -133,7 +140,7 @@ def _level(item: str, query: Query, days: tuple[date, date], answers: Answers) -
         query, verb=ESTIMATE, date_range=(first, last), dimensions=[], options={}, postprocess=RAW
     )
     try:
-        rows = possible(answers.reply(whole, is_checked=False).rows, ESTIMATE)
+        rows = possible(answers.reply(whole, is_checked=False).rows)
     except _FAULTS:
         return None
     row = next((row for row in rows if row.item == item and row.value is not None), None)
@@ -148,7 +155,7 @@ def with_levels(
     Those of segments tell which of them are higher, if any is: AT_ONCE tells of the others.
     """
     first, *others = (with_order(panel, is_sure=True) for panel in panels)
-    line = next((panel for panel in others if panel.wish.query.verb == TREND), None)
+    line = next((panel for panel in others if panel.wish.id == OVER_TIME), None)
     reply = line.reply if line else None
     steps = steps_of(reply, line.wish.query, metric, answers) if line else []
     if first.reply is None:
@@ -161,13 +168,13 @@ def with_levels(
 
 def counts_told(reply: Answer) -> str:
     """Return the last two counts of a *reply* that counts devices, "" of another."""
-    rows = latest(reply.rows)[-2:] if reply.meta.verb == ACTIVES else []
+    rows = latest(reply.rows)[-2:] if load(reply.meta.verb).counts_devices else []
     if not rows or rows[-1].value is None:
         return ""
     basis, label = reply.meta.metrics[0], rows[-1].dimensions[TIME]
     stretch = next(name for name in (*reply.meta.query.dimensions, TIME) if name.startswith(TIME))
     when = when_counted(label, basis.every, stretch)
-    return f"{when[:1].upper()}{when[1:]}: {beside(rows[-1], rows[0] if rows[1:] else None)}."
+    return f"{capitalized(when)}: {beside(rows[-1], rows[0] if rows[1:] else None)}."
 
 
 def averaged(basis: Basis, steps: Sequence[Step], line: Answer | None, today: date) -> str:
@@ -218,24 +225,18 @@ def days_told(reply: Answer, answers: Answers) -> str:
     return f"{words}{before}."
 
 
-def sample_in_words(metric: Metric, said: Iterable[str]) -> str:
-    """Return who answers *metric*, "" if that is everybody or is *said* already."""
-    words = metric.sample.in_words or ""
-    return "" if any(words in text for text in said) else words
-
-
-def untitled(text: str, title: str) -> str:
-    """Return *text* on the page of a metric, which need not name its *title*."""
-    return sentence(text.removeprefix(f"{title}: "))
+def sample_in_words(metric: Metric, panels: Iterable[Panel]) -> str:
+    """Return who answers *metric*, "" if that is everybody or one of *panels* says it."""
+    remarks = (each for panel in panels for each in panel.remarks)
+    is_said = any(each.code == Code.SAMPLE for each in remarks)
+    return "" if is_said else sentence(metric.sample.in_words or "")
 
 
 def without_title(panel: Panel) -> Panel:
     """Return *panel*, whose heading names its metric, with warnings that need not if it is one."""
-    metrics = panel.reply.meta.metrics if panel.reply else []
-    if len(metrics) != 1:
-        return panel
-    warnings = (untitled(text, metrics[0].title) for text in panel.warnings)
-    return replace(panel, warnings=tuple(warnings))
+    return (
+        replace(panel, titles=dict.fromkeys(panel.titles, "")) if len(panel.titles) == 1 else panel
+    )
 
 
 def with_order(panel: Panel, *, is_sure: bool = False) -> Panel:
@@ -247,15 +248,19 @@ def with_order(panel: Panel, *, is_sure: bool = False) -> Panel:
     """
     reply, query = panel.reply, panel.wish.query
     rows = reply.rows if reply else ()
-    is_told = query.verb == SEGMENTS and query.postprocess == RAW and 1 < len(rows) <= _MOST_ORDERED
-    if not is_told or any(TIME in row.dimensions for row in rows):
+    is_ranked = load(query.verb).ranks_segments and query.postprocess == RAW
+    if (
+        not is_ranked
+        or not 1 < len(rows) <= _MOST_ORDERED
+        or any(TIME in row.dimensions for row in rows)
+    ):
         return panel
-    said = order_told(rows)
-    return panel if is_sure and said == UNSURE else _with_notice(panel, Notice(said))
+    order = order_text(rows)
+    return _with_notice(panel, Notice(order or UNSURE)) if order or not is_sure else panel
 
 
-def order_told(rows: Sequence[Row]) -> str:
-    """Return which of *rows* are higher than which others, as their intervals are apart."""
+def order_text(rows: Sequence[Row]) -> str:
+    """Return which of *rows* are higher than which others, as their intervals are apart, or ""."""
     numbered = [row for row in rows if numbers_of(row)]
     known = sorted(numbered, key=lambda row: -(row.value or 0.0))
     sure = []
@@ -265,9 +270,7 @@ def order_told(rows: Sequence[Row]) -> str:
             *others, last = lower
             than = f"{', '.join(others)} and {last}" if others else last
             sure.append(f"{_segment(row)} is higher than {than}")
-    if sure:
-        return f"More than noise: {'; '.join(sure)}."
-    return UNSURE
+    return f"More than noise: {'; '.join(sure)}." if sure else ""
 
 
 def _segment(row: Row) -> str:
@@ -285,23 +288,22 @@ def said_once(panels: Sequence[Panel]) -> tuple[list[str], list[Panel]]:
 
     What not all of them say is told after their titles.
     """
-    titles: dict[str, list[str]] = {}
+    titles: dict[Remark, list[str]] = {}
     for panel in panels:
-        for text in panel.warnings:
-            titles.setdefault(text, []).append(panel.wish.title)
-    common = {text: of for text, of in titles.items() if len(of) > 1}
+        for remark in panel.remarks:
+            titles.setdefault(remark, []).append(panel.wish.title)
+    common = {remark: of for remark, of in titles.items() if len(of) > 1}
     kept = [
-        replace(panel, warnings=tuple(text for text in panel.warnings if text not in common))
+        replace(panel, remarks=tuple(each for each in panel.remarks if each not in common))
         for panel in panels
     ]
-    return [_of_some(text, of, panels) for text, of in common.items()], kept
+    return [
+        _of_some(remark, of if len(of) < len(panels) else []) for remark, of in common.items()
+    ], kept
 
 
-def _of_some(text: str, titles: Sequence[str], panels: Sequence[Panel]) -> str:
-    """Return *text* with the *titles* of those that say it, unless it names a metric itself."""
-    metrics = (
-        metric.title for panel in panels if panel.reply for metric in panel.reply.meta.metrics
-    )
-    if len(titles) == len(panels) or any(text.startswith(f"{title}: ") for title in metrics):
-        return text
-    return f"{', '.join(titles)}: {text[:1].lower()}{text[1:]}"
+def _of_some(remark: Remark, titles: Sequence[str]) -> str:
+    """Return *remark* after the *titles* of the panels that have it, unless it is of the metric."""
+    if remark.metric or not titles:
+        return remark_text(remark, {remark.metric: ""})
+    return remark_text(remark, {"": ", ".join(titles)})

@@ -269,7 +269,7 @@ def _form(
 def _panels(panels: Sequence[Panel], form: EditForm) -> Iterator[Panel]:
     """Yield the panels that stay, with the titles of *form*, by their places."""
     if not len(panels) == len(form.panel) == len(form.place):
-        raise QueryError("panel: must have a title and a place for each panel of the board")
+        raise QueryError("panel", "must have a title and a place for each panel of the board")
     gone, wide = set(form.remove), set(form.wide)
     changed = []
     for number, panel in enumerate(panels, 1):

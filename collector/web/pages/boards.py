@@ -177,7 +177,7 @@ def pin() -> ResponseReturnValue:
 
 def _fault_of_pin(error: QueryError, form: PinForm) -> FormFault:
     """Return what is wrong, beside the title that it is about: the panel's, or the new board's."""
-    place, _, rule = str(error).partition(": ")
+    place, rule = error.place, error.rule
     if place == "title" and form.board == NEW and form.new:
         return FormFault("new", f"Title of a new board {rule}.")
     is_title = place == "title" or place.endswith(".title")
@@ -210,7 +210,7 @@ def with_panel(board: Board, panel: BoardPanel) -> Board:
     if panel in board.panels:
         return board
     if len(board.panels) >= MAX_PANELS:
-        raise QueryError(f"board: has {MAX_PANELS} panels, as many as fit; begin another board")
+        raise QueryError("board", f"has {MAX_PANELS} panels, as many as fit; begin another board")
     return msgspec.structs.replace(board, panels=[*board.panels, panel])
 
 

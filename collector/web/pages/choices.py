@@ -140,7 +140,7 @@ def earlier_of(parameters: MultiDict[str, str]) -> Against | None:
     if words in ("", PREVIOUS, YEAR):
         return words or None  # type: ignore[return-value]  # one of the two words
     if words != DATES:
-        raise QueryError(f"{AGAINST}: must be one of {', '.join(EARLIER)}")
+        raise QueryError(AGAINST, f"must be one of {', '.join(EARLIER)}")
     first, last = (day_of_text(parameters.get(name, ""), name) for name in EARLIER_DAYS)
     return first.isoformat(), last.isoformat()
 
@@ -184,7 +184,7 @@ def filter_rows(metric: Metric, filters: Sequence[Filter]) -> list[dict[str, Any
         {
             "field": SEGMENT + name,
             "title": name.replace("_", " ").capitalize(),
-            "words": in_words(f for f in filters if f[1] == name).partition(": ")[2],
+            "words": "; ".join(_taken(kind, which) for kind, of, which in filters if of == name),
             "values": [
                 (
                     value,
@@ -203,9 +203,12 @@ def filter_rows(metric: Metric, filters: Sequence[Filter]) -> list[dict[str, Any
 def in_words(filters: Iterable[Filter]) -> str:
     """Return *filters* as a reader is told of them: "platform: linux; version: not 1.0"."""
     return "; ".join(
-        f"{name.replace('_', ' ')}: {'not ' if kind == 'is_not' else ''}{' or '.join(values)}"
-        for kind, name, values in filters
+        f"{name.replace('_', ' ')}: {_taken(kind, values)}" for kind, name, values in filters
     )
+
+
+def _taken(kind: str, values: Iterable[str]) -> str:
+    return f"{'not ' if kind == 'is_not' else ''}{' or '.join(values)}"
 
 
 def require_known(
@@ -223,9 +226,9 @@ def require_known(
     for name, values in parameters.lists():
         if name not in names and not name.startswith(beginnings):
             allowed = ", ".join([*names, *(f"{start}…" for start in beginnings)]) or "none"
-            raise QueryError(f"parameter: the address has an unknown one; known are {allowed}")
+            raise QueryError("parameter", f"the address has an unknown one; known are {allowed}")
         if len(values) > 1 and name not in many and not name.startswith(SEGMENT):
-            raise QueryError(f"{name}: must be given once")
+            raise QueryError(name, "must be given once")
 
 
 def choices_of(parameters: MultiDict[str, str]) -> Choices:
@@ -240,14 +243,14 @@ def choices_of(parameters: MultiDict[str, str]) -> Choices:
             day_of_text(values[name], name)
     words = values.get("range", DATES if "from" in values or "to" in values else "")
     if words not in (*RANGES, DATES, ""):
-        raise QueryError(f"range: must be one of {', '.join(RANGES)}")
+        raise QueryError("range", f"must be one of {', '.join(RANGES)}")
     if words == DATES:
         missing = [name for name in ("from", "to") if name not in values]
         if len(missing) == 1:
-            raise QueryError(f"{missing[0]}: must be given, too: a range has two days")
+            raise QueryError(missing[0], "must be given, too: a range has two days")
         if not missing and values["from"] > values["to"]:
             first, last = values["from"], values["to"]
-            raise QueryError(f"from={first}: must not be after {last}; swap the two days")
+            raise QueryError("from", f"must not be after {last}; swap the two days", first)
         words = "" if missing else words
     segment = sorted(
         (name.removeprefix(SEGMENT), value)
@@ -258,7 +261,7 @@ def choices_of(parameters: MultiDict[str, str]) -> Choices:
     dates = (values.get("from", ""), values.get("to", "")) if words == DATES else ("", "")
     against = values.get("before", "")
     if against not in ("", PREVIOUS, YEAR):
-        raise QueryError(f"before: must be one of {PREVIOUS}, {YEAR}")
+        raise QueryError("before", f"must be one of {PREVIOUS}, {YEAR}")
     return Choices(words, *dates, tuple(segment), values.get("item", ""), against)
 
 

@@ -15,8 +15,8 @@ from msgspec import structs
 from client_sdk.core.epoch import ONCE
 from client_sdk.registry.metric import COUNT, Metric
 
-from ...analytics.rows import AGAINST, TIME
-from ...analytics.verb import ACTIVES, AVERAGED, load
+from ...analytics.rows import AGAINST, TIME, Chart
+from ...analytics.verb import ACTIVES, AVERAGED, COMPARE, SEGMENTS, TOP, TREND, load
 from ...core.credentials import ASK
 from ...core.errors import QueryError
 from ...query import Query
@@ -128,7 +128,7 @@ def compare_file(kind: str) -> ResponseReturnValue:
 
 
 def _is_comparable(metric: Metric) -> bool:
-    return bool(_ways_of(metric)) and load("compare").refusal(metric) is None
+    return bool(_ways_of(metric)) and load(COMPARE).refusal(metric) is None
 
 
 def _ways_of(metric: Metric) -> dict[str, str]:
@@ -157,7 +157,7 @@ def _item(metric: Metric, choices: Choices, answers: Answers) -> str:
     items = () if metric.show == COUNT else items_of(metric)
     if not items or choices.item in items or not item_needed(metric):
         return choices.item if choices.item in items else ""
-    query = Query(metrics=[metric.address], verb="top_k", date_range=choices.date_range)
+    query = Query(metrics=[metric.address], verb=TOP, date_range=choices.date_range)
     try:
         item = usual_item(metric, answers.reply(query).rows)
     except QueryError:
@@ -190,14 +190,14 @@ def _wishes(metric: Metric, choices: Choices, by: str, item: str) -> Iterator[Pa
         before = earlier_of(request.args) or PREVIOUS
         queries = [
             structs.replace(choices.query(metric, verb, of_one, [_PERIODS]), against=before)
-            for verb in ("compare", "trend")
+            for verb in (COMPARE, TREND)
         ]
     else:
         value = request.args.get("against")
         held = {"against": value} if value in metric.segments[by] else {}
         queries = [
-            choices.query(metric, "compare", {**of_one, **held}, [by]),
-            choices.query(metric, "segments", of_one, [by]),
+            choices.query(metric, COMPARE, {**of_one, **held}, [by]),
+            choices.query(metric, SEGMENTS, of_one, [by]),
         ]
     yield PanelRequest(DIFFERENCE, f"{metric.title}: difference", queries[0], hint)
     yield PanelRequest("levels", f"{metric.title}: what is compared", queries[1], beside)
@@ -230,7 +230,7 @@ def _with_periods(panel: Panel, answers: Answers) -> Panel:
         return replace(panel, wish=replace(wish, hint=f"{said} {wish.hint}".strip()))
     rows = reply.rows if reply else ()
     pairs = {(row.dimensions.get(TIME), row.dimensions.get(AGAINST)) for row in rows}
-    if reply is None or wish.query.verb not in ("compare", "lift") or len(pairs) != 1:
+    if reply is None or reply.meta.chart != Chart.DIFFERENCES or len(pairs) != 1:
         return panel
     every = every_of(reply)
     shown = worded(rows[:1], every=every)[0].dimensions

@@ -11,9 +11,10 @@ from flask import url_for
 from client_sdk.core.epoch import LENGTHS
 from client_sdk.registry.metric import Metric
 
+from ...analytics.verb import ACTIVES, load
 from .beside import counts_told
 from .panels import Notice, Panel
-from .questions import ACTIVES, is_answerable
+from .questions import is_answerable
 
 _PERIODS: Final = {"1d": "a day", "7d": "a week", "28d": "four weeks"}
 
@@ -25,7 +26,7 @@ def with_latest(panel: Panel, metrics: Sequence[Metric]) -> Panel:
     longer periods is a link to the devices of those.
     """
     reply, wish = panel.reply, panel.wish
-    if reply is None or wish.query.verb != ACTIVES:
+    if reply is None or not load(wish.query.verb).counts_devices:
         return panel
     hint = f"{counts_told(reply)} {wish.hint}".strip()
     notices = (*wish.notices, *longer(reply.meta.metrics[0].name, metrics))

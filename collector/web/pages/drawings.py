@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from markupsafe import Markup
 
-from ...analytics.rows import AGAINST, ALL, DEVICES, ITEM, MEASURE, TIME, Row, altered
+from ...analytics.rows import AGAINST, ALL, DEVICES, ITEM, MEASURE, TIME, Chart, Row, altered
 from ...query.cache import packed
 from ...rendering.charts import Before, Face, Mark, chart_of
 from ...rendering.charts.frame import measure_words, varying
@@ -52,7 +52,7 @@ def twice(draw: Draw, prefix: str, **face: Any) -> Markup:
 
 
 def charts_of(
-    verb: str,
+    kind: Chart,
     rows: Sequence[Row],
     title: str,
     prefix: str,
@@ -65,7 +65,7 @@ def charts_of(
     """Return the chart of *rows* in both layouts."""
 
     def draw(own: Face) -> str:
-        return chart_of(verb, rows, title, own, facts=facts, marks=marks, before=before)
+        return chart_of(kind, rows, title, own, facts=facts, marks=marks, before=before)
 
     return twice(draw, prefix, **face)
 
@@ -75,7 +75,7 @@ class Subject(NamedTuple):
 
     id: str
     title: str
-    verb: str
+    chart: Chart
     is_boolean: bool  # its items are those of a yes or no
     every: str  # how long the epochs are, "" if that differs
     most_rows: int  # of a chart
@@ -110,7 +110,7 @@ def drawing_of(
     drawing: Drawing | None = drawings.get(key)
     if drawing is None:
         words = partial(
-            worded, is_boolean=subject.is_boolean, every=subject.every, verb=subject.verb
+            worded, is_boolean=subject.is_boolean, every=subject.every, chart=subject.chart
         )
         table = table_of(words(rows), subject.title, most=MOST_ROWS, facts=facts)
         charts = _charts(subject, rows, facts, marks, before, words)
@@ -129,7 +129,7 @@ def _charts(
 ) -> Iterator[tuple[str, Markup]]:
     """Yield a chart, or one a measure where shares of different groups stand in one answer."""
     drawn: dict[str, list[Row]] = {}
-    for row in possible(rows, subject.verb):
+    for row in possible(rows, subject.chart):
         if row.dimensions.get(TIME) != ALL:
             drawn.setdefault(row.dimensions.get(MEASURE, ""), []).append(row)
     for number, (measure, some) in enumerate(drawn.items()):
@@ -137,7 +137,7 @@ def _charts(
         plain = labelled(words_of([_plain_row(row) for row in some]))
         past = before and replace(before, rows=words_of(_past_of(before, measure)))
         chart = charts_of(
-            subject.verb,
+            subject.chart,
             plain,
             f"{subject.title} {words}".strip(),
             f"{identifier(subject.id)}-{number}",
@@ -154,7 +154,7 @@ def _past_of(before: Before, measure: str) -> list[Row]:
     """Return the rows of *before* that are of *measure*, as its panel draws them."""
     return [
         _plain_row(row)
-        for row in possible(before.rows, "")
+        for row in possible(before.rows)
         if row.dimensions.get(TIME) != ALL and row.dimensions.get(MEASURE, "") == measure
     ]
 

@@ -19,11 +19,10 @@ from msgspec.inspect import (
 
 from client_sdk.registry.metric import Metric
 
-from ...analytics.verb import load
-from ...query.completion import ADOPTION, COMPARE
+from ...analytics.verb import QUANTILE, load
 from ...query.options import types_of
 from .metric import called, item_needed, items_of
-from .questions import CROSSTAB, TREND, needs_item
+from .questions import needs_item
 
 OPTION: Final = "option."  # what the name of an option of the verb follows
 _ELSEWHERE: Final = frozenset({"by", "ranges", "alphabet"})  # chosen in other fields
@@ -51,7 +50,6 @@ _LABELS: Final[Mapping[str, str]] = {
     "numerator": "Above",
     "denominator": "Below",
 }
-_NO_ITEM: Final = {ADOPTION: "nothing: shares of reports"}  # what an answer is of without an item
 _QUANTILES: Final = (("0.5", "median"), ("0.9", "p90"), ("0.95", "p95"), ("0.99", "p99"))
 _FOLLOWED: Final = (("", "mean"), *_QUANTILES)
 _CHOICES: Final[Mapping[str, str]] = {
@@ -101,9 +99,10 @@ def fields_of(
     for name, type_ in types_of(verb).items():
         if name == _ALWAYS_ELSEWHERE or (name in _ELSEWHERE and not options.get(name)):
             continue
+        plain = _typed(name, type_)
         field = _special(name, verb, metric, partner or metric, dimension)
-        if field is None:
-            field = _typed(name, type_)
+        if field is None or plain.kind == "choice":
+            field = plain
         if field.kind != "choice" or len(field.choices) > 1:
             given = options.get(name, _default(verb, name))
             yield field if given is None else replace(field, value=as_text(given))
@@ -139,12 +138,12 @@ def _special(name: str, verb: str, metric: Metric, partner: Metric, dimension: s
     label = _LABELS.get(name, name)
     match name:
         case "item":
-            first = () if needs_item(verb, metric) else (("", _NO_ITEM.get(verb, "all of them")),)
+            first = () if needs_item(verb, metric) else (("", load(verb).offer.no_item),)
             items = tuple((item, called(metric, item)) for item in items_of(metric)[:200])
             return Field(name, label, "choice", "", (*first, *items))
         case "control":
             return Field(name, label, "choice", "", labelled(metric.segments.get(dimension, ())))
-        case "against" if verb == COMPARE:
+        case "against":
             values = labelled(metric.segments.get(dimension, ()))
             return Field(name, label, "choice", "", (("", "all others"), *values) if values else ())
         case "keys":
@@ -153,11 +152,11 @@ def _special(name: str, verb: str, metric: Metric, partner: Metric, dimension: s
         case "numerator" | "denominator":
             other = partner if name == "denominator" else metric
             return Field(name, f"{label}: {other.title}", "choice", "", labelled(_items(other)))
-        case "of" if verb == CROSSTAB:
+        case "of":
             parts = labelled(tuple(metric.domain.parts))
             return Field(name, label, "choice", "", (("", "all devices"), *parts) if parts else ())
-        case "levels" if verb == TREND:
-            has_levels = load("quantile").refusal(metric) is None
+        case "levels" if load(verb).needs_time:  # a line follows one of them
+            has_levels = load(QUANTILE).refusal(metric) is None
             return Field(name, "Follow", "choice", "", _FOLLOWED if has_levels else ())
         case "low" | "high":
             return _end(name, metric)

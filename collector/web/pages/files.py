@@ -10,6 +10,8 @@ from typing import Final
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
+from ...analytics.rows import Chart
+from ...analytics.verb import load
 from ...query import Answer, Query
 from ...rendering.charts import Before, Face, Mark, chart_of
 from ..api.formats import FORMS
@@ -66,7 +68,7 @@ def files_of(csv: str, verb: str) -> Iterator[tuple[str, str]]:
     """
     path, mark, parameters = csv.partition("?")
     missing = {
-        "geojson": verb != "map",
+        "geojson": load(verb).chart != Chart.MAP,
         "parquet": find_spec("pyarrow") is None,
     }
     for kind, name in KINDS.items():
@@ -79,8 +81,8 @@ def _kinds(title: str, marks: Sequence[Mark], before: Before | None) -> dict[str
 
     def svg(reply: Answer) -> bytes:
         face = Face("chart", standalone=True, width=_WIDTH)
-        verb, facts = reply.meta.verb, reply.meta.facts
-        chart = chart_of(verb, reply.rows, title, face, facts=facts, marks=marks, before=before)
+        kind, facts = reply.meta.chart, reply.meta.facts
+        chart = chart_of(kind, reply.rows, title, face, facts=facts, marks=marks, before=before)
         return chart.encode() + b"\n"
 
     return {**kinds, SVG: _Kind("image/svg+xml", svg)}

@@ -16,24 +16,36 @@ from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.privacy.budget import odds
 from client_sdk.registry.metric import COUNT, Metric
 
-from ...analytics.comparing.arms import are_arms
+from ...analytics.comparing.arms import arms_of, control_of
 from ...analytics.rows import TIME, Row
 from ...analytics.sums import is_joined
-from ...analytics.verb import ACTIVES, AVERAGED, ESTIMATE, OF_ALL, load, summary
+from ...analytics.verb import (
+    ACTIVES,
+    ADOPTION,
+    AVERAGED,
+    CDF,
+    HISTOGRAM,
+    LIFT,
+    OF_ALL,
+    QUANTILE,
+    SEGMENTS,
+    TREND,
+    load,
+    summary,
+)
 from ...core.catalog import ADDRESS, Catalog
 from ...core.credentials import ASK, VIEW
 from ...core.text_tables import above
 from ...query import Query
-from ...query.completion import SPREADING, control_of
 from ...query.headline import greatest
 from ...query.request import SEGMENT
 from ...query.run import HOLDS
 from ...query.window import PREVIOUS
-from ...rendering.wording import sentence
+from ...rendering.wording import capitalized
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visitor
 from ..services import services
-from .beside import AT_ONCE, end_of, said_once, sample_in_words, untitled, with_levels
+from .beside import AT_ONCE, end_of, said_once, sample_in_words, with_levels
 from .choices import (
     DATES,
     WORDS,
@@ -51,6 +63,7 @@ from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .panels import (
     ALL_DRAWN,
     MOST_DRAWN,
+    OVER_TIME,
     PERIODS,
     Answers,
     Notice,
@@ -60,28 +73,9 @@ from .panels import (
 )
 
 _MUCH_LATE: Final = 0.2  # of the reports, from which on their share is worth saying
-_SHORT: Final = 20  # items that a chart shows all of
 _LINES: Final = 20  # items of which a trend is told without choosing one
 LEVELS: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 _LEVEL_HINT: Final = "Below it are as many of the devices as it says: p95 has 95 % of them below."
-_TITLES: Final = {  # of panels; another verb is called as its summary says
-    "map": "Where devices are",
-    "crosstab": "Both answers together",
-    "funnel": "Funnel",
-    "retention": "Retention",
-    "key_values": "Share of devices and average per key",
-    "vector": "Mean of each",
-    "histogram": "Distribution",
-    "mean": "Mean",
-    "top_k": f"The {_SHORT} most common",
-    ESTIMATE: "Share of devices",
-    "heavy_hitters": "The most common strings",
-}
-_OPTIONS: Final[dict[str, dict[str, Any]]] = {
-    "histogram": {"buckets": 24},
-    "top_k": {"k": _SHORT},
-    "heavy_hitters": {"k": _SHORT},
-}
 blueprint = Blueprint("metric", __name__)
 _NAME = in_path("name", f"^{ADDRESS}$", "The name of a metric, or app/name.")
 _DEVICES: Final = "Devices that reported"
@@ -170,7 +164,7 @@ def usual_item(metric: Metric, rows: Sequence[Row]) -> str:
 def called(metric: Metric, item: str) -> str:
     """Return *item* as people call it: of a map by its degrees."""
     domain = metric.domain
-    if domain.verb != "map" or item not in domain.labels:
+    if not domain.coded or item not in domain.labels:
         return item
     return domain.item_in_words(domain.labels.index(item))
 
@@ -185,18 +179,19 @@ def _own(metric: Metric) -> tuple[str, dict[str, Any], str]:
     """Return verb, options and title of the metric's own question."""
     verb, size = metric.domain.verb, len(metric.domain.labels)
     if isinstance(metric.mechanism, DistributionMechanism):
-        verb = "histogram"
-    if verb == "top_k" and size <= _SHORT:  # sorted where it is shown, so intervals hold at once
-        return verb, {"k": max(size, 1)}, "Share of devices"
-    return verb, _OPTIONS.get(verb, {}), _TITLES.get(verb) or summary(verb).rstrip(".")
+        verb = HISTOGRAM
+    own = load(verb)
+    if 0 < size <= own.panel.get("k", 0):  # sorted where it is shown, so intervals hold at once
+        return verb, {"k": size}, "Share of devices"
+    return verb, dict(own.panel), own.title or summary(verb).rstrip(".")
 
 
 def _of_numbers(metric: Metric, choices: Choices) -> Iterator[PanelRequest]:
     if isinstance(metric.mechanism, DistributionMechanism):
-        query = choices.query(metric, "cdf")
+        query = choices.query(metric, CDF)
         yield PanelRequest("up-to", "Cumulative distribution", query)
         levels = {"levels": [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99]}
-        query = choices.query(metric, "quantile", levels)
+        query = choices.query(metric, QUANTILE, levels)
         yield PanelRequest(
             "quantiles",
             "Quantiles",
@@ -212,18 +207,18 @@ def _over_time(metric: Metric, choices: Choices, item: str) -> Iterator[PanelReq
     items = items_of(metric)
     wants_one = len(items) > _LINES or bool(choices.item)
     if choices.item in _levels_of(metric):
-        query = choices.query(metric, "trend", {"levels": [LEVELS[choices.item]]}, [stretch])
-        yield PanelRequest("time", f"{choices.item} over time", query, _LEVEL_HINT)
+        query = choices.query(metric, TREND, {"levels": [LEVELS[choices.item]]}, [stretch])
+        yield PanelRequest(OVER_TIME, f"{choices.item} over time", query, _LEVEL_HINT)
     elif not metric.domain.compared and (not wants_one or item):
         options = {"item": item} if wants_one else {}
         title = f"{called(metric, item)} over time" if wants_one else "Over time"
-        yield PanelRequest("time", title, choices.query(metric, "trend", options, [stretch]))
+        yield PanelRequest(OVER_TIME, title, choices.query(metric, TREND, options, [stretch]))
     if metric.show == COUNT:
         return
     # Of longer stretches than an epoch no more than bounds is known.
     in_days = metric.every == "1d" and choices.range != DATES
     counted = f"{TIME}:day" if in_days else stretch
-    query = choices.query(metric, "actives", dimensions=[counted])
+    query = choices.query(metric, ACTIVES, dimensions=[counted])
     yield PanelRequest("devices", _DEVICES, query)
 
 
@@ -234,15 +229,15 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
     of_one = {"item": item} if item_needed(metric) else {}
     words = called(metric, item)
     if metric.domain.compared:
-        words = sentence(metric.domain.headline(item)).removesuffix(".")
+        words = capitalized(metric.domain.headline(item))
     what = f"{words} by {name}" if of_one else f"By {name}"
     hint = AT_ONCE if dimension == next(iter(metric.segments)) else ""  # it is true of all
-    query = choices.query(metric, "segments", of_one, [dimension])
+    query = choices.query(metric, SEGMENTS, of_one, [dimension])
     yield PanelRequest(f"by-{dimension}", what, query, hint)
-    if are_arms(dimension, metric.segments[dimension]):
-        options = {"dimension": dimension, "control": control_of(metric, dimension)}
+    if dimension in arms_of(metric):
+        options = {"dimension": dimension, "control": control_of(metric.segments[dimension])}
         alone = of_one if choices.item or len(items_of(metric)) > _LINES else {}
-        query = choices.query(metric, "lift", {**options, **alone}, [dimension])
+        query = choices.query(metric, LIFT, {**options, **alone}, [dimension])
         hint = "Devices are taken to be in their arms by chance."
         treated = [value for value in metric.segments[dimension] if value != options["control"]]
         arms = treated[0] if len(treated) == 1 else "each arm"
@@ -250,9 +245,10 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
         if alone and metric.domain.compared:
             title = f"{title}: {metric.domain.headline(item)}"
         yield PanelRequest(f"lift-{dimension}", title, query, hint)
-    if dimension in SPREADING and metric.every != ONCE:
+    spreading = load(ADOPTION).about(metric)
+    if dimension in spreading and metric.every != ONCE:
         stretch = granularity(metric, choices)
-        query = choices.query(metric, "adoption", dimensions=[stretch, dimension])
+        query = choices.query(metric, ADOPTION, dimensions=[stretch, dimension])
         hint = _OF_SAMPLE if metric.sample.share < 1 else _OF_REPORTS
         yield PanelRequest(f"spread-{dimension}", f"Adoption by {name}", query, hint)
 
@@ -278,12 +274,13 @@ def metric_page(name: str) -> ResponseReturnValue:
     ]
     steps, panels = with_levels(panels, metric, answers)
     basis = first.reply.meta.metrics[0] if first.reply else None
+    sample = sample_in_words(metric, panels)
     notes, panels = said_once(panels)
     return shown(
         "metric.html",
         metric=metric,
-        sample=sample_in_words(metric, [*notes, *(text for p in panels for text in p.warnings)]),
-        notes=[untitled(text, metric.title) for text in notes],
+        sample=sample,
+        notes=notes,
         columns=in_columns(panels),
         panels=panels,
         basis=basis,
@@ -378,7 +375,7 @@ def _shown(
 def _csv(metric: Metric, wish: PanelRequest, choices: Choices) -> str:
     """Return the address of the file of a panel; its item is in it, as it was chosen for it."""
     item = str(wish.query.options.get("item", ""))
-    if "levels" in wish.query.options and wish.id == "time":
+    if "levels" in wish.query.options and wish.id == OVER_TIME:
         item = choices.item
     is_over_time = any(name.startswith(TIME) for name in wish.query.dimensions)
     against = choices.against if is_over_time else ""

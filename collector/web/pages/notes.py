@@ -98,7 +98,7 @@ def _note_of(form: NoteForm) -> Note:
     """Return the note that *form* tells.  Raises QueryError: what it is about is neither."""
     kind, _, name = form.about.partition(":")
     if kind not in ("", "app", "metric"):
-        raise QueryError("about: must be app:<name>, metric:<name>, or nothing for all")
+        raise QueryError("about", "must be app:<name>, metric:<name>, or nothing for all")
     return Note(
         at=form.at,
         text=form.text,
@@ -153,9 +153,9 @@ def keep(note: Note) -> Document[Note]:
     about = [note.metric] if note.metric else []
     app = (not note.metric and note.app) or app_of(about, view, services().catalog)
     if not app and view is not services().catalog:
-        raise QueryError(f"app: must be one of {', '.join(view.apps) or 'none'}")
+        raise QueryError("app", f"must be one of {', '.join(view.apps) or 'none'}")
     if app and app not in view.apps:
-        raise QueryError(f"app: must be one of {', '.join(view.apps) or 'none'}")
+        raise QueryError("app", f"must be one of {', '.join(view.apps) or 'none'}")
     if reader().metrics is not None and not note.metric:
         raise ForbiddenError("this token is for some metrics only: name one of them in the note")
     metric = (

@@ -32,6 +32,7 @@ from ...analytics.rows import (
     Row,
     moment,
 )
+from ...analytics.verb import TREND
 from ...core.credentials import VIEW
 from ...core.errors import DamagedTallyError, QueryError, RefusedByStoreError
 from ...estimation.precision import ALPHA
@@ -112,9 +113,9 @@ class Selection:
         """Read the selection of an address.  Raises QueryError: there is no such order or page."""
         order, page = parameters.get("order", ""), parameters.get("sheet") or "1"
         if order not in ("", *_ORDERS):
-            raise QueryError(f"order: must be one of {', '.join(_ORDERS)}")
+            raise QueryError("order", f"must be one of {', '.join(_ORDERS)}")
         if not (page.isascii() and page.isdigit() and 1 <= int(page[:6]) <= _MOST_PAGES):
-            raise QueryError(f"sheet: must be a number from 1 to {_MOST_PAGES}")
+            raise QueryError("sheet", f"must be a number from 1 to {_MOST_PAGES}")
         return cls(" ".join(parameters.get("search", "").split()), order, int(page))
 
     def among(self, metrics: Sequence[Metric]) -> list[tuple[str, Metric]]:
@@ -159,7 +160,7 @@ def _tile_of(metric: Metric, choices: Choices, answers: Answers) -> Tile:
         stretches = [granularity(metric, choices)] if metric.show == COUNT else []
         query = choices.query(metric, verb, options, stretches)
         reply = answers.reply(query, is_checked=False)
-        reply = structs.replace(reply, rows=tuple(possible(reply.rows, reply.meta.verb)))
+        reply = structs.replace(reply, rows=tuple(possible(reply.rows, reply.meta.chart)))
         if metric.show == COUNT:
             return _counted(metric, url, reply, choices)
         row = headline(metric, reply.rows)
@@ -258,11 +259,11 @@ def _period(metric: Metric, reply: Answer, choices: Choices) -> str:
 
 
 def _others(metric: Metric, first: Row, rows: Sequence[Row]) -> tuple[tuple[str, str], ...]:
-    if metric.domain.verb == "map" or metric.domain.grid:
-        return ()
     if metric.domain.compared:
         same = [row for row in rows if row.dimensions[MEASURE] == first.dimensions[MEASURE]]
         return tuple((row.item, reading(row)) for row in same if row is not first)[-_OTHERS:]
+    if metric.domain.coded or metric.domain.grid:
+        return ()
     rest = [row for row in rows if row is not first and row.unit == first.unit and row.value]
     sure = sorted((row for row in rest if (row.ci_low or 0) > 0), key=lambda row: -(row.value or 0))
     return tuple((row.item, reading(row)) for row in sure[:_OTHERS])
@@ -275,11 +276,11 @@ def _line(
     if metric.domain.compared:
         return NOTHING, "", None, ""
     options = {} if metric.domain.grid else {ITEM: item}
-    query = choices.query(metric, "trend", options, [granularity(metric, choices)])
+    query = choices.query(metric, TREND, options, [granularity(metric, choices)])
     reply = answers.reply(query, is_checked=False)
     steps = steps_of(reply, query, metric, answers)
     return (
-        _spark(metric, possible(reply.rows, reply.meta.verb)),
+        _spark(metric, possible(reply.rows, reply.meta.chart)),
         *_change(reply),
         steps[0].number if steps else "",
     )

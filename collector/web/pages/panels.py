@@ -18,7 +18,8 @@ from client_sdk.core.epoch import epoch_start
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
-from ...analytics.rows import ALL, ITEM, LOWER_END, TIME, UPPER_END, Row, altered
+from ...analytics.rows import ALL, ITEM, TIME, Row, altered
+from ...analytics.verb import load
 from ...core.catalog import Catalog
 from ...core.config import RelayTerms
 from ...core.credentials import ASK
@@ -29,12 +30,12 @@ from ...core.errors import (
     QueryError,
     RefusedByStoreError,
 )
+from ...core.remarks import Code, Remark, remark
 from ...query import Answer, Once, Plan, Query, earlier, options, plan, run
-from ...query.run import IN_PROGRESS
 from ...query.window import days_for, epochs_of
 from ...rendering.charts import Before, Mark
 from ...rendering.charts.scale import hours_of
-from ...rendering.wording import last_day, sentence
+from ...rendering.wording import last_day, remark_text
 from ...storage.connection import allowed
 from ...workspace.documents import MAX_TITLE, Document, Note
 from ...workspace.notes import is_planned, notes_on, readable
@@ -50,7 +51,7 @@ MOST_DRAWN: Final = 20  # rows of a chart, if not all are asked for
 _RANGES: Final = ("30d", "28d", "14d", "7d")  # to be compared with the previous period
 _LONG_RANGES: Final = ("6mo", "91d", "28d")
 PERIODS: Final[Mapping[str, str]] = {"previous": "previous period", "year": "a year ago"}
-COMPARE: Final = "compare"
+OVER_TIME: Final = "time"  # the panel of a line of the metric's own numbers
 _BOOLEAN: Final = "boolean"
 NOTHING: Final = Markup("")
 _HEIGHT: Final = re.compile(r'viewBox="0 0 [\d.]+ ([\d.]+)"')
@@ -101,8 +102,14 @@ class Panel:
     json: str = ""
     csv: str = ""  # the address of the file
     title: str = ""  # by which it is pinned and shared; "" if it is not to be
-    warnings: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)  # of metrics, "" if not to be named
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What must be known beside its numbers, in words."""
+        return [remark_text(remark, self.titles) for remark in self.remarks]
 
     @property
     def files(self) -> list[tuple[str, str]]:
@@ -132,7 +139,7 @@ class Panel:
         """About how high it is shown, in pixels."""
         drawn = (match for _, chart in self.charts if (match := _HEIGHT.search(chart)))
         above = len(self.wish.notices) + bool(self.wish.hint)
-        texts = len(self.warnings) + above + len(self.charts)
+        texts = len(self.remarks) + above + len(self.charts)
         return _FRAME + _TEXT * texts + sum(float(match[1]) for match in drawn)
 
 
@@ -310,7 +317,7 @@ def dressed(
     subject = Subject(
         id=wish.id,
         title=wish.title,
-        verb=reply.meta.verb,
+        chart=reply.meta.chart,
         is_boolean=all(metric.type == _BOOLEAN for metric in reply.meta.metrics),
         every=every_of(reply),
         most_rows=wish.rows,
@@ -318,7 +325,7 @@ def dressed(
     )
     drawing = drawing_of(subject, rows, facts, marks, before)
     # Beside the numbers, but for what the head of the page tells.
-    warnings = (_titled(text, reply) for text in reply.meta.warnings if IN_PROGRESS not in text)
+    remarks = (each for each in reply.meta.warnings if each.code != Code.IN_PROGRESS)
     return Panel(
         wish,
         reply,
@@ -329,7 +336,8 @@ def dressed(
         json=options.as_json(query),
         csv=csv,
         title=_whole_title(wish, reply),
-        warnings=tuple(map(sentence, (*filter(None, (note,)), *warnings))),
+        remarks=(*note, *remarks),
+        titles={metric.name: metric.title for metric in reply.meta.metrics},
         facts=facts,
     )
 
@@ -337,7 +345,7 @@ def dressed(
 def _with_title(verb: str, reply: Answer) -> Sequence[Row]:
     """Return the rows of *reply*; a difference that "yes" would name has the metric's title."""
     (metric, *others), rows = reply.meta.metrics, reply.rows
-    is_alone = verb == COMPARE and len(rows) == 1 and not others and metric.type == _BOOLEAN
+    is_alone = load(verb).compares and len(rows) == 1 and not others and metric.type == _BOOLEAN
     if not is_alone:
         return rows
     name = {ITEM: f"{metric.title}: yes"}
@@ -350,13 +358,6 @@ def every_of(reply: Answer) -> str:
     return lengths.pop() if len(lengths) == 1 else ""
 
 
-def _titled(warning: str, reply: Answer) -> str:
-    """Return *warning* with the title of the metric that it names first."""
-    name, _, text = warning.partition(": ")
-    titles = {metric.name: metric.title for metric in reply.meta.metrics}
-    return f"{titles[name]}: {text}" if name in titles else warning
-
-
 def _whole_title(wish: PanelRequest, reply: Answer) -> str:
     """Return the title of a panel where nothing beside it names its metric."""
     of_what = " and ".join(metric.title for metric in reply.meta.metrics)
@@ -364,13 +365,13 @@ def _whole_title(wish: PanelRequest, reply: Answer) -> str:
     return named[:MAX_TITLE]
 
 
-def _without_common_note(rows: Sequence[Row]) -> tuple[Sequence[Row], str]:
-    """Return *rows* without the note that all of them have, and this note; "" for none.
+def _without_common_note(rows: Sequence[Row]) -> tuple[Sequence[Row], tuple[Remark, ...]]:
+    """Return *rows* without the note that all of them have, and this note, if there is one.
 
     Notes of differences stay, as their chart tells them.
     """
     notes = {row.note for row in rows if row.p_value is None}
     note = notes.pop() if len(notes) == 1 and len(rows) > 1 else None
-    if note in (LOWER_END, UPPER_END):  # it stands for the interval
-        return rows, ""
-    return ([altered(row, note=None) for row in rows], note) if note else (rows, "")
+    if not note:
+        return rows, ()
+    return [altered(row, note=None) for row in rows], (remark(Code.NOTE, text=note),)

@@ -107,7 +107,7 @@ def _number(text: str, name: str, low: float, high: float) -> float:
     except ValueError:
         number = float("nan")
     if not low <= number <= high:
-        raise QueryError(f"{name}: must be a number from {low:g} to {high:g}")
+        raise QueryError(name, f"must be a number from {low:g} to {high:g}")
     return number
 
 

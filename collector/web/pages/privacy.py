@@ -63,8 +63,8 @@ def privacy() -> ResponseReturnValue:
 def differencing() -> ResponseReturnValue:
     """Show what subtracting two answers yields: of exact means, of a server's noise, and of ours.
 
-    Nothing is drawn and no report is read: the intervals are those of ``hearsay demo differencing``
-    before its draws, and those of one report of each metric.
+    Nothing is drawn and no report is read: the intervals are those of ``python -m benchmarks
+    differencing`` before its draws, and those of one report of each metric.
     """
     nano = nano_of(Fraction(isolation.EPSILON))
     rounds = [

@@ -90,12 +90,12 @@ def share() -> ResponseReturnValue:
     """Make a link that opens one answer or one board for some days."""
     form, shared = form_of(ShareForm, LARGE_FORM), services()
     if bool(form.q) == bool(form.board):
-        raise QueryError("form: must hold a question as q, or the name of a board")
+        raise QueryError("form", "must hold a question as q, or the name of a board")
     if form.board:
         board = board_of(form.board).content
         title, panels, app, about = board.title, _opened(board.panels), board.app, board.about
         if not panels:
-            raise QueryError("board: has no panels to be shared; pin a question to it first")
+            raise QueryError("board", "has no panels to be shared; pin a question to it first")
     else:
         query = known_question(form.q)
         title, panels, about = form.title, [BoardPanel(form.title, query, wide=True)], ""

@@ -15,7 +15,7 @@ from client_sdk.registry.metric import COUNT, Metric
 
 from ...analytics.answer import MEAN
 from ...analytics.rows import ALL, LEFT_OUT, SHARE, Row
-from ...analytics.verb import ESTIMATE
+from ...analytics.verb import ACTIVES, ESTIMATE
 from ...core.catalog import Catalog
 from ...core.cells import MARGIN, ends
 from ...core.errors import CollectorError, PrunedError, QueryError, StorageUnavailableError
@@ -89,7 +89,7 @@ class _Question:
         self._metric = catalog.metric(watch.metric)
         self._left_out: dict[str, None] = {}  # what is to be said of exclusions, in order
         if self._metric.every == ONCE:
-            raise QueryError("metric: is reported once, so nothing of it is ever published")
+            raise QueryError("metric", "is reported once, so nothing of it is ever published")
         self._every = period_of(self._metric.every)
         self._rate = watches.rate(self._metric.every)
 
@@ -125,7 +125,7 @@ class _Question:
     def _count(self, period: int) -> int:
         """Return how many reports came: silence is of devices, and no operator's exclusion."""
         try:
-            return int(self._ask(period, "actives", {}, as_folded=True).meta.n)
+            return int(self._ask(period, ACTIVES, {}, as_folded=True).meta.n)
         except PrunedError:
             return 0
 
@@ -159,7 +159,7 @@ class _Question:
         ]
         if not all(can_change(row) for row in after if row.value is not None):
             rule = "takes shares of all devices, and means; ask above or below of other numbers"
-            raise QueryError(f"changed: {rule}")
+            raise QueryError("changed", rule)
         if not pairs:
             return self._no_number([*after, *before.values()])
         judged = [(row, change_of(old, row, self._metric, self._rate / len(pairs)))
@@ -187,7 +187,7 @@ class _Question:
         chosen = [row for row in rows if wanted in (None, row.item)]
         if not chosen:
             known = ", ".join(dict.fromkeys(row.item for row in rows)) or "none"
-            raise QueryError(f"item: the answer has no such item; it has {known[:200]}")
+            raise QueryError("item", f"the answer has no such item; it has {known[:200]}")
         return chosen
 
     def _ask(

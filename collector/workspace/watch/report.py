@@ -19,7 +19,7 @@ from client_sdk.registry.metric import COUNT, Metric
 
 from ...analytics.answer import MEAN
 from ...analytics.rows import LEFT_OUT, MEASURE, TIME, moment
-from ...analytics.verb import ESTIMATE, load
+from ...analytics.verb import COMPARE, ESTIMATE, load
 from ...core.catalog import Catalog
 from ...core.errors import CollectorError, StorageUnavailableError
 from ...estimation.precision import ALPHA
@@ -212,7 +212,7 @@ class _Asker:
             return "its page looks for common strings"
         label = answer.meta.metrics[0].window.first
         when = f"{moment(label, metric.every)}: " if metric.every == "28d" else ""
-        top = headline(metric, possible(answer.rows, answer.meta.verb))
+        top = headline(metric, possible(answer.rows, answer.meta.chart))
         if top is None or numbers_of(top) is None:
             return f"{when}{(top and top.reason) or 'no number'}"
         what = metric.domain.headline(top.item, top.dimensions.get(MEASURE, ""))
@@ -221,10 +221,10 @@ class _Asker:
     def _changes(self) -> tuple[str, float | None]:
         """Return how the number changed against the period before, and the chance of the surest."""
         metric = self.metric
-        if load("compare").refusal(metric) or metric.every == ONCE or metric.show == COUNT:
+        if load(COMPARE).refusal(metric) or metric.every == ONCE or metric.show == COUNT:
             return "", None
         before = f"the {'four weeks' if metric.every == '28d' else 'week'} before"
-        rows = possible(self._ask("compare", against=PREVIOUS).rows, "compare")
+        rows = possible(self._ask(COMPARE, against=PREVIOUS).rows)
         known = [row for row in rows if numbers_of(row) and row.p_value is not None]
         if not known:
             return f"{before} has not enough reports to compare with", None
@@ -241,9 +241,9 @@ class _Asker:
 
 def _drawn(metric: Metric, answer: Answer) -> str:
     """Return chart and table of *answer*."""
-    rows = worded(answer.rows, metric.domain.boolean, metric.every, answer.meta.verb)
+    rows = worded(answer.rows, metric.domain.boolean, metric.every, answer.meta.chart)
     face = Face(f"m-{metric.digest.hex()}", heading=False)
-    chart = chart_of(answer.meta.verb, rows, metric.title, face, facts=answer.meta.facts)
+    chart = chart_of(answer.meta.chart, rows, metric.title, face, facts=answer.meta.facts)
     return f'{chart}<div class="scroll">{table_of(rows, metric.title, most=MOST_ROWS)}</div>'
 
 

@@ -22,7 +22,7 @@ from msgspec import Meta, Struct, field
 
 from client_sdk.core.epoch import DAY, LENGTHS, ONCE
 
-from ...analytics.verb import ESTIMATE
+from ...analytics.verb import ESTIMATE, load
 from ...core.cells import LAST_VERSION
 from ...core.errors import ConfigError, unread
 
@@ -36,7 +36,6 @@ YEARLY: Final[Mapping[str, int]] = {
 }
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _NAME_RULE: Final = "must be 1 to 40 of a-z, 0-9 and -"
-_BOUNDED: Final = (ESTIMATE, "frequency", "mean", "top_k", "actives")  # shares, means and counts
 _KINDS: Final = ("above", "below", "changed", "silent")
 _Text: TypeAlias = Annotated[str, Meta(min_length=1, max_length=300)]
 _Number: TypeAlias = Annotated[float, Meta(ge=-1e15, le=1e15)]
@@ -111,7 +110,7 @@ class Watches(Struct, frozen=True, forbid_unknown_fields=True):
 
 def is_bounded(watch: Watch) -> bool:
     """Return whether the rate is a bound: what a report weighs in the number is known."""
-    return watch.kind == "silent" or watch.verb in _BOUNDED
+    return watch.kind == "silent" or load(watch.verb).is_bounded
 
 
 def period_of(every: str) -> str:

@@ -16,7 +16,8 @@ import pytest
 
 from benchmarks.accuracy.rough import LEVELS, PAGE, Kind, rough, tallies
 from client_sdk.registry import Registry
-from client_sdk.registry.metric import SMOOTH, Metric
+from client_sdk.registry.keys import SMOOTH
+from client_sdk.registry.metric import Metric
 from collector.analytics.rows import GOOD, Row
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.tables.numbers_table import analytic_sigma
 from client_sdk.core.errors import InvalidParameterError
-from client_sdk.mechanisms import load, names
+from client_sdk.mechanisms import ItemMechanism, load, names
 from client_sdk.mechanisms.numbers.discrete_gaussian import (
     NOISE_UNIT,
     DiscreteGaussian,
@@ -26,7 +26,9 @@ from client_sdk.mechanisms.numbers.discrete_laplace import (
     bernoulli_exp,
     discrete_laplace,
 )
-from client_sdk.registry.selection import AUTO, choose
+from client_sdk.registry.encodings import NUMBERS, Family
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose
 from tests.support.enumeration.enumeration import distribution, exp_below
 from tests.support.enumeration.runs import RunPath, one_pass_law
 from tests.support.enumeration.seeded import SeededRandomness
@@ -163,9 +165,9 @@ def test_a_mechanism_with_a_delta_is_never_taken_by_auto() -> None:
 
 
 @pytest.mark.parametrize("epsilon", ["0.01", "0.5", "1", "4", "16"])
-@pytest.mark.parametrize("items", [True, False])
-def test_auto_takes_a_mechanism_without_a_delta(epsilon: str, items: bool) -> None:
-    _, chosen = choose(AUTO, items, epsilon, 20)
+@pytest.mark.parametrize("family", [ItemMechanism, NUMBERS])
+def test_auto_takes_a_mechanism_without_a_delta(epsilon: str, family: Family) -> None:
+    _, chosen = choose(AUTO, family, epsilon, 20)
 
     assert chosen.delta == 0
 

@@ -18,7 +18,8 @@ from client_sdk.mechanisms import Channel, SetMechanism
 from client_sdk.mechanisms.composite.padding_sampling import PaddingSampling
 from client_sdk.mechanisms.composite.sampled_item import SampledItem
 from client_sdk.mechanisms.exact import respond
-from client_sdk.registry.selection import AUTO, choose
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose
 from tests.support.enumeration.enumeration import Law, distribution, exp_below
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.enumeration.vectors import EPSILONS

@@ -15,7 +15,8 @@ from client_sdk.core.errors import InvalidParameterError
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms.composite.privset import MAX_PAD, PrivSet, best_width
 from client_sdk.mechanisms.families import SetMechanism
-from client_sdk.registry.selection import AUTO, MAX_SET_PAYLOAD, choose
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import MAX_SET_PAYLOAD, choose
 from tests.support.enumeration.enumeration import Law, distribution, exp_below
 from tests.support.enumeration.seeded import SeededRandomness
 

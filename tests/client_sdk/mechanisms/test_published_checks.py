@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from client_sdk.mechanisms import Debiased, FrequencyOracle
+from client_sdk.mechanisms import Debiased, FrequencyOracle, ItemMechanism
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.olh import OLH
 from client_sdk.mechanisms.items.oue import OUE
@@ -158,7 +158,9 @@ def test_auto_counts_the_whole_domain_so_it_would_change_to_unary_encoding_no_la
     epsilon: str, last: int
 ) -> None:
     def better(size: int) -> str:
-        return next(c.name for c in candidates(True, epsilon, size) if c.name in ("grr", "oue"))
+        return next(
+            c.name for c in candidates(ItemMechanism, epsilon, size) if c.name in ("grr", "oue")
+        )
 
     assert (better(last), better(last + 1)) == ("grr", "oue")
     assert last < 3 * exp(float(epsilon)) + 2  # the size for items that nobody holds, above

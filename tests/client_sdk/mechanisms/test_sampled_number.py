@@ -12,7 +12,8 @@ import pytest
 from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms import UNIT, Vector, VectorMechanism
 from client_sdk.mechanisms.numbers.sampled_number import SampledNumber
-from client_sdk.registry.selection import AUTO, choose
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose
 from tests.client_sdk.mechanisms.test_privacy_law import likelihood_bound_holds
 from tests.support.enumeration.enumeration import Law, distribution, exp_below
 from tests.support.enumeration.seeded import SeededRandomness

@@ -142,7 +142,7 @@ def test_a_fault_planted_in_the_sibling_of_a_mechanism_is_found(name: str, sibli
     files = sources(name)
     sound = files[sibling]
     body = sound.replace(
-        "        self.require_item(value)\n", "        self.require_item(value / 3)\n"
+        "        self.require_value(value)\n", "        self.require_value(value / 3)\n"
     )
 
     found = faults_on_path({**files, sibling: body}, {ROOT})

@@ -17,7 +17,9 @@ from client_sdk.mechanisms.numbers.duchi import Duchi
 from client_sdk.mechanisms.numbers.hybrid import Hybrid
 from client_sdk.mechanisms.numbers.one_bit_mean import OneBitMean
 from client_sdk.mechanisms.numbers.piecewise import Piecewise
-from client_sdk.registry.selection import AUTO, choose
+from client_sdk.registry.encodings import NUMBERS
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose
 from tests.support.enumeration.enumeration import distribution
 from tests.support.enumeration.vectors import every_case
 
@@ -124,7 +126,7 @@ def test_output_perturbation_costs_and_saves_what_the_paper_says(
 def test_auto_takes_the_number_mechanism_of_the_smallest_worst_error(
     epsilon: str, size: int
 ) -> None:
-    _, chosen = choose(AUTO, False, epsilon, size)
+    _, chosen = choose(AUTO, NUMBERS, epsilon, size)
 
     automatic = [load(name) for name in MEANS if load(name).automatic]
     able = [c.fit(epsilon, size, 64) for c in automatic if name_fits(c, epsilon, size)]

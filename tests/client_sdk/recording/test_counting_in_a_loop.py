@@ -17,7 +17,7 @@ from client_sdk.privacy.consent import Consent, ConsentSwitch
 from client_sdk.recording.aggregation import Key
 from client_sdk.recording.inbox import MAX_SLOTS, Inbox, Pending
 from client_sdk.recording.inbox import __file__ as inbox_file
-from client_sdk.registry.domain import Encoded
+from client_sdk.registry.encodings import Encoded
 from client_sdk.testing import NOON
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import (

@@ -10,7 +10,6 @@ import pytest
 from client_sdk.client import Client
 from client_sdk.core.errors import EntropyError
 from client_sdk.recording.aggregation import NONCE_SIZE, TAG_SIZE, Key, Today, Windows, mask, unmask
-from client_sdk.registry.aggregates import dump
 from client_sdk.storage.schema import FILE_NAME
 from client_sdk.storage.secret import SECRET_FILE, Secret
 from client_sdk.storage.store import Store
@@ -120,7 +119,7 @@ def test_no_true_value_is_in_any_file(tmp_path: Path) -> None:
     """Law: neither while a window is open nor after it was reported, in database or log."""
     canary = 12.345678901234567
     metric = REGISTRY.metric("edits")
-    bare = dump(metric.domain, metric.encode(canary)).lstrip(b"\0")[:7]
+    bare = metric.domain.encoding.dump(metric.encode(canary)).lstrip(b"\0")[:7]
     clock = FakeClock()
     client = make_client(tmp_path, registry=REGISTRY, clock=clock)
     client.record("edits", canary)

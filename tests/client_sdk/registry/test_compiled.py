@@ -15,24 +15,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import client_sdk
+from benchmarks.tables.compiled_schema import schema
 from client_sdk.core.dataclass import field_names
 from client_sdk.core.errors import RegistryError
 from client_sdk.mechanisms import Mechanism, load, names
 from client_sdk.privacy.panel import panel_of
 from client_sdk.registry import Registry
-from client_sdk.registry.assembly import dump_constant, load_constant
 from client_sdk.registry.compiled import checksum_of
+from client_sdk.registry.encodings import dump_constant, load_constant
 from client_sdk.registry.metric import Metric
 from collector.planning.compilation import compiled
 from tests.support.device.device import metric_text
 from tests.support.device.every_type import VALUES, registry_text
-from tests.support.device.registries import HEAD, KEY_VALUE, NUMBER, SET, STRING, TWO_LAYER, table
+from tests.support.device.registries import (
+    HEAD,
+    KEY_VALUE,
+    NUMBER,
+    RECORD,
+    SET,
+    STRING,
+    TASTE,
+    TWO_LAYER,
+    VECTOR,
+    table,
+)
 from tests.support.enumeration.seeded import SeededRandomness, ShakeStream
 from tests.support.enumeration.vectors import build, every_case, values_of
 from tests.support.references.compiled_device import MECHANISMS, Draws, Entry
 
-SCHEMA: Final = Path(client_sdk.__file__).parent / "registry" / "compiled.schema.json"
 PAIRS: Final = "{ video = 2.5, chess = -10 }"
 RICH: Final = HEAD + "".join(
     (
@@ -45,6 +55,16 @@ RICH: Final = HEAD + "".join(
         table("noise", {**NUMBER, "mechanism": '"discrete_gaussian"'}, every='"once"'),
         table("parts", TWO_LAYER, epsilon='"0.75"', epsilon_permanent='"2.5"'),
         table("tenth", {**NUMBER, "step": "0.1"}, epsilon='"0.1"'),
+    )
+)
+_SMALL: Final = {"bound": "0.3", "aggregate": '"last"', "otherwise": "[0.1, -0.05, 0]"}
+_ANSWERS: Final = '{ plan = "free", age = 30, label = "stayed" }'
+PARTS: Final = HEAD + "".join(
+    (
+        table("ball", VECTOR, **_SMALL),
+        table("cube", VECTOR, norm='"max"', values='["a", "b", "c"]', length=None, **_SMALL),
+        table("likes", TASTE),
+        table("answers", RECORD, aggregate='"last"', otherwise=_ANSWERS),
     )
 )
 PANEL: Final = '[panel]\nweek = "8"\n'
@@ -168,11 +188,13 @@ def parts_of(metric: Metric) -> dict[str, Any]:
     return {name: getattr(metric, name) for name in fields if name not in ("entry", "whole")}
 
 
-def test_a_compiled_registry_holds_all_that_its_file_says() -> None:
-    again = Registry.from_text(rich_text())
+@pytest.mark.parametrize("text", [RICH, PARTS])
+def test_a_compiled_registry_holds_all_that_its_file_says(text: str) -> None:
+    registry = Registry.from_text(text)
+    again = Registry.from_text(compiled(registry))
 
-    assert (again.app, again.segments, again.seats) == (rich().app, rich().segments, None)
-    for metric, other in zip(rich(), again, strict=True):
+    assert (again.app, again.segments, again.seats) == (registry.app, registry.segments, None)
+    for metric, other in zip(registry, again, strict=True):
         said = parts_of(metric)
         assert {name: getattr(other, name) for name in said} == said
         assert (other.most_nano, other.whole_delta) == (metric.most_nano, metric.whole_delta)
@@ -203,7 +225,7 @@ def test_a_separate_app_is_in_every_digest_and_nothing_else_of_the_file_changes(
     without = refusal(edited(lambda d: d.pop("separate"), text))
     assert len(without) == len(document["metrics"])
     assert all(line.endswith("must be that of what the metric means") for line in without)
-    validator = jsonschema_rs.validator_for(json.loads(SCHEMA.read_text("utf-8")))
+    validator = jsonschema_rs.validator_for(json.loads(schema()))
     assert validator.is_valid(document)
 
 
@@ -252,7 +274,7 @@ def constant_edit(name: str, key: str, change: int) -> Edit:
         (lambda d: d.update(hearsay_registry=2), ["hearsay_registry: must be 1"]),
         (lambda d: d.update(colour="red"), ["colour: is not a known key"]),
         (lambda d: d.pop("notice"), ["notice: is missing"]),
-        (lambda d: d.update(metrics=[]), ["metrics: must hold a metric"]),
+        (lambda d: d.update(metrics=[]), ["metrics: must be a list of 1"]),
         (
             lambda d: d["metrics"].append(d["metrics"][0]),
             ["metrics.kept: stands twice", "metrics."],
@@ -283,10 +305,25 @@ def constant_edit(name: str, key: str, change: int) -> Edit:
             metric_edit("tools", "otherwise", {"value": ["a", "c"], "encoded": [0, 1]}),
             ["metrics.tools.digest: must be that of the parts"],
         ),
+        (
+            metric_edit("tools", "otherwise", {"value": ["a", "c"], "encoded": [0, 9]}),
+            ["metrics.tools.otherwise: must be a value of the metric"],
+        ),
+        (
+            metric_edit("tools", "otherwise", {"value": ["a", "c"], "encoded": [2, 0]}),
+            ["metrics.tools.otherwise: must be a value of the metric"],
+        ),
+        (
+            metric_edit("runs", "otherwise", {"value": "5/2", "encoded": "many"}),
+            ["metrics.runs.otherwise: must be a value of the metric"],
+        ),
         (metric_edit("runs", "need", "a lot"), ["metrics.runs.need: must be a fraction"]),
         (lambda d: d.update(seats={"00" * 6: [0, 1, "7d"]}), ["seats: must be of the metrics"]),
         (lambda d: d.update(panel_week=1), ["seats: must be of the metrics"]),
-        (lambda d: d.update(seats={"00" * 6: [2, 1, "7d"]}), ["seats: must hold"]),
+        (
+            lambda d: d.update(seats={"00" * 6: [2, 1, "7d"]}),
+            ["seats: must be [low, high"],
+        ),
     ],
 )
 def test_an_edited_file_is_refused_by_the_name_of_its_field(edit: Edit, lines: list[str]) -> None:
@@ -383,7 +420,7 @@ def test_the_fuzz_above_meets_every_kind_of_number() -> None:
 
 
 def test_the_schema_describes_what_is_written() -> None:
-    validator = jsonschema_rs.validator_for(json.loads(SCHEMA.read_text("utf-8")))
+    validator = jsonschema_rs.validator_for(json.loads(schema()))
     texts = [rich_text(), compiled(Registry.from_text(registry_text()))]
 
     for text in texts:
@@ -403,7 +440,7 @@ def test_the_schema_refuses_what_is_read_by_nobody(edit: Edit) -> None:
     document = json.loads(rich_text())
     edit(document)
 
-    assert not jsonschema_rs.validator_for(json.loads(SCHEMA.read_text("utf-8"))).is_valid(document)
+    assert not jsonschema_rs.validator_for(json.loads(schema())).is_valid(document)
 
 
 def test_a_metric_expires_on_the_day_of_its_file() -> None:

@@ -22,6 +22,7 @@ from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.items.pgr import PGR
 from client_sdk.mechanisms.items.subset_selection import SubsetSelection
 from client_sdk.mechanisms.items.sue import SUE
+from client_sdk.registry.keys import LONGITUDINAL
 from client_sdk.registry.longitudinal import (
     Fresh,
     Longitudinal,
@@ -349,3 +350,7 @@ def test_a_failing_source_gives_no_report() -> None:
 
     with pytest.raises(OSError, match="no report was made"):
         TwoLayer(GRR("1", 4), "0.5").randomize(0, Untouchable(), ByteRandomness(fail))
+
+
+def test_a_registry_knows_every_policy_by_its_name() -> None:
+    assert (Fresh.name, Permanent.name, TwoLayer.name) == LONGITUDINAL

@@ -13,13 +13,15 @@ from client_sdk.core.errors import InvalidParameterError, RegistryError, Unknown
 from client_sdk.mechanisms import (
     DistributionMechanism,
     FrequencyOracle,
+    ItemMechanism,
     MeanMechanism,
     load,
     names,
 )
 from client_sdk.registry import Registry
+from client_sdk.registry.encodings import NUMBERS
+from client_sdk.registry.keys import AUTO
 from client_sdk.registry.selection import (
-    AUTO,
     SAME_ERROR,
     candidates,
     choose,
@@ -44,7 +46,7 @@ def _able(epsilon: str, size: int) -> list[FrequencyOracle]:
 @pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "2", "5", "16"])
 @pytest.mark.parametrize("size", [2, 3, 8, 64, 65, 500])
 def test_auto_takes_an_error_close_to_the_smallest_within_64_bits(epsilon: str, size: int) -> None:
-    name, chosen = choose(AUTO, True, epsilon, size)
+    name, chosen = choose(AUTO, ItemMechanism, epsilon, size)
 
     able = [m for m in _able(epsilon, size) if m.payload_size <= 8]
     assert chosen.payload_size <= 8
@@ -81,7 +83,7 @@ def test_auto_never_pays_four_folds_for_an_error_within_two_per_cent(
     """Law: within 1.05 of the optimum's squared error, and of the cheaper fold where errors tie."""
     for epsilon in epsilons:
         for size in sizes:
-            _, chosen = choose(AUTO, True, epsilon, size)
+            _, chosen = choose(AUTO, ItemMechanism, epsilon, size)
 
             able = [m for m in _able(epsilon, size) if m.payload_size <= 8]
             assert chosen in _fair(able), (epsilon, size)
@@ -118,12 +120,12 @@ def test_a_mechanism_that_is_named_for_two_layers_is_fitted_to_what_a_report_sho
 ) -> None:
     _, policy = choose_policy(name, 30, "1", "2", {})
 
-    once = choose(name, True, "1", 30)[1]
+    once = choose(name, ItemMechanism, "1", 30)[1]
     assert {**once.parameters, "kept": 0} == {**policy.mechanism.parameters, "kept": 0}
 
 
 def test_auto_takes_a_mean_mechanism_for_numbers() -> None:
-    name, chosen = choose(AUTO, False, "1", 101)
+    name, chosen = choose(AUTO, NUMBERS, "1", 101)
 
     assert isinstance(chosen, MeanMechanism)
     assert name == chosen.name
@@ -134,7 +136,7 @@ def test_auto_takes_a_mean_mechanism_for_numbers() -> None:
 def test_of_errors_as_good_as_equal_auto_takes_the_shortest_payload_then_the_cheapest_fold(
     epsilon: str, size: int
 ) -> None:
-    name, chosen = choose(AUTO, True, epsilon, size)
+    name, chosen = choose(AUTO, ItemMechanism, epsilon, size)
 
     able = [m for m in _able(epsilon, size) if m.payload_size <= 8]
     near = [m for m in _fair(able) if not m.spare]
@@ -147,13 +149,13 @@ def test_of_errors_as_good_as_equal_auto_takes_the_shortest_payload_then_the_che
 
 
 def test_candidates_are_listed_by_error() -> None:
-    errors = [candidate.error for candidate in candidates(True, "2", 65_537)]
+    errors = [candidate.error for candidate in candidates(ItemMechanism, "2", 65_537)]
 
     assert errors == sorted(errors)
 
 
 def test_a_mechanism_that_is_not_automatic_is_a_candidate_but_never_taken() -> None:
-    found = candidates(True, "2", 20)
+    found = candidates(ItemMechanism, "2", 20)
 
     by_name_only = [c for c in found if c.mechanism is not None and not c.mechanism.automatic]
     assert by_name_only
@@ -161,7 +163,7 @@ def test_a_mechanism_that_is_not_automatic_is_a_candidate_but_never_taken() -> N
 
 
 def test_a_candidate_that_refuses_these_parameters_says_why_and_comes_last() -> None:
-    last = candidates(True, "2", 65_537)[-1]
+    last = candidates(ItemMechanism, "2", 65_537)[-1]
 
     assert last.mechanism is None
     assert last.refusal is not None
@@ -169,25 +171,25 @@ def test_a_candidate_that_refuses_these_parameters_says_why_and_comes_last() -> 
 
 
 def test_a_wanted_mechanism_is_taken_whatever_its_error() -> None:
-    name, chosen = choose("grr", True, "0.1", 500)
+    name, chosen = choose("grr", ItemMechanism, "0.1", 500)
 
     assert (name, chosen) == ("grr", load("grr")("0.1", 500))
 
 
 def test_a_mechanism_of_another_family_is_refused_and_fitting_ones_are_shown() -> None:
     with pytest.raises(InvalidParameterError, match=r"^mechanism=grr: does not fit .*auto, discr"):
-        choose("grr", False, "1", 10)
+        choose("grr", NUMBERS, "1", 10)
 
 
 def test_an_unknown_mechanism_is_refused_and_fitting_ones_are_shown() -> None:
     known = "known: auto, discrete_gaussian, discrete_laplace"
     with pytest.raises(UnknownMechanismError, match=known):
-        choose("magic", False, "1", 10)
+        choose("magic", NUMBERS, "1", 10)
 
 
 def test_parameters_that_no_mechanism_accepts_are_refused_by_name() -> None:
     with pytest.raises(InvalidParameterError, match=r"^epsilon=0: "):
-        choose(AUTO, True, "0", 10)
+        choose(AUTO, ItemMechanism, "0", 10)
 
 
 def number(**keys: str) -> str:

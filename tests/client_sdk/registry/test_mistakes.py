@@ -71,10 +71,10 @@ MISTAKES: Final = [
         'schema: must be 1; found "1" (line 1)',
     ]),
     ('app = "notes"\n', "", [
-        "app: a name must be 1 to … f a-z, 0-9, _ and .; it is missing",
+        "app: must be 1 to … f a-z, 0-9, _ and .; it is missing",
     ]),
     ('app = "notes"', 'app = "My Notes"', [
-        'app: a name must be 1 to … _ and .; found "My Notes" (line 2)',
+        'app: must be 1 to … _ and .; found "My Notes" (line 2)',
     ]),
     ('epsilon = "1.0"', "epsilon = 1.0", [
         "metrics.ui.theme.epsilon: must be a de … st 9 decimals; found 1.0 (line 12)",
@@ -179,7 +179,7 @@ MISTAKES: Final = [
         "registry: is not TOML: C … te a value (at line 28, column 13)",
     ]),
     ("[metrics.spent]", "[metrics.Spent]", [
-        "metrics.Spent: a name must … 64 of a-z, 0-9, _ and . (line 20)",
+        "metrics.Spent: must … 64 of a-z, 0-9, _ and . (line 20)",
     ]),
     ("[metrics.spent]", "[metric.spent]", [
         "registry.metric: is not a known key (did you mean metrics?)",
@@ -213,11 +213,11 @@ MISTAKES: Final = [
         "metrics.ui.theme.automation: is not a kno … le, type, values, weight (line 15)",
     ]),
     ('app = "notes"', 'app = { name = "notes", automation = "count" }', [
-        'app.automation: must be igno … or segment; found "count" (line 2)',
+        'app.automation: must be one … ignore, segment; found "count" (line 2)',
     ]),
     ('app = "notes"', 'app = { nam = "notes" }', [
         "app.nam: is not a known key (did you mean name?) (line 2)",
-        "app.name: a name must be … 9, _ and .; it is missing (line 2)",
+        "app.name: must be … 9, _ and .; it is missing (line 2)",
     ]),
     ("schema = 1", "schema = 1\npanel = { week = 8 }", [
         "panel.week: must be a po … most 9 decimals; found 8 (line 2)",

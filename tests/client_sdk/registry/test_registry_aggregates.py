@@ -8,7 +8,8 @@ import pytest
 
 from client_sdk.core.errors import RegistryError
 from client_sdk.registry import Registry
-from client_sdk.registry.metric import AGGREGATES, ANY, GRID, SHAPES, Metric
+from client_sdk.registry.keys import AGGREGATES, ANY, GRID, SHAPES
+from client_sdk.registry.metric import Metric
 from tests.support.device.registries import BOOLEAN, CATEGORY, KEY_VALUE, NUMBER, SET, file_with
 
 FITTING = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from client_sdk.core.errors import RegistryError
+from client_sdk.mechanisms import ItemMechanism
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.items import ItemDomain
@@ -38,7 +39,7 @@ def test_a_joint_type_is_served_by_the_mechanisms_of_items(kind: str, longitudin
     assert found.type == kind
     assert isinstance(found.domain, ItemDomain)
     assert type(found.domain) is domain
-    assert found.family is True
+    assert found.domain.encodes.family is ItemMechanism
     assert found.mechanism.domain_size == found.domain.size == size
     assert 0 <= found.domain.encode(value, "m") < size
 
@@ -69,103 +70,6 @@ def test_the_meaning_holds_the_structure(fields: dict[str, str], meant: str, dig
     assert found.digest.hex() == digest
 
 
-@pytest.mark.parametrize(
-    ("fields", "change"),
-    [
-        (LOCATION, {"min": "[-10.5, 45.5]"}),
-        (LOCATION, {"max": "[30, 47.6]"}),
-        (LOCATION, {"cells": "[2, 4]"}),
-        (PAIR, {"parts": '{ income = ["low", "middle", "high"], sex = ["female", "male"] }'}),
-        (PAIR, {"parts": '{ sex = ["male", "female"], income = ["low", "middle", "high"] }'}),
-        (PAIR, {"parts": '{ sex = ["female", "male"], wage = ["low", "middle", "high"] }'}),
-        (FUNNEL, {"values": '["cart", "visit", "paid"]'}),
-        (FUNNEL, {"type": '"category"'}),
-        (RETENTION, {"periods": '["week 0", "week 1", "week 2"]'}),
-        (RETENTION, {"periods": '["week 1", "week 0", "week 2", "week 3"]'}),
-    ],
-    ids=repr,
-)
-def test_what_changes_the_meaning_changes_the_digest(
-    fields: dict[str, str], change: dict[str, str]
-) -> None:
-    """Every key of the domain is in the digest, and so is every order."""
-    assert metric(fields, **change).digest != metric(fields).digest
-
-
-def test_equal_places_written_differently_mean_the_same() -> None:
-    """The digest is of numbers, not of their texts."""
-    same = metric(LOCATION, min="[-10.0, 455e-1]", max="[30, 47.50]")
-
-    assert same.digest == metric(LOCATION).digest
-
-
-_CORNER = "must be [longitude, latitude] in degrees, from [-180, -90] to [180, 90]"
-_CELLS = f"must be [columns, rows], integers of 2 to {MAX_JOINT} cells together"
-_PARTS = "must be a table of two names, each with a list of values"
-_LABELS = "must be a list of at least 2 different printable texts"
-
-
-@pytest.mark.parametrize(
-    ("fields", "changes", "start"),
-    [
-        (LOCATION, {"min": None}, f"min: {_CORNER}"),
-        (LOCATION, {"min": "5"}, f"min: {_CORNER}"),
-        (LOCATION, {"min": "[5]"}, f"min: {_CORNER}"),
-        (LOCATION, {"min": "[5, 46, 0]"}, f"min: {_CORNER}"),
-        (LOCATION, {"min": "[nan, 46]"}, f"min: {_CORNER}"),
-        (LOCATION, {"min": "[-inf, 46]"}, f"min: {_CORNER}"),
-        (LOCATION, {"min": "[true, 46]"}, f"min: {_CORNER}"),
-        (LOCATION, {"min": '["5", "46"]'}, f"min: {_CORNER}"),
-        (LOCATION, {"min": "{ lng = 5, lat = 46 }"}, f"min: {_CORNER}"),
-        (LOCATION, {"min": "[-180.5, 46]"}, f"min: {_CORNER}"),
-        (LOCATION, {"max": "[8, 90.1]"}, f"max: {_CORNER}"),
-        (LOCATION, {"max": "[1e999999999, 47]"}, f"max: {_CORNER}"),
-        (LOCATION, {"max": "[-10, 47.5]"}, "max: must be east and north of min"),
-        (LOCATION, {"max": "[30, 45]"}, "max: must be east and north of min"),
-        (LOCATION, {"cells": None}, f"cells: {_CELLS}"),
-        (LOCATION, {"cells": "16"}, f"cells: {_CELLS}"),
-        (LOCATION, {"cells": "[1, 1]"}, f"cells: {_CELLS}"),
-        (LOCATION, {"cells": "[0, 9]"}, f"cells: {_CELLS}"),
-        (LOCATION, {"cells": "[-2, -2]"}, f"cells: {_CELLS}"),
-        (LOCATION, {"cells": "[4.0, 2]"}, f"cells: {_CELLS}"),
-        (LOCATION, {"cells": "[true, 4]"}, f"cells: {_CELLS}"),
-        (LOCATION, {"cells": "[17, 241]"}, f"cells: {_CELLS}"),
-        (LOCATION, {"cells": "[1_000_000_000, 1_000_000_000]"}, f"cells: {_CELLS}"),
-        (LOCATION, {"unit": '"degrees"'}, "unit: is not a known key"),
-        (PAIR, {"parts": None}, f"parts: {_PARTS}"),
-        (PAIR, {"parts": '["sex", "income"]'}, f"parts: {_PARTS}"),
-        (PAIR, {"parts": '{ sex = ["a", "b"] }'}, f"parts: {_PARTS}"),
-        (PAIR, {"parts": "{ a = [], b = [], c = [] }"}, f"parts: {_PARTS}"),
-        (PAIR, {"parts": '{ a = ["x", "y"], b = ["z"] }'}, f"parts.b: {_LABELS}"),
-        (PAIR, {"parts": '{ a = "xy", b = ["x", "y"] }'}, f"parts.a: {_LABELS}"),
-        (PAIR, {"parts": '{ A = ["x", "y"], b = ["x", "y"] }'}, "parts.A: a name must be"),
-        (PAIR, {"parts": '{ a = ["x|y", "z"], b = ["x", "y"] }'}, 'parts.a: must not hold "|"'),
-        (FUNNEL, {"values": None}, f"values: {_LABELS}"),
-        (FUNNEL, {"values": '["visit"]'}, f"values: {_LABELS}"),
-        (FUNNEL, {"values": '["visit", "none"]'}, 'values: must not hold "none", the item of no'),
-        (RETENTION, {"periods": None}, f"periods: {_LABELS}"),
-        (RETENTION, {"periods": "4"}, f"periods: {_LABELS}"),
-        (RETENTION, {"periods": '["a", "a"]'}, f"periods: {_LABELS}"),
-        (
-            RETENTION,
-            {"periods": f"[{', '.join(repr(str(i)) for i in range(9))}]"},
-            "periods: must hold 2 to 8 periods",
-        ),
-        (RETENTION, {"mechanism": '"discrete_laplace"'}, ""),
-    ],
-    ids=repr,
-)
-def test_a_broken_rule_is_named_with_its_place(
-    fields: dict[str, str], changes: dict[str, str | None], start: str
-) -> None:
-    """Each rule of each type has a line of its own."""
-    with pytest.raises(RegistryError) as caught:
-        metric(fields, **changes)
-
-    place = f"metrics.m.{start}" if start else "metrics.m: mechanism=discrete_laplace: does not fit"
-    assert [problem for problem in caught.value.problems if problem.startswith(place)]
-
-
 @pytest.mark.parametrize(("first", "second"), [(17, 241), (20_000, 20_000)])
 def test_a_pair_of_too_many_values_is_refused_before_it_is_made(first: int, second: int) -> None:
     """Two lists that fit a file would make more labels than fit a memory."""
@@ -181,27 +85,6 @@ def test_the_largest_grid_and_the_largest_pair_are_served() -> None:
 
     assert metric(LOCATION, cells="[128, 32]").domain.size == MAX_JOINT
     assert metric(PAIR, parts=f"{{ a = [{labels}], b = [{labels}] }}").domain.size == MAX_JOINT
-
-
-@pytest.mark.parametrize(
-    ("kind", "value", "reason"),
-    [
-        *((kind, value, "recorded") for kind, (_, _, _, value) in KINDS.items()),
-        ("location", (float("nan"), 47), "invalid_value"),
-        ("location", [8.5], "invalid_value"),
-        ("pair", {"sex": "male"}, "invalid_value"),
-        ("funnel", "vist", "invalid_value"),
-        ("retention", {"week 9"}, "invalid_value"),
-    ],
-)
-def test_a_client_records_a_joint_value_and_counts_a_wrong_one(
-    kind: str, value: object, reason: str
-) -> None:
-    """The façade takes joint values as it takes every other value."""
-    with make_client(registry=Registry.from_text(file_with(KINDS[kind][0]))) as client:
-        client.record("m", value)
-
-    assert client.stats()[reason] == 1
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_errors_of_settings_and_credentials_keep_their_parts() -> None:
 
 
 def test_a_query_error_tells_place_and_rule_apart() -> None:
-    error = QueryError("filters.0.1: must be a dimension")
+    error = QueryError("filters.0.1", "must be a dimension")
 
     assert (error.place, error.rule) == ("filters.0.1", "must be a dimension")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from client_sdk.mechanisms import ItemMechanism
 from client_sdk.registry import Registry
-from client_sdk.registry.selection import AUTO, choose, fitting_names
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose, fitting_names
 from collector.estimation.estimate import expected_half_width
 from collector.planning.registry_report import (
     compare_mechanisms,
@@ -78,7 +80,7 @@ def test_the_plan_lists_every_mechanism_of_the_family_and_one_that_auto_takes() 
 
     assert head == f"page: {metric.domain.size} items, ε {metric.epsilon}"
     assert in_use.startswith(f"  in use: {pinned(metric)}; with ")
-    assert sorted(row.split(":")[0].strip() for row in rows) == fitting_names(items=True)
+    assert sorted(row.split(":")[0].strip() for row in rows) == fitting_names(ItemMechanism)
     assert len([row for row in rows if "auto takes it" in row]) == 1
 
 
@@ -87,7 +89,7 @@ def test_the_plan_takes_the_smallest_error_and_says_so() -> None:
 
     (taken,) = [row for row in compare_mechanisms(metric, 8) if "auto takes it" in row]
 
-    name, _ = choose(AUTO, True, metric.epsilon, metric.domain.size)
+    name, _ = choose(AUTO, ItemMechanism, metric.epsilon, metric.domain.size)
     assert taken.startswith(f"  {name}: error ")
 
 

@@ -17,6 +17,7 @@ from collector.analytics.verb import names
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell, segment_text
 from collector.core.errors import QueryError
+from collector.core.remarks import Code
 from collector.query import Answer, plan, read, run
 from tests.support.crowds.uploads import NOON, TODAY
 from tests.support.device.registries import BOOLEAN, FUNNEL, RETENTION, file_with
@@ -44,6 +45,10 @@ def asked(now: dict[str, str], before: dict[str, str], verb: str, **fields: Any)
     return run(plan(read(body), catalog, NOON), storage)
 
 
+def codes_of(answer: Answer) -> set[Code]:
+    return {remark.code for remark in answer.meta.warnings}
+
+
 def test_shares_of_the_same_items_are_about_all_reports() -> None:
     """Each definition at its own ε, weighted by its reports."""
     found = asked({**CATEGORY, "epsilon": '"2"'}, {**CATEGORY, "epsilon": '"1"'}, "frequency")
@@ -52,7 +57,7 @@ def test_shares_of_the_same_items_are_about_all_reports() -> None:
     assert sum(row.value or 0 for row in found.rows) == pytest.approx(1)
     assert len(found.meta.metrics[0].definitions) == 2
     counted = "m: 3000 reports under earlier definitions are counted, too"
-    assert counted in found.meta.warnings
+    assert counted in map(str, found.meta.warnings)
 
 
 @pytest.mark.parametrize(("parts", "is_told"), [((80, 70), True), ((50, 40), False)])
@@ -83,7 +88,7 @@ def test_items_that_changed_are_not_added_up() -> None:
     found = asked(CATEGORY, other, "frequency")
 
     assert {row.n for row in found.rows} == {3_000}
-    assert any("are left out" in warning for warning in found.meta.warnings)
+    assert Code.EARLIER_LEFT_OUT in codes_of(found)
 
 
 def test_quantiles_of_several_definitions_are_not_averaged() -> None:
@@ -94,7 +99,7 @@ def test_quantiles_of_several_definitions_are_not_averaged() -> None:
 
     assert {row.n for row in found.rows} == {3_000}
     left_out = "m: 3000 reports under earlier definitions are left out; ask for them by"
-    assert any(warning.startswith(left_out) for warning in found.meta.warnings)
+    assert any(str(each).startswith(left_out) for each in found.meta.warnings)
 
 
 def test_what_is_picked_or_compared_rests_on_the_current_definition_alone() -> None:
@@ -205,7 +210,9 @@ def test_what_is_followed_has_the_reports_of_all_definitions(
         squares = sum((part.n * part.std_error) ** 2 for part in parts)
         assert row.std_error == pytest.approx(squares**0.5 / n)
     others = each[1].meta.n
-    assert f"m: {others} reports under earlier definitions are counted, too" in whole.meta.warnings
+    assert f"m: {others} reports under earlier definitions are counted, too" in map(
+        str, whole.meta.warnings
+    )
 
 
 @pytest.mark.parametrize("verb", ["compare", "lift"])
@@ -281,8 +288,8 @@ def test_numbers_that_have_no_average_over_definitions_rest_on_the_current_one(
     assert (
         sum(row.n for row in found.rows) == answered(verb, crowd(definitions, 0), **fields).meta.n
     )
-    assert any("are left out" in text for text in found.meta.warnings)
-    assert not any("are counted, too" in text for text in found.meta.warnings)
+    assert Code.EARLIER_LEFT_OUT in codes_of(found)
+    assert Code.EARLIER_COUNTED not in codes_of(found)
 
 
 def test_reports_of_before_are_counted_while_there_are_no_others() -> None:
@@ -291,4 +298,4 @@ def test_reports_of_before_are_counted_while_there_are_no_others() -> None:
 
     assert sum(row.n for row in found.rows) == found.meta.n
     told = f"m: {found.meta.n} reports under earlier definitions are counted, too"
-    assert told in found.meta.warnings
+    assert told in map(str, found.meta.warnings)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from client_sdk.core.epoch import DAY
 from client_sdk.registry.metric import Metric
-from collector.analytics.rows import LEFT_OUT
+from collector.analytics.rows import LEFT_OUT, Chart
 from collector.analytics.verb import Slice
 from collector.core.catalog import Catalog
 from collector.core.cells import (
@@ -33,6 +33,7 @@ from collector.core.cells import (
 from collector.core.entry import AcceptedColumn
 from collector.core.errors import QueryError, StorageUnavailableError
 from collector.core.exclusions import Exclusion, Inclusion, to_json
+from collector.core.remarks import Code
 from collector.estimation.tally import tally_entries
 from collector.query import Answer, plan, read, run
 from collector.query.cache import key_of
@@ -377,6 +378,9 @@ def test_answers_by_segment_time_and_way_of_coming_keep_the_rule() -> None:
                 assert difference == 0 or difference >= LEAST or left in {0, *places.values()}
 
 
+EXCLUDING: Final = (Code.EXCLUSION, Code.EXCLUDED)
+
+
 def test_an_answer_says_what_is_left_out_and_why_in_every_form() -> None:
     storage = holding(columns(6, many), exclusion(KEYS[0], DAYS[0], DAYS[1]))
 
@@ -391,10 +395,10 @@ def test_an_answer_says_what_is_left_out_and_why_in_every_form() -> None:
     assert (entry.first, entry.last, entry.applied) == (day(DAYS[0]), day(DAYS[1]), True)
     assert basis.left_out == sum(many(KEYS[0], epoch) for epoch in DAYS[:2]) * len(PLATFORMS)
     texts = said.meta.facts[LEFT_OUT]
-    assert all(text in said.meta.warnings for text in texts)
+    assert texts == [str(each) for each in said.meta.warnings if each.code in EXCLUDING]
     meta = json.loads(json.dumps({"facts": dict(said.meta.facts)}))
     assert "2.3 counted twice" in csv_of(said.rows, meta["facts"])
-    assert "2.3 counted twice" in chart_of("estimate", said.rows, "Page", facts=said.meta.facts)
+    assert "2.3 counted twice" in chart_of(Chart.ROWS, said.rows, "Page", facts=said.meta.facts)
 
 
 def test_a_count_of_what_is_left_out_has_the_reports_under_earlier_definitions() -> None:
@@ -451,7 +455,7 @@ def test_a_version_that_was_asked_for_stays_and_says_that_an_exclusion_exists() 
     assert now.rows == before.rows
     assert now.meta.metrics[0].exclusions
     assert not now.meta.metrics[0].exclusions[0].applied
-    assert "stays as it was" in now.meta.warnings[0]
+    assert now.meta.warnings[0].code == Code.EXCLUDED_LATER
     assert answer(storage, date_range=asked["date_range"]).rows != before.rows
 
 
@@ -528,7 +532,7 @@ def by_day(counts: Mapping[str, list[int]], *exclusions: Exclusion) -> list[str]
     ]
     days = [day(first), day(TODAY - 1)]
     said = answer(holding(reports, *exclusions), date_range=days, dimensions=["time"])
-    return [text for text in said.meta.warnings if "changed suddenly" in text]
+    return [str(each) for each in said.meta.warnings if each.code == Code.CHANGED_SUDDENLY]
 
 
 def test_days_of_which_something_is_left_out_make_the_others_no_sudden_change() -> None:

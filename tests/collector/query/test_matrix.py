@@ -25,7 +25,7 @@ import pytest
 
 from client_sdk.core.epoch import ONCE
 from client_sdk.registry.domain import SHARE
-from client_sdk.registry.kinds import kinds
+from client_sdk.registry.types import kinds
 from client_sdk.registry.types.items import MEAN_OF
 from collector.analytics.rows import TIME, Findings, Row
 from collector.analytics.verb import (
@@ -37,10 +37,11 @@ from collector.analytics.verb import (
     sampled,
 )
 from collector.core.errors import QueryError
+from collector.core.remarks import Code, remark
 from collector.estimation.estimate import Estimate
 from collector.query import Answer
 from collector.query.plan import Plan
-from collector.query.run import HOLDS, IN_PROGRESS
+from collector.query.run import HOLDS
 from tests.support.crowds.known_crowds import ONE, REDRAWN, SUBJECTS, TWO
 from tests.support.crowds.known_questions import DAY, GROUPS, WEEK, Cell, Sites, cells
 from tests.support.crowds.known_sites import MIN_REPORTS, Reports
@@ -253,14 +254,15 @@ def in_range(cell: Cell, sites: Sites, name: str, answer: Answer) -> list[Report
 
 def _said(form: re.Pattern[str], answer: Answer) -> Mapping[str, str]:
     """Return what remarks of a form say of each metric at their end."""
-    found = filter(None, map(form.fullmatch, answer.meta.warnings))
+    found = filter(None, map(form.fullmatch, map(str, answer.meta.warnings)))
     return {match[1]: match[match.re.groups] for match in found}
 
 
 def remark_faults(cell: Cell, sites: Sites, answer: Answer) -> Iterator[str]:
     """Yield what is wrong with the remarks of an answer, or missing from them."""
     notes = [text for row in answer.rows for text in (row.note, row.reason) if text]
-    yield from (text for text in (*answer.meta.warnings, *notes) if INTERNAL.search(text))
+    lines = [str(remark) for remark in answer.meta.warnings]
+    yield from (text for text in (*lines, *notes) if INTERNAL.search(text))
     whose = _said(SAMPLE, answer)
     if set(whose) != (set(cell.metrics) if cell.panel else set()):
         yield f"a panel is said of {sorted(whose)}"
@@ -268,9 +270,7 @@ def remark_faults(cell: Cell, sites: Sites, answer: Answer) -> Iterator[str]:
         allowed = {HOLDS[OF_ANSWERED]} if cell.definitions == REDRAWN else {*HOLDS.values()}
         if words not in allowed:
             yield f"{name}: is said to hold for: {words}"
-    earlier = {
-        match[1]: int(match[2]) for match in map(EARLIER.fullmatch, answer.meta.warnings) if match
-    }
+    earlier = {match[1]: int(match[2]) for match in map(EARLIER.fullmatch, lines) if match}
     for name in cell.metrics:
         reports = in_range(cell, sites, name, answer)
         older = [each for each in reports if not each.is_current] if cell.definitions == TWO else []
@@ -278,12 +278,9 @@ def remark_faults(cell: Cell, sites: Sites, answer: Answer) -> Iterator[str]:
             yield f"{name}: says {earlier.get(name, 0)} of {sent(older)} earlier reports"
         runs = any(each.is_running for each in reports)
         runs |= SUBJECTS[name].is_summed and cell.every == "1h" and not cell.is_settled
-        is_said = f"{name}: {IN_PROGRESS}" in answer.meta.warnings
+        is_said = remark(Code.IN_PROGRESS, name) in answer.meta.warnings
         if is_said != (runs and cell.granularity is None):
             yield f"{name}: in progress: {is_said}"
-
-
-NOTHING: Final = re.compile(r"there is nothing to compare: only .+ has reports; .+")
 
 
 def coverage_faults(cell: Cell, case: Case, sites: Sites, answer: Answer) -> Iterator[str]:
@@ -291,7 +288,8 @@ def coverage_faults(cell: Cell, case: Case, sites: Sites, answer: Answer) -> Ite
     if answer.meta.query.against is not None and not answer.rows:
         (first, _), _ = sites.of(cell).stretches(is_settled=cell.is_settled)
         is_alone = all(each.begin.date() >= first for each in case.crowds[0].reports)
-        if not is_alone or not any(map(NOTHING.fullmatch, answer.meta.warnings)):
+        codes = {remark.code for remark in answer.meta.warnings}
+        if not is_alone or Code.NOTHING_TO_COMPARE not in codes:
             yield f"nothing is compared: {answer.meta.warnings}"
         return
     if "against" in {name for row in answer.rows for name in row.dimensions}:
@@ -533,7 +531,11 @@ PLANTED: Final[Mapping[str, tuple[Cell, Plant, str]]] = {
     ),
     "a place in the request": (
         Cell("pair", "crosstab", 0, (), ONE, False, "1d", True),
-        _answering(lambda found, _, __: replace(found, warnings=("metrics.0: is a pair",))),
+        _answering(
+            lambda found, _, __: replace(
+                found, warnings=(remark(Code.NOTE, text="metrics.0: is a pair"),)
+            )
+        ),
         "metrics.0",
     ),
 }

@@ -18,6 +18,7 @@ from collector.core.catalog import Catalog
 from collector.core.cells import BEYOND, RELAYED, UNKNOWN, Cell, segment_text
 from collector.core.errors import DamagedTallyError, StorageUnavailableError
 from collector.core.exclusions import Exclusion, to_json
+from collector.core.remarks import Code, remark
 from collector.estimation.tally import merge, merge_cells
 from collector.query import Answer, Once, Plan, plan, read, run
 from collector.query.cache import Cache, packed
@@ -333,13 +334,13 @@ def test_whatever_a_plan_says_makes_another_answer() -> None:
     storage, kept = filled(), Cache[Any]()
     usual = plan(read(b'{"metrics":["page"]}'), CATALOG, NOON)
     relayed = replace(usual, sources=((True, frozenset({RELAYED})),))
-    noted = replace(usual, notes=("something is missing",))
+    noted = replace(usual, notes=(remark(Code.NOTE, text="something is missing"),))
 
     answers = [run(each, Once(storage, kept)) for each in (usual, relayed, noted)]
 
     assert answers == [run(each, storage) for each in (usual, relayed, noted)]
     assert answers[1].meta.n < answers[0].meta.n
-    assert "something is missing" in answers[2].meta.warnings
+    assert noted.notes[0] in answers[2].meta.warnings
 
 
 def test_metrics_of_one_name_in_two_apps_share_no_answer() -> None:

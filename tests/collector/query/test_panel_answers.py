@@ -20,6 +20,7 @@ from collector.analytics.verb import OF_ALL, Slice, VerbQuery, load, sampled
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell
 from collector.core.errors import QueryError
+from collector.core.remarks import Code
 from collector.estimation.estimate import Estimate, shares
 from collector.estimation.precision import half_width
 from collector.query import Answer, plan, read, run
@@ -92,9 +93,10 @@ def test_every_answer_says_that_a_sample_gave_it(catalog: Catalog, name: str, ve
         for row in found.rows
         if row.dimensions.get("measure") != "of the first period"
     )
-    assert [w for w in found.meta.warnings if SENTENCE in w]
+    assert [w for w in found.meta.warnings if SENTENCE in w.text]
     assert basis.expected_half_width > half_width(about.mechanism, about.expected_reports)
-    assert not [w for w in answer(catalog, "always", "estimate").meta.warnings if "sample" in w]
+    everyone = answer(catalog, "always", "estimate")
+    assert Code.SAMPLE not in [each.code for each in everyone.meta.warnings]
 
 
 @pytest.mark.parametrize(("share", "part"), [(0.02, 0.1), (0.3, 0.9), (0.5, 1 / 3)])
@@ -265,7 +267,7 @@ def test_a_sampled_answer_says_for_whom_its_own_intervals_hold(
 ) -> None:
     found = answer(catalog, name, verb)
 
-    (warning,) = (text for text in found.meta.warnings if SENTENCE in text)
+    (warning,) = (each.text for each in found.meta.warnings if each.code == Code.SAMPLE)
     assert warning.endswith(f"; {whose}")
 
 
@@ -388,7 +390,7 @@ def test_an_answer_says_of_the_sample_under_an_earlier_definition_too(tmp_path: 
 
     found = run(question, storage)
 
-    (warning,) = (text for text in found.meta.warnings if SENTENCE in text)
+    (warning,) = (each.text for each in found.meta.warnings if each.code == Code.SAMPLE)
     assert warning.endswith(HOLDS[OF_ALL])
     assert found.rows[1].n == devices * 11 / 8
     assert found.rows[1].value == pytest.approx(0.5, abs=1e-4)

@@ -151,8 +151,8 @@ def test_compare_tells_two_ranges_apart_and_leaves_out_what_lies_between() -> No
     assert home.dimensions["against"] == f"{day(TODAY - 41)}/{day(TODAY - 40)}"
     assert (home.n, answer.meta.n) == (12_000, 12_000)
     assert any(
-        f"{day(TODAY - 39)} to {day(TODAY - 2)} lies between both ranges" in text
-        for text in answer.meta.warnings
+        f"{day(TODAY - 39)} to {day(TODAY - 2)} lies between both ranges" in remark.text
+        for remark in answer.meta.warnings
     )
     assert home.value == pytest.approx((2_200 - 1_500) / 6_000 / (0.5761 - 0.2119), abs=1e-3)
 

@@ -15,6 +15,7 @@ from collector.analytics.verb import NOT_SAID, OTHER, Origin, merged
 from collector.core.catalog import Catalog
 from collector.core.cells import ATTESTED, FACTS, RELAYED, UNKNOWN, Cell, segment_text
 from collector.core.errors import QueryError
+from collector.core.remarks import Code, remark
 from collector.query import Answer, plan, read, run
 from collector.query.basis import Sources
 from collector.query.reading import slices_of
@@ -116,8 +117,8 @@ def test_small_groups_are_told_together(verb: str) -> None:
     homes = {row.dimensions["platform"]: row for row in found.rows if row.item == "home"}
     assert list(homes) == ["linux", OTHER]
     assert (homes[OTHER].n, homes[OTHER].reason) == (170, None)
-    assert "page: (other) is 2 groups with fewer than 150 reports each, together" in (
-        found.meta.warnings
+    assert "page: (other) is 2 groups with fewer than 150 reports each, together" in map(
+        str, found.meta.warnings
     )
 
 
@@ -155,7 +156,7 @@ def test_withheld_groups_say_how_far_a_total_of_the_others_can_be_off() -> None:
     assert [row.n for row in found.rows if row.value is None and row.item == "home"] == [80, 90]
     assert (
         "page: 170 of 1,070 reports are in groups with fewer than 150, which have no number; "
-        "a total of the other rows is off by at most 15.9 points" in found.meta.warnings
+        "a total of the other rows is off by at most 15.9 points" in map(str, found.meta.warnings)
     )
 
 
@@ -180,7 +181,7 @@ def test_a_whole_answer_says_what_it_rests_on() -> None:
 
     assert (meta.n, meta.total_rows, meta.intervals) == (900, 3, "pointwise")
     assert meta.query.verb == "estimate"
-    assert meta.warnings[0] == ("page: in progress: the last period is not complete")
+    assert meta.warnings[0] == remark(Code.IN_PROGRESS, "page")
 
 
 RELAY, BOTH = frozenset({RELAYED}), frozenset({RELAYED, ATTESTED})
@@ -277,8 +278,10 @@ def test_an_answer_about_some_sources_says_what_it_leaves_out() -> None:
     taken = answered(mixed(), filters=[["is", "@source", ["relayed"]]]).meta
     left_out = answered(mixed(), filters=[["is_not", "@source", ["relayed", "attested"]]]).meta
 
-    assert "reports that are not relayed are left out, as asked" in taken.warnings
-    assert "reports that are relayed or attested are left out, as asked" in left_out.warnings
+    assert "reports that are not relayed are left out, as asked" in map(str, taken.warnings)
+    assert "reports that are relayed or attested are left out, as asked" in map(
+        str, left_out.warnings
+    )
     assert (taken.n, left_out.n) == (242, 100)
 
 

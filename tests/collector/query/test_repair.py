@@ -218,7 +218,7 @@ def test_a_version_stays_excluded_once_the_registry_lists_it_no_more() -> None:
     assert exclusion.metrics == ("test/page",)
     for answer in answers:
         assert (answer.meta.n, answer.meta.metrics[0].left_out) == (500, 300)
-        assert "reports of version 2.3" in answer.meta.warnings[0]
+        assert "reports of version 2.3" in answer.meta.warnings[0].text
 
 
 def test_a_version_that_the_registry_lists_no_more_is_still_taken_out() -> None:

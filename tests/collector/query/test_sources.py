@@ -10,6 +10,7 @@ import pytest
 from collector.core.cells import Cell, key_source, segment_text
 from collector.core.entry import AcceptedColumn
 from collector.core.errors import QueryError
+from collector.core.remarks import Code
 from collector.query import plan, read, run, without_pruned
 from collector.query.exclusions import LEAST
 from collector.query.sources import SMALL, SourceReports, by_source
@@ -61,7 +62,7 @@ def test_what_is_excluded_is_left_out_and_said() -> None:
     found = report(holding(columns(3, many), exclusion(KEYS[0], DAYS[0], DAYS[-1])))
 
     assert set(found.by_source) == set(KEYS[1:])
-    assert any("left out by exclusions" in note for note in found.notes)
+    assert Code.EXCLUDED in [note.code for note in found.notes]
 
 
 @pytest.mark.parametrize(

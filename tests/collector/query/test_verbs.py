@@ -19,8 +19,8 @@ from collector.analytics.verb import names
 from collector.client import Result
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell, segment_text
+from collector.core.remarks import Code, remark
 from collector.query import Answer, plan, read, run
-from collector.query.run import OF_RECORDS
 from collector.rendering.places import records_of
 from collector.rendering.tables import csv_of
 from collector.web.api.formats import columns_of
@@ -222,5 +222,5 @@ def test_a_record_asked_without_its_table_says_what_its_reports_are_of() -> None
     table, shares = found["crosstab"], found["frequency"]
     assert {row.n for row in shares.rows} == {shares.meta.n}
     assert sum({row.dimensions["attribute"]: row.n for row in table.rows}.values()) == table.meta.n
-    assert f"leaves: {OF_RECORDS}" in shares.meta.warnings
-    assert not any(OF_RECORDS in text for text in table.meta.warnings)
+    assert remark(Code.REPORTS_OF_RECORDS, "leaves") in shares.meta.warnings
+    assert Code.REPORTS_OF_RECORDS not in [each.code for each in table.meta.warnings]

@@ -10,6 +10,7 @@ import pytest
 from client_sdk.registry.contract import Registry
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell
+from collector.core.remarks import Code, remark
 from collector.query import Answer, Query, plan, run
 from tests.support.device.registries import BOOLEAN, file_with
 from tests.support.store.memory_storage import MemoryStorage
@@ -82,7 +83,7 @@ def test_dates_stay_as_they_are_given_and_a_period_that_runs_says_why_it_is_empt
     found = answer("7d", True, ("2026-03-02", "2026-03-03"))
 
     assert found.meta.metrics[0].window.first == "2026-03-02"
-    assert any("sent when it is over" in text for text in found.meta.warnings)
+    assert remark(Code.SENT_LATER, "m") in found.meta.warnings
 
 
 def test_an_earlier_range_without_reports_is_named_by_its_days() -> None:
@@ -90,9 +91,9 @@ def test_an_earlier_range_without_reports_is_named_by_its_days() -> None:
     week = 2930  # begins on 2026-02-23
     found = answer("7d", False, "7d", {week: 500, week - 1: 500}, against="year")
 
-    assert "m: 2025-02-24 to 2025-03-02: no reports" in found.meta.warnings
+    assert "m: 2025-02-24 to 2025-03-02: no reports" in map(str, found.meta.warnings)
     found = answer("7d", False, "7d", {week: 500, week - 1: 500}, against="previous")
-    assert not any("no reports" in text for text in found.meta.warnings)
+    assert Code.NO_EARLIER_REPORTS not in [each.code for each in found.meta.warnings]
 
 
 def test_the_whole_periods_count_what_came_late_for_each_of_them() -> None:

@@ -19,6 +19,7 @@ from collector.analytics.rows import (
     REACHED,
     RELATIVE,
     SHARE,
+    Chart,
     Row,
     row_of,
 )
@@ -58,7 +59,7 @@ def test_a_number_is_moved_to_the_nearest_that_can_be_and_its_interval_is_no_poi
 ) -> None:
     """Law: value and interval are possible, the interval holds the value and half its length."""
     before = of_unit(unit, value, error)
-    (after,) = possible([before], "estimate")
+    (after,) = possible([before])
     numbers, raw = numbers_of(after), numbers_of(before)
     least, most = RANGES[unit]
 
@@ -75,8 +76,8 @@ def test_a_number_is_moved_to_the_nearest_that_can_be_and_its_interval_is_no_poi
 def test_what_is_possible_stays_and_what_is_moved_says_so(value: float, error: float) -> None:
     """Law: the raw number is in the row; a number of the metric's own unit is none of ours."""
     before = row(value, error)
-    (after,) = possible([before], "estimate")
-    (number,) = possible([row(value, error, unit="ms")], "mean")
+    (after,) = possible([before])
+    (number,) = possible([row(value, error, unit="ms")])
 
     is_moved = not 0 <= value <= 1
     assert (after.raw, after.postprocess) == ((value, POSSIBLE) if is_moved else (None, "raw"))
@@ -92,7 +93,7 @@ def test_a_funnel_never_rises(steps: list[tuple[float, float]]) -> None:
         row(value, error, item, dimensions={MEASURE: REACHED})
         for item, (value, error) in zip(PLACES, steps, strict=False)
     ]
-    shown = possible(reached, "funnel")
+    shown = possible(reached, Chart.STEPS)
     values = [each.value or 0.0 for each in shown]
 
     assert all(after <= before + 1e-12 for before, after in pairwise(values))
@@ -108,19 +109,19 @@ def test_a_funnel_never_rises(steps: list[tuple[float, float]]) -> None:
 
 
 @pytest.mark.parametrize(
-    "verb", ["estimate", "histogram", "retention", "funnel", "segments", "top_k", "trend"]
+    "kind", [kind for kind in Chart if kind not in (Chart.CURVE, Chart.DIFFERENCES, Chart.MAP)]
 )
-def test_no_chart_and_no_table_of_a_terminal_shows_a_share_that_cannot_be(verb: str) -> None:
+def test_no_chart_and_no_table_of_a_terminal_shows_a_share_that_cannot_be(kind: Chart) -> None:
     """Law: and both say that a number was moved, while files have it as it was."""
-    measure = {MEASURE: REACHED} if verb in ("funnel", "retention") else {}
+    measure = {MEASURE: REACHED} if kind in (Chart.STEPS, Chart.ORDERED) else {}
     rows = [
         row(value, 0.1, f"{place}–{place + 1}", dimensions=measure)
         for place, value in enumerate((1.08, -0.12, 0.97, -0.01, 1.3))
     ]
-    meta = {"verb": verb, "metrics": [], "facts": {}, "n": 5_000, "alpha": 0.05, "warnings": []}
+    meta = {"chart": kind, "metrics": [], "facts": {}, "n": 5_000, "alpha": 0.05, "warnings": []}
     texts = [
-        chart_of(verb, rows, "Title"),
-        str(charts_of(verb, rows, "Title", "prefix")),
+        chart_of(kind, rows, "Title"),
+        str(charts_of(kind, rows, "Title", "prefix")),
         "\n".join(lines_of("Title", rows, {**meta, "intervals": "pointwise"})),
     ]
 

@@ -6,8 +6,9 @@ from datetime import date
 
 import pytest
 
-from collector.analytics.rows import AGAINST, REST, altered, empty_row
-from collector.rendering.wording import days_in_words, last_day, worded
+from collector.analytics.rows import AGAINST, REST, Chart, altered, empty_row
+from collector.core.remarks import Code, remark
+from collector.rendering.wording import days_in_words, last_day, remark_text, worded
 
 
 @pytest.mark.parametrize(
@@ -86,5 +87,17 @@ def test_a_boolean_says_yes_and_a_list_that_has_true_in_it_does_not() -> None:
 def test_the_middle_quantile_is_the_median_and_an_item_of_that_name_stays() -> None:
     rows = [empty_row({"item": name}, 3, 0.05, "ms", "too few") for name in ("p50", "p95")]
 
-    assert [row.item for row in worded(rows, verb="quantile")] == ["median", "p95"]
-    assert [row.item for row in worded(rows, verb="top_k")] == ["p50", "p95"]
+    assert [row.item for row in worded(rows, chart=Chart.QUANTILES)] == ["median", "p95"]
+    assert [row.item for row in worded(rows, chart=Chart.ROWS)] == ["p50", "p95"]
+
+
+def test_a_title_is_spelled_as_it_is_declared_and_a_sentence_begins_with_a_capital() -> None:
+    """Law: "iOS start" is no "IOS start", whether it is named or left away."""
+    about = remark(Code.IN_PROGRESS, "start")
+    of_all = remark(Code.NOT_DRAWN, group="platform")
+
+    assert remark_text(about, {"start": "iOS start"}).startswith("iOS start: in progress: ")
+    assert remark_text(about, {"start": ""}).startswith("In progress: ")
+    assert remark_text(about, {}).startswith("start: in progress: ")
+    assert remark_text(of_all, {"start": "iOS start"}).startswith("Platform: arms that ")
+    assert remark_text(about, {}).endswith(" is not complete.")

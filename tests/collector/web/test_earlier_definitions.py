@@ -68,8 +68,9 @@ def ask(site: Flask, **fields: Any) -> dict[str, Any]:
 def test_what_is_left_out_names_the_definition_that_asks_for_it(site: Flask) -> None:
     meta = ask(site, verb="mean")["meta"]
 
-    said = "m: 5000 reports under earlier definitions are left out; ask for them by their"
-    assert f"{said} definition: {EARLIER}" in meta["warnings"]
+    said = "5000 reports under earlier definitions are left out; ask for them by their definition:"
+    remark = {"code": "earlier_left_out", "text": f"{said} {EARLIER}", "metric": "m"}
+    assert remark in meta["warnings"]
 
 
 @pytest.mark.parametrize(
@@ -84,8 +85,9 @@ def test_a_definition_is_answered_alone_by_its_own_mechanism_and_says_so(
     (basis,) = answer["meta"]["metrics"]
     assert {row["n"] for row in answer["rows"]} == {n}
     assert [basis["digest"], *(d["digest"] for d in basis["definitions"])] == [definition] * 2
-    (said,) = [text for text in answer["meta"]["warnings"] if "are counted" in text]
-    assert f"m: only reports under definition {definition} are counted" in said
+    (said,) = [each for each in answer["meta"]["warnings"] if each["code"] == "definition"]
+    assert said["metric"] == "m"
+    assert f"only reports under definition {definition} are counted" in said["text"]
     assert answer["meta"]["query"]["definition"] == definition
 
 

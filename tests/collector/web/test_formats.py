@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 from flask.testing import FlaskClient
 
-from collector.analytics.rows import Row
+from collector.analytics.rows import Chart, Row
 from collector.query import Answer, Query
 from collector.query.run import Meta
 from collector.web.api.formats import ARROW, FORMS, PARQUET, rfc3339
@@ -164,6 +164,7 @@ def test_a_link_gives_what_the_post_gives(filled: FlaskClient) -> None:
 
 META: Final = Meta(
     verb="estimate",
+    chart=Chart.ROWS,
     metrics=[],
     n=0,
     dimensions=[],

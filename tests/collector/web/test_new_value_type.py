@@ -17,8 +17,8 @@ from client_sdk.core.epoch import DAY
 from client_sdk.core.errors import RegistryError
 from client_sdk.privacy.wording import explain, notice, what_was_sent
 from client_sdk.registry import Registry
-from client_sdk.registry.kinds import kinds
 from client_sdk.registry.metric import Metric
+from client_sdk.registry.types import kinds
 from client_sdk.registry.types.items import BooleanDomain
 from client_sdk.testing import FrozenClock, MemoryClient, MemoryTransport
 from collector.analytics.verb import load, names

@@ -102,9 +102,9 @@ def test_every_reference_leads_to_a_form_and_every_form_is_used(told: dict[str, 
     referred = {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}
 
     assert referred == set(schemas)
-    assert all(
-        form.get("additionalProperties") is False for n, form in schemas.items() if n != "Row"
-    )
+    closed = {n: form for n, form in schemas.items() if n != "Row" and "enum" not in form}
+    assert len(closed) > 20
+    assert all(form.get("additionalProperties") is False for form in closed.values())
 
 
 def test_every_operation_has_a_name_of_its_own_and_a_summary(told: dict[str, Any]) -> None:

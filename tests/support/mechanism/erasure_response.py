@@ -48,7 +48,7 @@ class ErasureResponse(FrequencyOracle):
 
     def randomize(self, value: int, randomness: Randomness) -> bytes:
         """Return the item reported for *value*, or none."""
-        self.require_item(value)
+        self.require_value(value)
         told = self.domain_size
         if randomness.bernoulli(_TOLD):
             told = respond(value, self.domain_size, self.truth, randomness)

@@ -13,7 +13,7 @@ from math import exp, sin, sqrt
 from pathlib import Path
 from typing import Any, Final
 
-from collector.analytics.rows import ITEM, SHARE, TIME, Row, empty_row, quality_of
+from collector.analytics.rows import ITEM, SHARE, TIME, Chart, Row, empty_row, quality_of
 from collector.estimation.estimate import Estimate
 from collector.rendering.charts import Before, Face, Mark, chart_of
 from collector.rendering.charts.curve import Curve, curve
@@ -219,7 +219,7 @@ def curves() -> list[Curve]:
 Drawn = Callable[[Face], str]
 PICTURES: Final[dict[str, Drawn]] = {
     "bars": lambda face: bars(shares(), "Which theme do people use?", face),
-    "funnel": lambda face: chart_of("funnel", shares()[:4], "Steps of the installation", face),
+    "funnel": lambda face: chart_of(Chart.STEPS, shares()[:4], "Steps of the installation", face),
     "line": lambda face: line(months(), "Share of dark mode", face),
     "lines": lambda face: line(themes_over_time(), "Themes over four weeks", face),
     "year": lambda face: line(year(), "Start-up time", face),
@@ -241,7 +241,7 @@ PICTURES: Final[dict[str, Drawn]] = {
     "curve": lambda face: curve(
         curves(), "How many devices are needed?", face, devices=20_000, need=0.01
     ),
-    "stack": lambda face: chart_of("compare", [*platforms(), *lift()], "Two units", face),
+    "stack": lambda face: chart_of(Chart.DIFFERENCES, [*platforms(), *lift()], "Two units", face),
     "nothing": lambda face: line([blank({TIME: day(i)}) for i in range(3)], "Too few", face),
     "spark": lambda face: spark(months(), "Dark mode", face),
 }

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collector.analytics.comparing.mix import APART, UNEVEN, uneven
+from collector.analytics.comparing.mix import APART, uneven
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell, segment_text
+from collector.core.remarks import Code
 from collector.query import Query, plan, run
 from tests.support.crowds.uploads import NOON, TODAY, registry
 from tests.support.store.memory_storage import MemoryStorage
@@ -37,7 +38,7 @@ def warned(verb: str, mac: list[int], **more: Any) -> bool:
     fields = {name: getattr(query, name) for name in query.__struct_fields__}
     answer = run(plan(Query(**{**fields, **more}), Catalog([REGISTRY]), NOON), storage)
     assert any(row.value is not None for row in answer.rows)
-    return UNEVEN in answer.meta.warnings
+    return Code.UNEVEN in [each.code for each in answer.meta.warnings]
 
 
 @pytest.mark.parametrize("verb", QUESTIONS)

@@ -34,6 +34,7 @@ from collector.analytics.poisoning.checks import (
 from collector.analytics.poisoning.findings import suspicions
 from collector.analytics.rows import TIME
 from collector.analytics.verb import Slice
+from collector.core.remarks import Code
 from collector.estimation.estimate import normal_quantile
 from collector.estimation.significance import both_tails, student_quantile
 from tests.support.crowds.boolean_slices import is_at_most
@@ -165,14 +166,14 @@ def test_a_change_is_told_without_a_chance_and_a_broken_law_with_one() -> None:
     days = [Slice(metric, {TIME: f"day {i:02}"}, N, tally, (i,)) for i, tally in enumerate(tallies)]
 
     found = list(suspicions(days))
+    texts = {remark.code: str(remark) for remark in reversed(found)}
 
-    changed, *_ = (text for text in found if "day 20" in text)
+    changed, broken = texts[Code.CHANGED_SUDDENLY], texts[Code.NOT_HONEST]
     assert changed.startswith("m (day 20): changed suddenly: '0' changed by ")
     assert changed.endswith("; the truth may have, or fakes began")
-    (broken,) = [text for text in found if "not what honest devices send" in text]
-    assert "day 21" in broken
+    assert [each.group for each in found if each.code == Code.NOT_HONEST] == ["day 21"]
     assert broken.endswith("; by chance once in 10,000 epochs")
-    assert not any("by chance" in text for text in found if "suddenly" in text)
+    assert "by chance" not in changed
 
 
 def test_a_share_far_outside_of_the_possible_is_told_and_noise_is_not() -> None:
@@ -186,7 +187,7 @@ def test_a_share_far_outside_of_the_possible_is_told_and_noise_is_not() -> None:
 
     def told(tally: Any) -> list[str]:
         found = suspicions([Slice(metric, {"os": "a"}, N, tally, (0,))])
-        return [text for text in found if "impossible" in text]
+        return [str(each) for each in found if each.code == Code.IMPOSSIBLE]
 
     assert not any(told(tally) for tally in honest)
     above, below = told(pushed)

@@ -15,6 +15,7 @@ from collector.analytics.poisoning.findings import BEYOND, SELDOM
 from collector.analytics.rows import POOR, Row
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell
+from collector.core.remarks import Code
 from collector.estimation.significance import binomial_tail
 from collector.query import Answer, plan, read, run
 from tests.support.crowds.uploads import NOON, TODAY
@@ -46,7 +47,7 @@ def answer(mechanism: str, verb: str, best: bytes | None, middle: int = 40) -> A
 
 
 def impossible(reply: Answer) -> list[str]:
-    return [text for text in reply.meta.warnings if "impossible" in text]
+    return [str(each) for each in reply.meta.warnings if each.code == Code.IMPOSSIBLE]
 
 
 def largest(mechanism: str) -> bytes:

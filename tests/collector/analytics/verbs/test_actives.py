@@ -23,7 +23,7 @@ def test_an_epoch_has_as_many_devices_as_reports() -> None:
     assert (row.value, row.ci_low, row.ci_high, row.unit) == (250, 250, 250, "devices")
     assert row.note == "exact: counted in the clear; 2.5 % of the 10,000 expected"
     assert found.facts == {"expected_devices": 10_000}
-    assert "without consent" in found.warnings[0]
+    assert "without consent" in found.warnings[0].text
 
 
 def test_several_epochs_together_lie_between_the_most_of_one_and_the_sum() -> None:

@@ -19,6 +19,7 @@ from collector.analytics.suppression import too_few
 from collector.analytics.verb import Slice, VerbQuery, load
 from collector.analytics.verbs.crosstab import APART
 from collector.core.errors import QueryError
+from collector.core.remarks import Code, remark
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import PAIR
 from tests.support.enumeration.coverage import fits_rate
@@ -152,7 +153,7 @@ def test_two_metrics_that_were_collected_apart_have_margins_and_bounds_but_no_jo
     cells = [row for names, row in rows.items() if ALL not in names]
     assert {row.value for row in cells} == {None}
     assert {row.reason for row in cells} == {APART}
-    assert APART in found.warnings[0]
+    assert found.warnings[0].code == Code.COLLECTED_APART
     assert len(cells) == 12
     assert found.rows[0].dimensions == {"m": "a", "other": "female | low"}
     ends = found.rows[0].ci_low, found.rows[0].ci_high
@@ -222,9 +223,7 @@ def test_shares_of_an_answer_are_of_those_who_gave_it(of: str) -> None:
     values = {(row.dimensions[of], row.dimensions[other]): row.value for row in found.rows}
     assert values == pytest.approx(parts_of(held, of), abs=1e-3)
     assert {row.dimensions["measure"] for row in found.rows} == {f"of each {of}"}
-    assert found.warnings[:1] == (
-        f"shares are of the devices with each answer to {of}, not of all",
-    )
+    assert found.warnings[0] == remark(Code.OF_ANSWER, answer=of)
 
 
 def test_intervals_of_parts_cover_at_their_level_and_half_of_them_would_not() -> None:

@@ -13,6 +13,7 @@ from collector.analytics.records import by_attribute
 from collector.analytics.rows import ALL
 from collector.analytics.verb import Slice
 from collector.core.errors import QueryError
+from collector.core.remarks import Code, remark
 from collector.demo.fleet import label_truth
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import RECORD
@@ -135,12 +136,10 @@ def test_p_counts_the_tables_of_all_attributes() -> None:
     (least, most) = sorted(facts, key=lambda fact: float(fact["p_value_alone"]))
     assert least["p_value"] == min(2 * least["p_value_alone"], 1)
     assert most["p_value"] == max(most["p_value_alone"], least["p_value"])
-    assert findings.warnings[1].startswith("how far both answers go together, plan: 0.")
-    assert findings.warnings[2].startswith("how far both answers go together, age: 0.")
-    assert findings.warnings[2].endswith("(Cramér's V); p below 0.0001")
-    assert findings.warnings[3:] == (
-        "p, the chance of as much by noise, counts all 2 tables (Holm)",
-    )
+    assert findings.warnings[1].text.startswith("how far both answers go together, plan: 0.")
+    assert findings.warnings[2].text.startswith("how far both answers go together, age: 0.")
+    assert findings.warnings[2].text.endswith("(Cramér's V); p below 0.0001")
+    assert findings.warnings[3:] == (remark(Code.ALL_TABLES, tables=2),)
 
 
 def test_intervals_of_v_hold_at_once_where_all_are_to() -> None:
@@ -163,7 +162,7 @@ def test_an_attribute_of_one_value_says_that_there_are_not_enough_reports() -> N
     findings = ask("crosstab", [Slice(metric, {}, n, tally, (0,))])
 
     assert [fact["cramers_v"] for fact in findings.facts["association"]] == [None, None]
-    assert findings.warnings[1].startswith(
+    assert findings.warnings[1].text.startswith(
         "how far both answers go together, plan: not enough reports: "
     )
 
@@ -175,4 +174,4 @@ def test_many_associations_are_facts_and_no_words() -> None:
     findings = ask("crosstab", slices)
 
     assert len(findings.facts["association"]) == 14
-    assert findings.warnings[1:] == ("associations of 14 tables are in meta.facts.association",)
+    assert findings.warnings[1:] == (remark(Code.TABLES, tables=14),)

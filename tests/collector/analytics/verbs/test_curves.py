@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from collector.analytics.distribution import Curve
-from collector.analytics.rows import LOWER_END, UPPER_END
+from collector.analytics.rows import LOWER, UPPER
 from collector.analytics.verb import Slice
 from collector.analytics.verbs.quantile import name_of
 from tests.support.crowds.asking import ask, holds
@@ -40,10 +40,10 @@ def test_quantiles_have_the_names_and_the_order_that_were_asked_for() -> None:
     assert {row.unit for row in found} == {"minutes"}
 
 
-@pytest.mark.parametrize(("place", "words"), [(0, LOWER_END), (BINS - 1, UPPER_END)])
+@pytest.mark.parametrize(("place", "end"), [(0, LOWER), (BINS - 1, UPPER)])
 @pytest.mark.parametrize("verb", ["quantile", "estimate"])
 def test_a_quantile_whose_interval_is_an_end_of_the_range_says_so(
-    verb: str, place: int, words: str
+    verb: str, place: int, end: str
 ) -> None:
     """Law: an interval without length is of a range that ends there, and no certainty."""
     held = [0] * BINS
@@ -54,8 +54,8 @@ def test_a_quantile_whose_interval_is_an_end_of_the_range_says_so(
     points = [row for row in rows if row.ci_low == row.ci_high]
 
     assert points
-    assert {row.note for row in points} == {words}
-    assert all(row.note is None for row in rows if row.ci_low != row.ci_high)
+    assert {row.end for row in points} == {end}
+    assert all(row.end is None for row in rows if row.ci_low != row.ci_high)
 
 
 @pytest.mark.parametrize(("level", "name"), [(0.5, "p50"), (0.07, "p7"), (0.9999, "p99.99")])

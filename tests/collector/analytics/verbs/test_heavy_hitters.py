@@ -252,7 +252,7 @@ def test_a_search_stops_between_levels_once_its_time_is_up() -> None:
 
     def pause() -> None:
         if next(steps, "no more") == "no more":
-            raise QueryError("dimensions: takes too long")
+            raise QueryError("dimensions", "takes too long")
 
     verb = load("heavy_hitters")
     query = VerbQuery(ALPHA, options=convert(LETTERS, verb.options), pause=pause)

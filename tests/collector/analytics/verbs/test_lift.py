@@ -12,7 +12,6 @@ import pytest
 from client_sdk.core.dataclass import replace
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.numbers import NumberDomain
-from collector.analytics.comparing.arms import NOT_DRAWN
 from collector.analytics.comparing.differences import (
     NO_CHANGE,
     compared,
@@ -20,10 +19,10 @@ from collector.analytics.comparing.differences import (
     lift,
     pairs_of,
 )
-from collector.analytics.comparing.numbers import ONCE_EACH, Number, Population, numbers_of
+from collector.analytics.comparing.numbers import Number, Population, numbers_of
 from collector.analytics.rows import Findings
 from collector.analytics.verb import Slice, merged
-from collector.analytics.verbs.lift import LOOK_ONCE
+from collector.core.remarks import Code, remark
 from tests.support.crowds.asking import ask, holds
 from tests.support.crowds.boolean_slices import AGE, drawn, exact, is_at_most
 from tests.support.crowds.uploads import registry
@@ -98,8 +97,9 @@ def test_what_cannot_be_seen_is_told_with_what_could() -> None:
     _, sentence = found.warnings
     needed = float(f"{power['reports_needed']:.2g}")
     takes = "to settle a difference of this size 8 times in 10 takes"
-    assert sentence.startswith(f"{DAILY.address}: {takes} {needed:,.0f} reports, so more devices")
-    assert lifted(arms(0.3, 0.5)).warnings == (f"arm: {LOOK_ONCE}",)
+    assert sentence.metric == DAILY.address
+    assert sentence.text.startswith(f"{takes} {needed:,.0f} reports, so more devices")
+    assert lifted(arms(0.3, 0.5)).warnings == (remark(Code.LOOK_ONCE, group="arm"),)
 
 
 def test_an_experiment_says_to_look_once_and_others_that_they_are_none() -> None:
@@ -108,8 +108,9 @@ def test_an_experiment_says_to_look_once_and_others_that_they_are_none() -> None
         exact({"platform": name}, share, 10_000) for name, share in (("old", 0.3), ("new", 0.5))
     ]
 
-    assert lifted(arms(0.3, 0.5)).warnings == (f"arm: {LOOK_ONCE}",)
-    assert lifted(platforms, dimension="platform").warnings == (f"platform: {NOT_DRAWN}",)
+    assert lifted(arms(0.3, 0.5)).warnings == (remark(Code.LOOK_ONCE, group="arm"),)
+    (said,) = lifted(platforms, dimension="platform").warnings
+    assert said == remark(Code.NOT_DRAWN, group="platform")
 
 
 def test_several_that_cannot_be_seen_are_told_in_one_sentence() -> None:
@@ -117,8 +118,8 @@ def test_several_that_cannot_be_seen_are_told_in_one_sentence() -> None:
     third = exact({"arm": "other"}, 0.327, 10_000)
     _, sentence = lifted([*arms(0.32, 0.325), third]).warnings
 
-    assert sentence.count(" reports for ") == 2
-    assert sentence.count("8 times in 10") == 1
+    assert sentence.text.count(" reports for ") == 2
+    assert sentence.text.count("8 times in 10") == 1
 
 
 def test_degrees_that_may_be_below_zero_have_no_parts() -> None:
@@ -250,8 +251,8 @@ def test_days_are_those_of_epochs_and_are_told_in_words() -> None:
     assert never["days_needed"] is None
     takes = f"{float(format(days['reports_needed'], '.2g')):,.0f} reports"
     told = f"to settle 2 points 8 times in 10 takes {takes} ({days['days_needed']:,} days at this"
-    assert f"{told} rate: look once, when they are over)" in found.warnings[1]
-    assert "days" not in once.warnings[1]
+    assert f"{told} rate: look once, when they are over)" in found.warnings[1].text
+    assert "days" not in once.warnings[1].text
 
 
 def test_devices_that_may_repeat_themselves_are_not_waited_for() -> None:
@@ -260,8 +261,8 @@ def test_devices_that_may_repeat_themselves_are_not_waited_for() -> None:
 
     (power,) = found.facts["power"]
     assert power["days_needed"] is None
-    assert "more devices: running longer is not enough" in found.warnings[1]
-    assert 'if none reports twice, ask with population "new"' in found.warnings[1]
+    assert "more devices: running longer is not enough" in found.warnings[1].text
+    assert 'if none reports twice, ask with population "new"' in found.warnings[1].text
 
 
 @pytest.mark.parametrize("epochs", [1, 7, 28])
@@ -280,7 +281,7 @@ def test_new_devices_in_each_epoch_are_worth_as_many_reports_of_one_epoch(
     )  # fmt: skip
 
     assert [row.std_error for row in several.rows] == [row.std_error for row in one.rows]
-    assert any(ONCE_EACH in text for text in several.warnings) == (epochs > 1)
+    assert (remark(Code.ONCE_EACH, metric.address) in several.warnings) == (epochs > 1)
 
 
 def seen_after_a_week(

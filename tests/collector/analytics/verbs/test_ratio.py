@@ -78,7 +78,9 @@ def test_numbers_keep_their_unit_and_totals_count_every_report() -> None:
     assert means.rows[0].unit == "minutes"
     assert means.rows[0].value == pytest.approx(40, rel=0.02)
     assert totals.rows[0].value == pytest.approx(80, rel=0.02)
-    assert " reports and saw 20,000, so the means are of different devices" in means.warnings[0]
+    assert (
+        " reports and saw 20,000, so the means are of different devices" in means.warnings[0].text
+    )
     assert totals.warnings == ()
 
 

@@ -134,7 +134,7 @@ def test_of_many_alike_those_shown_are_said_to_be_misleading(order: str) -> None
 
     likely = np.array([row.shrunken for row in found.rows], dtype=float)
     shown = np.array([row.value for row in found.rows], dtype=float)
-    (warning,) = found.warnings
+    (warning,) = [each.text for each in found.warnings]
     assert f"20 of the 20 shares shown are probably {'over' if order == 'most' else 'under'}" in (
         warning
     )
@@ -159,7 +159,7 @@ def test_only_rows_that_mislead_have_a_likelier_share_beside() -> None:
     found, _ = asked_of([20_000] * 10 + [100] * 390)
 
     assert [row.shrunken is None for row in found.rows] == [True] * 10 + [False] * 10
-    assert "10 of the 20 shares shown" in found.warnings[0]
+    assert "10 of the 20 shares shown" in found.warnings[0].text
 
 
 @pytest.mark.parametrize("level", [ALPHA, ALPHA * len(LABELS)], ids=["at once", "each alone"])

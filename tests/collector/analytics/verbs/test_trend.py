@@ -69,7 +69,7 @@ def test_a_window_longer_than_the_series_is_said() -> None:
     found = ask("trend", flat([0.3, 0.3]), options={"window": 3})
 
     assert found.rows == ()
-    assert "fewer than 3 stretches" in found.warnings[0]
+    assert "fewer than 3 stretches" in found.warnings[0].text
 
 
 def test_a_window_holds_every_report_of_its_stretches() -> None:
@@ -93,7 +93,7 @@ def test_a_step_is_found_where_it_is() -> None:
     assert (change["changed_at"], change["detected"]) == (day(8), True)
     assert (change["before"], change["after"]) == pytest.approx((0.3, 0.4), abs=1e-3)
     assert change["ci_low"] < 0.1 < change["ci_high"]
-    assert "yes changed on 2026-03-09 from 30.0 to 40.0 % (difference" in found.warnings[0]
+    assert "yes changed on 2026-03-09 from 30.0 to 40.0 % (difference" in found.warnings[0].text
 
 
 def test_a_constant_series_has_no_detectable_change() -> None:
@@ -315,4 +315,4 @@ def test_a_change_is_said_of_the_whole_stretch_that_its_label_begins(
 
     found = ask("trend", parts)
 
-    assert f"yes changed {words}" in found.warnings[0]
+    assert f"yes changed {words}" in found.warnings[0].text

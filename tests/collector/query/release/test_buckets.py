@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from client_sdk.core.errors import InvalidParameterError
+from client_sdk.mechanisms import ItemMechanism
 from client_sdk.mechanisms.items.grr import GRR
-from client_sdk.registry.selection import AUTO, choose
+from client_sdk.registry.keys import AUTO
+from client_sdk.registry.selection import choose
 from client_sdk.registry.types.numbers import NumberDomain
 from collector.planning.buckets import (
     BELL,
@@ -56,7 +58,7 @@ def test_the_predicted_error_is_what_histograms_have() -> None:
     """Of 400 histograms by GRR, within 6.11 standard errors; a noise short of a factor k is not."""
     shape = np.array([1, 2, 4, 7, 9, 7, 4, 3, 2, 2, 1, 1], dtype=float)
     parts, k, n = shape.size, 4, 5_000
-    oracle = choose(AUTO, True, "2", k)[1]
+    oracle = choose(AUTO, ItemMechanism, "2", k)[1]
     assert isinstance(oracle, GRR)
     held = np.rint(n * shape / shape.sum()).astype(int)
     chance = np.random.default_rng(1)

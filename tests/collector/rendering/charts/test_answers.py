@@ -11,7 +11,7 @@ import pytest
 
 from client_sdk.core.dataclass import replace
 from client_sdk.registry.metric import Metric
-from collector.analytics.rows import Findings
+from collector.analytics.rows import Chart, Findings
 from collector.analytics.verb import VerbQuery, load
 from collector.rendering.charts import Face, chart_of
 from collector.rendering.tables import csv_of, table_of
@@ -100,7 +100,7 @@ def test_the_answer_of_a_verb_becomes_its_charts(verb: str) -> None:
     rows = answered(verb).rows
 
     for width in (320, 600):
-        root = parsed(chart_of(verb, rows, verb, Face(width=width)))
+        root = parsed(chart_of(load(verb).chart, rows, verb, Face(width=width)))
         said = root.findtext("{*}desc") or ""
         wide, high = view(root)
         placed = list(boxes(root))
@@ -127,7 +127,7 @@ def test_a_map_has_the_box_of_the_facts() -> None:
     held = [40 * i for i in range(metric.domain.size)]
     found = ask("map", [slice_of(metric, held)])
 
-    root = parsed(chart_of("map", found.rows, "t", facts=found.facts))
+    root = parsed(chart_of(Chart.MAP, found.rows, "t", facts=found.facts))
 
     assert (root.findtext("{*}desc") or "").startswith("Map of a grid")
     assert any("°" in (e.text or "") for e in root.iter())
@@ -139,7 +139,7 @@ def test_a_table_of_two_metrics_shows_bounds_and_margins() -> None:
     slices = [slice_of(metric, (4_000, 5_000, 1_000)) for metric in (first, second)]
     found = load("crosstab").answer(slices, VerbQuery(0.05, options=load("crosstab").options()))
 
-    root = parsed(chart_of("crosstab", found.rows, "Both"))
+    root = parsed(chart_of(Chart.TABLE, found.rows, "Both"))
 
     texts = [element.text or "" for element in root.iter()]
     assert any(" to " in text and text.endswith(" %") for text in texts)

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from client_sdk.core.errors import InvalidParameterError
-from collector.analytics.rows import Row
+from collector.analytics.rows import Chart, Row
 from collector.rendering.charts import Face, chart_of
 from collector.rendering.charts.curve import Curve, curve
 from collector.rendering.charts.spark import spark
@@ -48,7 +48,7 @@ KINDS: Final[dict[str, Callable[[list[Row], str, Face], str]]] = {
     "heat": heat,
     "grid": grid,
     "spark": spark,
-    "chart_of": lambda rows, title, face: chart_of("frequency", rows, title, face),
+    "chart_of": lambda rows, title, face: chart_of(Chart.ROWS, rows, title, face),
 }
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from collector.analytics.rows import LOWER_END, SHARE, TIME, Row, quality_of
+from collector.analytics.rows import LOWER, SHARE, TIME, Row, quality_of
 from collector.estimation.estimate import Estimate
 from collector.rendering.charts import Face
 from collector.rendering.charts.bars import NO_CHANGE, verdict
@@ -137,7 +137,7 @@ def test_a_line_has_a_gap_where_there_is_no_number_and_says_why() -> None:
     assert len(of_class(root, "band-1")) == 2
     reasons = [mark.get("data-reason") for mark in of_class(root, "mark")]
     assert reasons.count(REASON) == 2
-    said = "× 2 of 28 points have too few reports (12 of at least 100 needed)"
+    said = f"× 2 of 28 points have no number: {REASON}"
     assert said in texts(picture, "note")
 
 
@@ -233,7 +233,7 @@ def test_no_number_of_reports_is_told_of_rows_that_differ() -> None:
 
 
 def test_a_number_at_an_end_of_its_range_is_not_called_counted() -> None:
-    cut = replace(row("p50", 0.0, 0.0, unit="ms"), std_error=0.0, note=LOWER_END)
+    cut = replace(row("p50", 0.0, 0.0, unit="ms"), std_error=0.0, end=LOWER)
 
     assert reading(cut) == "0 ms (at the lower end)"
     assert "at the lower end" in table_of([cut])

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import pytest
 
 from client_sdk.core.errors import InvalidParameterError
-from collector.analytics.rows import ITEM, SHARE, TIME, Row
+from collector.analytics.rows import ITEM, SHARE, TIME, Chart, Row
 from collector.rendering.charts import Before, Face, Mark, chart_of
 from tests.support.charts import line
 from tests.support.sites.drawing import of_class, parsed, path_points, tag
@@ -123,8 +123,8 @@ def test_an_earlier_period_without_numbers_says_why() -> None:
 
 def test_both_reach_every_chart_over_time_of_an_answer() -> None:
     marks, before = notes(), month_before()
-    picture = chart_of("trend", months(), "t", Face(), marks=marks, before=before)
-    whole = chart_of("estimate", [row("a", 0.2, 0.01)], "t", Face(), marks=marks, before=before)
+    picture = chart_of(Chart.ROWS, months(), "t", Face(), marks=marks, before=before)
+    whole = chart_of(Chart.ROWS, [row("a", 0.2, 0.01)], "t", Face(), marks=marks, before=before)
 
     assert middle(picture, "past")
     assert texts(picture, "flag") == ["1", "2", "3"]
@@ -134,7 +134,7 @@ def test_both_reach_every_chart_over_time_of_an_answer() -> None:
 def test_numbers_of_another_unit_are_no_earlier_period() -> None:
     times = [row({TIME: f"2026-10-{d}"}, 400.0, 9.0, unit="ms") for d in range(10, 17)]
     shares = [row({TIME: f"2026-10-{d:02}"}, 0.2, 0.01, unit=SHARE) for d in range(3, 10)]
-    picture = chart_of("trend", times, "t", Face(), before=Before(shares, 7, "the week before"))
+    picture = chart_of(Chart.ROWS, times, "t", Face(), before=Before(shares, 7, "the week before"))
 
     assert "the week before: no reports" in texts(picture, "note")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from collector.analytics.rows import Row
+from collector.analytics.rows import Chart, Row
+from collector.analytics.verb import load
 from collector.rendering.charts import chart_of
 from tests.support.sites.drawing import of_class, parsed
 from tests.support.sites.gallery import (
@@ -35,7 +36,7 @@ CHARTS = {
 
 
 def described(verb: str, rows: list[Row]) -> str:
-    return parsed(chart_of(verb, rows, "t")).findtext("{*}desc") or ""
+    return parsed(chart_of(load(verb).chart, rows, "t")).findtext("{*}desc") or ""
 
 
 @pytest.mark.parametrize(
@@ -58,8 +59,8 @@ def described(verb: str, rows: list[Row]) -> str:
         ("crosstab", two_way(), "heat"),
         ("frequency", wide_table(), "heat"),
         ("map", cells(4, 4, 0.01), "map"),
-        ("a verb of tomorrow", shares(), "bar"),
-        ("a verb of tomorrow", [], "bar"),
+        ("estimate", shares(), "bar"),
+        ("estimate", [], "bar"),
     ],
 )
 def test_a_verb_gets_the_chart_that_its_rows_deserve(
@@ -71,7 +72,7 @@ def test_a_verb_gets_the_chart_that_its_rows_deserve(
 
 
 def test_numbers_of_different_units_are_drawn_below_one_another() -> None:
-    root = parsed(chart_of("key_values", [*shares(), *platforms()], "t"))
+    root = parsed(chart_of(Chart.ROWS, [*shares(), *platforms()], "t"))
 
     said = root.findtext("{*}desc") or ""
     assert "Bar chart" in said
@@ -81,6 +82,6 @@ def test_numbers_of_different_units_are_drawn_below_one_another() -> None:
 
 def test_steps_of_a_funnel_keep_their_order() -> None:
     rows = [shares()[2], shares()[0], shares()[1]]
-    marks = of_class(parsed(chart_of("funnel", rows, "t")), "mark")
+    marks = of_class(parsed(chart_of(Chart.STEPS, rows, "t")), "mark")
 
     assert [mark.get("data-label") for mark in marks] == [row.item for row in rows]

@@ -9,9 +9,9 @@ from random import SystemRandom
 import pytest
 from flask.testing import FlaskClient
 
+from benchmarks.accuracy.differencing import central, exact, locally
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
-from collector.demo.differencing import central, exact, locally
 from collector.estimation.isolation import NEWCOMER, TIMES
 from tests.collector.web.pages.conftest import BROWSER, ONE_METRIC, Visit, token_of
 from tests.support.device.every_type import NAMES, registry_text

@@ -13,11 +13,12 @@ from flask.testing import FlaskClient
 from werkzeug.datastructures import MultiDict
 
 from client_sdk.registry import Registry
-from collector.analytics.comparing.arms import NOT_DRAWN, are_arms
-from collector.analytics.verb import names
+from collector.analytics.comparing.arms import are_arms, arms_of
+from collector.analytics.verb import load, names
 from collector.core.config import Config
 from collector.core.errors import QueryError
-from collector.query.completion import arms_of, dimension_of
+from collector.core.remarks import WORDS, Code
+from collector.query.completion import dimension_of
 from collector.web import create_app
 from collector.web.pages import fields, questions
 from collector.web.pages.choices import choices_of, filters_of, in_words, segment_of
@@ -181,7 +182,7 @@ def test_options_are_lists_and_numbers_with_labels_in_words(visit: Visit) -> Non
     """Law: no name of the API is shown where a word is known."""
     for metric in METRICS:
         for question in questions.questions_of(metric, METRICS):
-            dimension = dimension_of(question.verb, metric)
+            dimension = dimension_of(load(question.verb), metric)
             for field in fields.fields_of(question.verb, metric, {}, dimension=dimension):
                 assert field.label != field.name
                 assert "_" not in field.label.partition(":")[0]  # titles follow
@@ -306,8 +307,8 @@ def test_arms_that_nobody_drew_are_said_to_be_such(visit: Visit) -> None:
     platforms = visit("/ask?metric=boolean&verb=lift&by=platform").text
     arms = visit("/ask?metric=boolean&verb=lift").text
 
-    assert f"Platform: {NOT_DRAWN}." in html.unescape(platforms)
-    assert NOT_DRAWN not in html.unescape(arms)
+    assert f"Platform: {WORDS[Code.NOT_DRAWN]}." in html.unescape(platforms)
+    assert WORDS[Code.NOT_DRAWN] not in html.unescape(arms)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from random import SystemRandom
@@ -10,12 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from client_sdk.core.randomness import Randomness, system_randomness
-from client_sdk.mechanisms import load
-from collector.cli import main
-from collector.demo.differencing import (
+from benchmarks.accuracy.differencing import (
     EPSILONS,
     WEEKLY,
     Differencing,
@@ -26,8 +21,7 @@ from collector.demo.differencing import (
     locally,
     repeated,
 )
-from collector.demo.slips import (
-    Slip,
+from benchmarks.lib.slips import (
     impossible_share,
     slips,
     told_after_resets,
@@ -35,6 +29,8 @@ from collector.demo.slips import (
     told_by_row,
     told_by_scale,
 )
+from client_sdk.core.randomness import Randomness, system_randomness
+from client_sdk.mechanisms import load
 from collector.estimation.isolation import (
     NEWCOMER,
     RANGE,
@@ -165,20 +161,3 @@ def test_the_page_shows_what_the_command_prints_but_for_the_numbers_drawn() -> N
 def _shape(line: str) -> list[str]:
     """Return the words of a line without its numbers."""
     return re.sub(r"[-+]?[0-9][0-9.,e-]*", "#", line).split()
-
-
-def test_the_command_tells_all_of_it_as_text_and_as_json() -> None:
-    plain = CliRunner().invoke(main, ["demo", "differencing", "--attacks", "1000", "--json"])
-
-    document = json.loads(plain.output)
-    slip = Slip("a slip", "measured", "without it", 0.5)
-    text = "\n".join(lines_of(Differencing([exact()], [], repeated(), [slip])))
-    assert plain.exit_code == 0
-    assert document["truth"] == NEWCOMER
-    assert document["isolations"][0]["epsilon"] is None
-    assert len(document["isolations"]) == 6
-    assert len(document["slips"]) == 5
-    assert f"{NEWCOMER:,}" in text
-    assert "a slip" in text
-    assert "one deniable report" in text
-    assert "3 times for one report: 1 answer" in text

@@ -4,19 +4,22 @@ A hundred people spent 10,000 each; then there are 101, and the mean is 20,000. 
 sum from the other has isolated the newcomer.  That is always possible; what it yields is measured
 here for exact answers, for answers with noise of the server's, and for Hearsay, with the device as
 it is shipped.
+
+Run: ``python -m benchmarks differencing``; half a minute.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from random import SystemRandom
 from typing import Any, Final, cast
 
 import numpy as np
 
+from benchmarks.lib.slips import Slip, laplace, slips
 from client_sdk.core.randomness import Randomness, system_randomness
 from client_sdk.mechanisms import load
 from client_sdk.privacy.caps import Caps
@@ -24,10 +27,9 @@ from client_sdk.registry.contract import Registry
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.numbers import NumberDomain
 from client_sdk.testing import FrozenClock, MemoryClient, MemoryTransport
-
-from ..core.text_tables import table_lines
-from ..estimation.estimate import mean
-from ..estimation.isolation import (
+from collector.core.text_tables import table_lines
+from collector.estimation.estimate import mean
+from collector.estimation.isolation import (
     EACH,
     EPSILON,
     MEAN_AFTER,
@@ -40,7 +42,6 @@ from ..estimation.isolation import (
     of_exact,
     of_server,
 )
-from .slips import Slip, laplace, slips
 
 EPSILONS: Final = (1.0, 0.5)  # of guesses
 ATTACKS: Final = 100_000
@@ -125,21 +126,6 @@ class Differencing:
     guesses: list[Guesses]
     repeats: Repeats
     slips: list[Slip] = field(default_factory=list)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as JSON types."""
-        rows = [{**asdict(row), "off": row.off} for row in self.isolations]
-        for row in rows:
-            row["epsilon"] = row["epsilon"] if math.isfinite(row["epsilon"]) else None
-        guesses = [{**asdict(row), "most": row.most} for row in self.guesses]
-        return {
-            "truth": NEWCOMER,
-            "range": RANGE,
-            "isolations": rows,
-            "guesses": guesses,
-            "repeats": asdict(self.repeats),
-            "slips": [asdict(slip) for slip in self.slips],
-        }
 
 
 def measure(attacks: int = ATTACKS) -> Differencing:
@@ -279,6 +265,11 @@ def lines_of(result: Differencing) -> Iterator[str]:
     yield "What else goes wrong where noise is added by hand:"
     cells = [[slip.name, slip.measured, slip.right] for slip in result.slips]
     yield from table_lines([["slip", "measured", "without it"], *cells], "<<<", indent="  ")
+
+
+def main() -> None:
+    """Print what was measured."""
+    print("\n".join(lines_of(measure())))
 
 
 def _difference(before: float, after: float) -> float:
