@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -15,6 +15,7 @@ from werkzeug.wrappers import Response
 
 from client_sdk.core.errors import UnknownMetricError, nearest
 
+from ..core import errors
 from ..core.errors import CollectorError, QueryError
 from ..core.logs import Incidents
 from ..operations.telemetry.activity import REFUSED
@@ -56,8 +57,8 @@ def document(
 
     Args: faults: what is wrong with which part of the question.
     """
-    errors = {"errors": list(faults)} if faults else {}
-    text = problem(status, detail, f"urn:hearsay:problem:{slug}", title, **errors)
+    more = {"errors": list(faults)} if faults else {}
+    text = problem(status, detail, f"urn:hearsay:problem:{slug}", title, **more)
     headers = [("Content-Type", PROBLEM)]
     if status in (429, 503):
         delay = _RETRY_LEAST + secrets.randbelow(_RETRY_MOST - _RETRY_LEAST)
@@ -69,16 +70,13 @@ def document(
 
 def titles(status: int) -> list[str]:
     """Return what an answer of *status* may say."""
-    own = [_UNKNOWN_METRIC[2]] if status == _UNKNOWN_METRIC[0] else []
-    return [*own, *(kind.title for kind in _kinds(CollectorError) if kind.status == status)]
-
-
-def _kinds(error: type[CollectorError]) -> Iterator[type[CollectorError]]:
-    """Yield the errors below *error* that name an answer of their own, in order."""
-    for kind in error.__subclasses__():
-        if "slug" in vars(kind):
-            yield kind
-        yield from _kinds(kind)
+    answers = [_UNKNOWN_METRIC]
+    answers += [
+        (kind.status, kind.slug, kind.title)
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, CollectorError) and "slug" in vars(kind)
+    ]
+    return [title for its_status, slug, title in answers if slug and its_status == status]
 
 
 def document_of(error: Exception, incidents: Incidents) -> Document:
