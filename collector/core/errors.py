@@ -51,9 +51,9 @@ CollectorError
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from client_sdk.core.errors import HearsayError
 
@@ -68,10 +68,28 @@ FAULTS: Final = (
 )
 
 
+E = TypeVar("E", bound="CollectorError")
+
+
 class CollectorError(Exception):
-    """Root of the errors of collector."""
+    """Root of the errors of collector.
+
+    A request that ends in one is answered with its *status*, and with its *slug* and *title* in a
+    problem document; a class has those of its base unless it names its own.
+    """
 
     is_told = False  # whether operators know already, so that no request logs it once more
+    status, slug, title = 500, "", ""  # without a slug the failure is ours, and its log says what
+
+
+def answered(status: int, slug: str, title: str) -> Callable[[type[E]], type[E]]:
+    """Say how a request is answered that ends in an error of the class, or of one below it."""
+
+    def of(kind: type[E]) -> type[E]:
+        kind.status, kind.slug, kind.title = status, slug, title
+        return kind
+
+    return of
 
 
 class ConfigError(CollectorError, ValueError):
@@ -83,6 +101,7 @@ class ConfigError(CollectorError, ValueError):
         super().__init__(f"{name}={value}: {rule}")
 
 
+@answered(503, "store-unavailable", "The store does not answer; try again")
 class StorageUnavailableError(CollectorError, OSError):
     """The store did not answer in time.  Whether it acted is not known: repeat the call."""
 
@@ -109,10 +128,12 @@ class RefusedByStoreError(StorageUnavailableError):
         return self.code == "NOPERM"
 
 
+@answered(503, "store-full", "The store is full; try again later")
 class StorageFullError(CollectorError, OSError):
     """The store refuses writes: out of memory, or it cannot write its log."""
 
 
+@answered(503, "store-unsafe", "The store is not safe to use now; try again later")
 class UnsafeStoreError(CollectorError, RuntimeError):
     """The store could lose acknowledged uploads.  ``reasons`` lists every fault."""
 
@@ -139,6 +160,7 @@ class ClockError(UnsafeStoreError):
         super().__init__([f"{clock}={seconds:.0f} seconds: {rule}"])
 
 
+@answered(503, "store-clock", "The store's clock is wrong; try again later")
 class ForgottenUploadError(CollectorError):
     """By the store's clock the upload's id is forgotten already, so some clock is wrong."""
 
@@ -151,6 +173,7 @@ class ClassEndedError(CollectorError):
     """The class of lateness of a fold has ended meanwhile.  Nothing was changed: classify anew."""
 
 
+@answered(500, "damaged-tally", "The stored counts of this metric are damaged")
 class DamagedTallyError(CollectorError, ValueError):
     """A stored tally is not what folds leave behind, so nothing is said about its metric."""
 
@@ -163,26 +186,32 @@ class RequestError(CollectorError, ValueError):
     """A request is wrong; nothing was stored.  What was sent is never repeated."""
 
 
+@answered(400, "malformed-upload", "The body is not an upload")
 class MalformedUploadError(RequestError):
     """The body is not an upload."""
 
 
+@answered(410, "upload-expired", "The upload is too old to be counted once")
 class ExpiredUploadError(RequestError):
     """Sealed so long ago that its id may be forgotten, so it could be counted twice."""
 
 
+@answered(422, "upload-in-future", "The upload is dated in the future")
 class FutureUploadError(RequestError):
     """Sealed on a day to come, by a clock that is wrong."""
 
 
+@answered(413, "body-too-large", "The body is too large")
 class BodyTooLargeError(RequestError):
     """The body is longer than the key allows, as sent or inflated."""
 
 
+@answered(415, "unsupported-type", "The body has an unsupported content type")
 class UnsupportedTypeError(RequestError):
     """The body has a type or an encoding that is not read."""
 
 
+@answered(422, "capsule", "The capsule cannot be opened")
 class CapsuleError(RequestError):
     """A capsule that no key of ours opens.  It says the same whatever is wrong with it."""
 
@@ -194,10 +223,12 @@ class CapsuleError(RequestError):
         )
 
 
+@answered(404, "unknown-request", "No capsule can ask for this")
 class UnknownRequestError(RequestError):
     """A capsule holds a request that cannot be made in one."""
 
 
+@answered(404, "unknown-document", "There is nothing at this address")
 class UnknownDocumentError(RequestError):
     """There is no such document, or it is not for whoever asks.  Its name is not repeated."""
 
@@ -206,6 +237,7 @@ class UnknownDocumentError(RequestError):
         super().__init__(f"{kind}: there is none of this address; Boards lists those there are")
 
 
+@answered(409, "document-changed", "Somebody else has changed this meanwhile")
 class ChangedDocumentError(RequestError):
     """Somebody else has changed a document since it was read.  Nothing was changed."""
 
@@ -215,6 +247,7 @@ class ChangedDocumentError(RequestError):
         super().__init__(f"{kind}: {rule}")
 
 
+@answered(404, "unknown-link", "This link opens nothing")
 class UnknownLinkError(RequestError):
     """A shared link opens nothing.  Why is not said: what never was and what ended are alike."""
 
@@ -226,6 +259,7 @@ class UnknownLinkError(RequestError):
         )
 
 
+@answered(400, "bad-parameter", "A parameter cannot be used")
 class QueryError(RequestError):
     """A question cannot be answered as it is asked.  Reads ``place: rule``.
 
@@ -250,10 +284,12 @@ class AmbiguousMetricError(QueryError):
         super().__init__("metrics", rule, name)
 
 
+@answered(410, "pruned", "The reports were deleted by an operator")
 class PrunedError(QueryError):
     """All that a question is about was deleted by an operator."""
 
 
+@answered(401, "unauthorized", "A key or token is needed")
 class UnauthorizedError(CollectorError, PermissionError):
     """No key or token, or one that is not known."""
 
@@ -271,36 +307,44 @@ class ExclusionError(CollectorError, ValueError):
     """What is to be taken out of answers, or put back, cannot be; nothing was changed."""
 
 
+@answered(403, "forbidden", "The token does not allow this")
 class ForbiddenError(CollectorError, PermissionError):
     """A known token, which does not open this route."""
 
 
+@answered(403, "token-needed", "A one-time token is needed")
 class TokenError(CollectorError, PermissionError):
     """No one-time token, or one that is not good for this upload.  Nothing was stored."""
 
 
+@answered(429, "quota-exhausted", "The key has sent all it may send today")
 class QuotaExhaustedError(CollectorError):
     """The key has sent all the reports that it may send on this day."""
 
 
+@answered(429, "many-tallies", "The key has begun as many tallies as it may today")
 class ManyTalliesError(CollectorError):
     """The key has begun as many new tallies as it may on this day.  Nothing was stored."""
 
 
+@answered(429, "too-fast", "Too much in a short time; try again in a minute")
 class TooFastError(CollectorError):
     """A key, a log-in or a shared link is used too often for now.  Nothing was stored."""
 
 
+@answered(503, "overloaded", "The collector is overloaded; try again later")
 class OverloadedError(CollectorError):
     """The collector is too far behind, or too busy; nothing was stored."""
 
     is_told = True
 
 
+@answered(429, "busy", "Too many large queries are running")
 class BusyError(CollectorError):
     """Too many large questions at once.  Asking again later may be answered."""
 
 
+@answered(408, "slow-body", "The body did not arrive in time; send again")
 class SlowBodyError(CollectorError):
     """The body of a request did not arrive in time.  Nothing was stored."""
 

@@ -125,7 +125,7 @@ class Front(Application):
 
     def refuse(self, scope: Any, error: Exception) -> Answer:
         """Return what the status of *error* says, or else that the message may be sent again."""
-        if not isinstance(error, RefusalError):
+        if not isinstance(error, (RefusalError, BodyTooLargeError, SlowBodyError)):
             _log.error("internal error: %s", type(error).__name__, exc_info=error)
             error = RefusalError(HTTPStatus.SERVICE_UNAVAILABLE)
         # the server closes by itself, but only if it has not read all of the message yet
@@ -164,7 +164,10 @@ class Front(Application):
             _log.warning("%s; let it end X-Forwarded-For with the address of its client", text)
 
     async def _read(self, scope: Any, protocol: Any, network: bytes) -> bytes:
-        """Return the message from *network*.  Raises RefusalError."""
+        """Return the message from *network*.
+
+        Raises: RefusalError, BodyTooLargeError, SlowBodyError.
+        """
         length = length_of(scope)
         if length is None:  # the server does not tell the end of such a body from a cut
             raise RefusalError(HTTPStatus.LENGTH_REQUIRED)
@@ -176,10 +179,6 @@ class Front(Application):
 
         try:
             message = await self._bodies.read(protocol, length, MAX_MESSAGE, self._body_s, claim)
-        except BodyTooLargeError:
-            raise RefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE) from None
-        except SlowBodyError:
-            raise RefusalError(HTTPStatus.REQUEST_TIMEOUT) from None
         finally:
             room.release()  # what is whole is counted again where it waits
         if not message:

@@ -15,35 +15,8 @@ from werkzeug.wrappers import Response
 
 from client_sdk.core.errors import UnknownMetricError, nearest
 
-from ..core.errors import (
-    BodyTooLargeError,
-    BusyError,
-    CapsuleError,
-    ChangedDocumentError,
-    CollectorError,
-    DamagedTallyError,
-    ExpiredUploadError,
-    ForbiddenError,
-    ForgottenUploadError,
-    FutureUploadError,
-    MalformedUploadError,
-    ManyTalliesError,
-    OverloadedError,
-    PrunedError,
-    QueryError,
-    QuotaExhaustedError,
-    SlowBodyError,
-    StorageFullError,
-    StorageUnavailableError,
-    TokenError,
-    TooFastError,
-    UnauthorizedError,
-    UnknownDocumentError,
-    UnknownLinkError,
-    UnknownRequestError,
-    UnsafeStoreError,
-    UnsupportedTypeError,
-)
+from ..core import errors
+from ..core.errors import CollectorError, QueryError
 from ..core.logs import Incidents
 from ..operations.telemetry.activity import REFUSED
 from ..serving.application import PROBLEM, problem
@@ -58,35 +31,7 @@ _PARAMETERS: Final = ("q", "format", "parameter")
 _OPERATOR: Final = "There is no answer until an operator has run hearsay fsck."
 _RETRY_LEAST, _RETRY_MOST = 30, 300  # seconds; spread, so that devices do not come back at once
 
-_STATUS: Final[tuple[tuple[type[Exception], int, str, str], ...]] = (
-    (MalformedUploadError, 400, "malformed-upload", "The body is not an upload"),
-    (PrunedError, 410, "pruned", "The reports were deleted by an operator"),
-    (QueryError, 400, "bad-parameter", "A parameter cannot be used"),
-    (UnauthorizedError, 401, "unauthorized", "A key or token is needed"),
-    (ForbiddenError, 403, "forbidden", "The token does not allow this"),
-    (TokenError, 403, "token-needed", "A one-time token is needed"),
-    (UnknownMetricError, 404, "unknown-metric", "There is no such metric"),
-    (UnknownRequestError, 404, "unknown-request", "No capsule can ask for this"),
-    (UnknownLinkError, 404, "unknown-link", "This link opens nothing"),
-    (UnknownDocumentError, 404, "unknown-document", "There is nothing at this address"),
-    (SlowBodyError, 408, "slow-body", "The body did not arrive in time; send again"),
-    (ChangedDocumentError, 409, "document-changed", "Somebody else has changed this meanwhile"),
-    (ExpiredUploadError, 410, "upload-expired", "The upload is too old to be counted once"),
-    (BodyTooLargeError, 413, "body-too-large", "The body is too large"),
-    (UnsupportedTypeError, 415, "unsupported-type", "The body has an unsupported content type"),
-    (CapsuleError, 422, "capsule", "The capsule cannot be opened"),
-    (FutureUploadError, 422, "upload-in-future", "The upload is dated in the future"),
-    (QuotaExhaustedError, 429, "quota-exhausted", "The key has sent all it may send today"),
-    (ManyTalliesError, 429, "many-tallies", "The key has begun as many tallies as it may today"),
-    (DamagedTallyError, 500, "damaged-tally", "The stored counts of this metric are damaged"),
-    (BusyError, 429, "busy", "Too many large queries are running"),
-    (TooFastError, 429, "too-fast", "Too much in a short time; try again in a minute"),
-    (OverloadedError, 503, "overloaded", "The collector is overloaded; try again later"),
-    (StorageUnavailableError, 503, "store-unavailable", "The store does not answer; try again"),
-    (StorageFullError, 503, "store-full", "The store is full; try again later"),
-    (UnsafeStoreError, 503, "store-unsafe", "The store is not safe to use now; try again later"),
-    (ForgottenUploadError, 503, "store-clock", "The store's clock is wrong; try again later"),
-)
+_UNKNOWN_METRIC: Final = 404, "unknown-metric", "There is no such metric"
 
 
 class Document(NamedTuple):
@@ -112,8 +57,8 @@ def document(
 
     Args: faults: what is wrong with which part of the question.
     """
-    errors = {"errors": list(faults)} if faults else {}
-    text = problem(status, detail, f"urn:hearsay:problem:{slug}", title, **errors)
+    more = {"errors": list(faults)} if faults else {}
+    text = problem(status, detail, f"urn:hearsay:problem:{slug}", title, **more)
     headers = [("Content-Type", PROBLEM)]
     if status in (429, 503):
         delay = _RETRY_LEAST + secrets.randbelow(_RETRY_MOST - _RETRY_LEAST)
@@ -124,8 +69,14 @@ def document(
 
 
 def titles(status: int) -> list[str]:
-    """Return what an answer of *status* may say, in the order of the table."""
-    return [title for _, its_status, _, title in _STATUS if its_status == status]
+    """Return what an answer of *status* may say."""
+    answers = [_UNKNOWN_METRIC]
+    answers += [
+        (kind.status, kind.slug, kind.title)
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, CollectorError) and "slug" in vars(kind)
+    ]
+    return [title for its_status, slug, title in answers if slug and its_status == status]
 
 
 def document_of(error: Exception, incidents: Incidents) -> Document:
@@ -133,13 +84,15 @@ def document_of(error: Exception, incidents: Incidents) -> Document:
     if isinstance(error, HTTPException) and error.code is not None:
         slug = error.name.lower().replace(" ", "-")
         return document(error.code, slug, error.name, error.description or "")
-    for kind, status, slug, title in _STATUS:
-        if isinstance(error, kind):
-            if status < 500:
-                return document(status, slug, title, _detail(error), _faults(error))
-            if not getattr(error, "is_told", False):
-                incidents.tell(log, slug, str(error))  # not in the answer: it names the store
-            return document(status, slug, title, _again() if status == 503 else _OPERATOR)
+    if isinstance(error, UnknownMetricError):
+        return document(*_UNKNOWN_METRIC, _detail(error), _faults(error))
+    if isinstance(error, CollectorError) and error.slug:
+        answer = error.status, error.slug, error.title
+        if error.status < 500:
+            return document(*answer, _detail(error), _faults(error))
+        if not error.is_told:
+            incidents.tell(log, error.slug, str(error))  # not in the answer: it names the store
+        return document(*answer, _again() if error.status == 503 else _OPERATOR)
     kind_of = "collector" if isinstance(error, CollectorError) else "internal"
     log.error("%s error: %s", kind_of, type(error).__name__, exc_info=error)
     return document(500, "internal", "The collector failed", "The failure is in its log.")
