@@ -374,8 +374,12 @@ class AnswerError(CollectorError, ValueError):
         self.title = said.get("title", "The collector refused")
         self.detail = said.get("detail", "")
         faults = problem.get("errors")
-        self.faults: tuple[Mapping[str, str], ...] = (
-            tuple(faults) if isinstance(faults, list) else ()
+        self.faults: tuple[Mapping[str, str], ...] = tuple(
+            fault
+            for fault in (faults if isinstance(faults, list) else ())
+            if isinstance(fault, dict)
+            and "detail" in fault
+            and all(isinstance(text, str) for text in fault.values())
         )
         where = f"asked of {url}" if url else ""
         super().__init__(": ".join(filter(None, (self.title, where, self.detail))))

@@ -255,7 +255,10 @@ def test_the_dimension_changes_no_digest_and_is_told() -> None:
 @pytest.mark.parametrize(
     ("head", "problem"),
     [
-        ('app = { name = "demo", automation = "count" }', "app.automation: must be one of ignore, seg"),
+        (
+            'app = { name = "demo", automation = "count" }',
+            "app.automation: must be one of ignore, seg",
+        ),
         ('app = { name = "demo", other = 1 }', "app.other"),
         ("app = { }", "app.name"),
         (

@@ -252,7 +252,9 @@ def test_without_a_key_nothing_is_asked() -> None:
 def test_a_key_that_is_none_is_refused(key: object) -> None:
     head = f'schema = 1\napp = {{ name = "demo", retire_key = {json.dumps(key)} }}\n'
 
-    with pytest.raises(RegistryError, match=r"app\.retire_key: must be 64 small hexadecimal digits"):
+    with pytest.raises(
+        RegistryError, match=r"app\.retire_key: must be 64 small hexadecimal digits"
+    ):
         Registry.from_text(head + metric_text("asked"))
 
 
