@@ -95,6 +95,7 @@ test-faults: setup
 dist: setup
 	@rm -rf dist && mkdir -p dist/source && git archive HEAD | tar -x -C dist/source
 	$(if $(PAGES),git show HEAD:README.md | $(BIN)/python -m tests.support.release links "$(PAGES)" >dist/source/README.md)
+	$(if $(PAGES),git show HEAD:collector/README.md | $(BIN)/python -m tests.support.release links "$(PAGES)/collector" >dist/source/collector/README.md)
 	@for part in . collector; do SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
 		$(BIN)/python -m build --no-isolation --outdir dist dist/source/$$part || exit 1; done
 	@rm -rf dist/source

@@ -331,5 +331,5 @@ def _imported(package: str) -> Any:
     try:
         return import_module(package)
     except ImportError as error:
-        rule = "is not installed; pip install 'hearsay-telemetry[analysis]', or take records()"
+        rule = "is not installed; pip install 'hearsay-collector[analysis]', or take records()"
         raise MissingPackageError(f"{package.partition('.')[0]}: {rule}") from error

@@ -45,6 +45,7 @@ NOT_IN_WHEEL = (
 APACHE_2_0 = (
     "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"  # SHA-256 of the text
 )
+EGG = "hearsay_collector.egg-info"  # of who has built in this folder
 HOLDER = "Copyright 2026 Hearsay contributors"
 MAX_DEVICE_PART = (
     405_000  # bytes in the wheel; the bar of 100 KB is missed, see docs/guide/costs.md
@@ -63,6 +64,7 @@ def shipped_files(package: str) -> list[str]:
         path.relative_to(ROOT / package).as_posix()
         for path in files
         if path.suffix not in {".py", ".pyc"}
+        and not {"build", EGG} & {*path.parts}
         and path.relative_to(ROOT).as_posix() not in NOT_IN_WHEEL
     ]
 
@@ -170,6 +172,25 @@ def test_a_clone_has_all_that_the_collector_and_its_extras_need() -> None:
     wanted |= {*project["dependencies"]} - {f"hearsay-telemetry=={__version__}"}
 
     assert wanted - {*DEVICE["project"]["optional-dependencies"]["dev"]} == set()
+
+
+def test_every_extra_that_somebody_is_told_to_install_exists() -> None:
+    extras = {
+        project["project"]["name"]: {*project["project"]["optional-dependencies"]}
+        for project in (DEVICE, COLLECTOR)
+    }
+    pages = list(ROOT.glob("*.md"))
+    for folder, suffix in (("docs", "md"), ("client_sdk", "py"), ("collector", "py")):
+        pages += (ROOT / folder).rglob(f"*.{suffix}")
+    told = {
+        (name, extra)
+        for path in pages
+        for name, some in re.findall(r"(hearsay-\w+|\.)\[([a-z,]+)\]'", path.read_text("utf-8"))
+        for extra in some.split(",")
+    }
+
+    assert len(told) >= 4
+    assert {one for one in told if one[1] not in extras.get(one[0], set())} == set()
 
 
 def test_the_image_installs_every_dependency_as_the_distributions_want_it() -> None:

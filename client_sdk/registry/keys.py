@@ -193,7 +193,7 @@ _KINDS: Final[dict[str, tuple[Callable[..., bool], str]]] = {  # what a key can 
     ),
     "encoded": (
         lambda value, _: isinstance(value, dict) and value.keys() == {"value", "encoded"},
-        "value and encoded",
+        "an object of value and encoded",
     ),
     "flag": (lambda value, _: type(value) is bool, "true or false"),
     "hex": (lambda value, digits: is_hex(value, digits // 2), "{} small hexadecimal digits"),
@@ -208,8 +208,11 @@ _KINDS: Final[dict[str, tuple[Callable[..., bool], str]]] = {  # what a key can 
         f" {MAX_LABEL} characters",
     ),
     "lines": (lambda value, _: isinstance(value, str), "a text"),
-    "list": (lambda value, least: isinstance(value, list) and len(value) >= least, "a list of {}"),
-    "name": (_is_name, f"1 to {MAX_NAME} of a-z, 0-9, _ and ."),
+    "list": (
+        lambda value, least: isinstance(value, list) and len(value) >= least,
+        "a list of at least {}",
+    ),
+    "name": (_is_name, f"a name of 1 to {MAX_NAME} of a-z, 0-9, _ and ."),
     "range": (lambda value, least, most: _is_count(value, least) and value <= most,
               "an integer from {} to {}"),
     "seats": (_table(_is_seat), "[low, high, period] by digest"),

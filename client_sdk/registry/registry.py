@@ -349,8 +349,8 @@ def _segments(entry: object, problems: Problems) -> dict[str, tuple[str, ...]]:
         problems.add("segments", "must be a table of dimension = [values]")
         return {}
     return {
-        fields.value(f"segments.{dimension}", "name", dimension, problems): fields.labels(
-            f"segments.{dimension}", values, problems
+        fields.value(f"segments.{dimension}", "name", dimension, problems, dimension): (
+            fields.labels(f"segments.{dimension}", values, problems)
         )
         for dimension, values in entry.items()
     }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -136,3 +138,5 @@ def issuer(secret: Path, attest: str, state: Path, host: str, port: int) -> None
         asyncio.run(serve(IssuerApp(keys, way, allowance, time.time), host, port))
     finally:
         allowance.close()
+    logging.shutdown()
+    os._exit(0)  # threads of the server that call into an interpreter which ends would abort it

@@ -96,9 +96,9 @@ class IssuerApp(Application):
         return _problem(500, "the issuer failed; its log says why")
 
     def close(self) -> None:
-        """End the threads."""
+        """End the threads: those that ask others whenever they do, that of the counts at once."""
         for threads in self._asking.values():
-            threads.shutdown(wait=True)
+            threads.shutdown(wait=False, cancel_futures=True)
         self._counting.shutdown(wait=True)
 
     async def respond(self, scope: Any, protocol: Any) -> Answer:

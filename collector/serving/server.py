@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from ..core.logs import server_config
 from .application import Application
 from .stopping import GRACE_S, SIGNALS
 
+_log = logging.getLogger("hearsay.server")
 _QUEUE: Final = 1_024  # connections that the system keeps waiting
 _HEADERS_MS: Final = 5_000  # milliseconds in which the headers of a request must have arrived
 _HEADERS_SIZE: Final = 16 * 1024  # bytes of headers, and of a body at a time
@@ -70,10 +72,15 @@ async def serve_application(
     server = Server(app, log_level=LogLevels.error, **given)
     loop = asyncio.get_running_loop()
 
+    def give_up() -> None:
+        _log.warning("something does not end, perhaps a device or a callback: ending it now")
+        logging.shutdown()
+        os._exit(0)  # what is on its way is sent again by its device
+
     def end() -> None:
         stop()
         server.stop()  # type: ignore[no-untyped-call]  # the server has no types here
-        loop.call_later(GRACE_S, os._exit, 0)  # what is on its way is sent again by its device
+        loop.call_later(GRACE_S, give_up)
 
     for number in SIGNALS:
         loop.add_signal_handler(number, end)

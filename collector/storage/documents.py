@@ -86,8 +86,15 @@ class DocumentStore(HashStore):
         return {name: record for name, record in read.items() if name.isascii()}
 
     def index(self) -> dict[Place, Entry]:
-        """Return what is known of all documents: some hundred bytes each."""
-        return {Place(*name.split(":", 1)): entry for name, entry in self._index.all().items()}
+        """Return what is known of all documents: some hundred bytes each.
+
+        Raises: msgspec.MsgspecError: an entry is damaged; what it counts must not be forgotten.
+        """
+        read = self._hashes.read(_INDEX)
+        return {
+            Place(*name.split(":", 1)): msgspec.json.decode(text, type=Entry)
+            for name, text in read.items()
+        }
 
     def record(self, kind: str, name: str) -> bytes | None:
         """Return a document as it is now; None if there is none."""

@@ -141,7 +141,8 @@ class CategoryDomain(ItemDomain):
                 problems.add(f"{place}.other", "must be a text, the item of all unlisted values")
                 return None
             if isinstance(values, list) and other not in values:
-                values = [*values, fields.value(f"{place}.other", "label", other, problems)]
+                label = fields.value(f"{place}.other", "label", other, problems)
+                values = values if label is None else [*values, label]
         labels = fields.labels(f"{place}.values", values, problems)
         return cls(labels, other) if labels else None
 

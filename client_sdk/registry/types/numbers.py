@@ -229,11 +229,13 @@ class KeyValueDomain(Domain):
         labels = fields.labels(f"{place}.values", entry.get("values"), problems)
         if any(MEAN_OF + label in labels for label in labels):
             problems.add(f"{place}.values", f'must not hold both a key and "{MEAN_OF}" that key')
+        kind = f"range.1.{len(labels)}"
+        most = 1
+        if labels:
+            most = fields.value(f"{place}.most", kind, entry.get("most", len(labels)), problems, 1)
         low, high, unit = _range(place, entry, problems)
         if low is None or high is None or not labels:
             return None
-        kind = f"range.1.{len(labels)}"
-        most = fields.value(f"{place}.most", kind, entry.get("most", len(labels)), problems, 1)
         if low >= high:
             problems.add(f"{place}.max", "must be above min")
             return None

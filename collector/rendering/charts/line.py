@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
 from ...analytics.rows import ALL, SHARE, TIME, Row, altered
-from ..numbers import bounds_of, extent, numbers_of, reading, span
+from ..numbers import bounds_of, end_words, extent, numbers_of, reading, span
 from .axes import FOOT, label_width, labels_below, left_axis, left_width, short_ticks
 from .frame import (
     PAD,
@@ -359,6 +360,8 @@ def _notes(times: Timeline, drawn: Sequence[Row], noise: bool) -> Iterator[Note]
         yield Note(f"× {len(empty)} of {len(drawn)} points have no number: {why}")
     if times.left_out:
         yield Note(f"and {times.left_out:,} more, smaller on average")
+    for words, count in Counter(filter(None, map(end_words, drawn))).items():
+        yield Note(f"{count:,} of the {len(drawn):,} shown: {words}")
     yield from remarks(drawn, "Dashed: current period, not complete")
 
 

@@ -235,7 +235,7 @@ def _is_time(name: str) -> bool:
 
 def _is_drawn_over_time(query: Query) -> bool:
     """Return whether the answer is a line, below which an earlier period can be drawn."""
-    is_line = any(_is_time(name) for name in query.dimensions)
+    is_line = any(_is_time(name) for name in query.dimensions) and query.verb in names()
     return is_line and query.against is None and load(query.verb).chart != Chart.DIFFERENCES
 
 

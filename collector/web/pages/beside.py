@@ -247,7 +247,9 @@ def with_order(panel: Panel, *, is_sure: bool = False) -> Panel:
     Args: is_sure: nothing is told where none is.
     """
     reply, query = panel.reply, panel.wish.query
-    rows = reply.rows if reply else ()
+    if reply is None:  # and nobody knows whether there is such a verb
+        return panel
+    rows = reply.rows
     is_ranked = load(query.verb).ranks_segments and query.postprocess == RAW
     if (
         not is_ranked

@@ -274,7 +274,7 @@ def constant_edit(name: str, key: str, change: int) -> Edit:
         (lambda d: d.update(hearsay_registry=2), ["hearsay_registry: must be 1"]),
         (lambda d: d.update(colour="red"), ["colour: is not a known key"]),
         (lambda d: d.pop("notice"), ["notice: is missing"]),
-        (lambda d: d.update(metrics=[]), ["metrics: must be a list of 1"]),
+        (lambda d: d.update(metrics=[]), ["metrics: must be a list of at least 1"]),
         (
             lambda d: d["metrics"].append(d["metrics"][0]),
             ["metrics.kept: stands twice", "metrics."],

@@ -173,13 +173,17 @@ def test_an_epsilon_that_is_no_quoted_decimal_in_range_is_refused(epsilon: str |
         ("schema = 1", "schema = true", "schema: must be 1"),
         ("schema = 1", "schema = 1.0", "schema: must be 1"),
         ("schema = 1", "", "schema: must be 1"),
-        ('app = "notes"', 'app = "My Notes"', "app: must be 1 to 64 of a-z, 0-9, _ and ."),
-        ('app = "notes"', "", "app: must be 1 to 64 of a-z, 0-9, _ and ."),
+        (
+            'app = "notes"',
+            'app = "My Notes"',
+            "app: must be a name of 1 to 64 of a-z, 0-9, _ and .",
+        ),
+        ('app = "notes"', "", "app: must be a name of 1 to 64 of a-z, 0-9, _ and ."),
         ('app = "notes"', 'app = "notes"\ncolour = 1', "registry.colour: is not a known key"),
         ('["linux", "mac"]', '["linux"]', "segments.platform: must be a list of at least 2"),
-        ("platform =", '"Plat form" =', "segments.Plat form: must be 1 to 64"),
+        ("platform =", '"Plat form" =', "segments.Plat form: must be a name of 1 to 64"),
         ("metrics.", "metrix.", "metrics: must hold at least one metric"),
-        ('metrics."plan"', 'metrics."Plan!"', "metrics.Plan!: must be 1 to 64"),
+        ('metrics."plan"', 'metrics."Plan!"', "metrics.Plan!: must be a name of 1 to 64"),
     ],
 )
 def test_a_broken_rule_of_the_whole_file_is_named(old: str, new: str, problem: str) -> None:

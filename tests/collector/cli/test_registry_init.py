@@ -75,5 +75,5 @@ def test_no_file_is_written_over_and_no_wrong_name_written(path: Path, tmp_path:
     assert "is there already" in again.output
     assert path.read_text(encoding="utf-8") == before
     assert wrong.exit_code == 1
-    assert "must be 1 to 64" in wrong.output
+    assert "must be a name of 1 to 64" in wrong.output
     assert not (tmp_path / "new.toml").exists()
