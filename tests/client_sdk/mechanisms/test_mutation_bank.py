@@ -170,10 +170,10 @@ EXCLUSIONS: Final = "tests/collector/query/test_exclusions.py"
 SOURCE_BANK: Final = (
     SourceBug(
         "digest without the mechanism",
-        "tests/client_sdk/registry/test_metric.py::test_what_changes_the_meaning_changes_the_digest",
-        "client_sdk/registry/metric.py",
-        'mechanism={"name": self.mechanism_name, **self.mechanism.parameters},',
-        "",
+        "tests/client_sdk/registry/test_types.py::test_what_changes_the_meaning_changes_the_digest",
+        "client_sdk/registry/keys.py",
+        'Key("mechanism", "table", "choice", AUTO, in_digest=True,',
+        'Key("mechanism", "table", "choice", AUTO,',
     ),
     SourceBug(
         "ledger not charged",
@@ -282,8 +282,7 @@ SOURCE_BANK: Final = (
     ),
     SourceBug(
         "a taste asked every week",
-        "tests/client_sdk/registry/test_taste_metric.py"
-        "::test_a_table_that_breaks_a_rule_is_refused_by_it",
+        "tests/client_sdk/registry/test_types.py::test_a_broken_rule_is_named_with_its_place",
         "client_sdk/registry/types/vector.py",
         'if entry.get("every", ONCE) != ONCE:',
         "if False:",

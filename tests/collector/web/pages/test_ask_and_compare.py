@@ -83,6 +83,7 @@ def test_every_verb_can_be_asked_by_the_form_or_says_why_not(visit: Visit, verb:
         "/ask?q={",
         "/ask?q=[]",
         '/ask?q={"metrics":["category"],"options":{"none":1}}',
+        '/ask?q={"metrics":["category"],"verb":"none","dimensions":["time"]}',
         "/ask?metric=category&verb=estimate&by=none",
     ],
 )
