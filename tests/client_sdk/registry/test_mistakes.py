@@ -71,10 +71,10 @@ MISTAKES: Final = [
         'schema: must be 1; found "1" (line 1)',
     ]),
     ('app = "notes"\n', "", [
-        "app: must be 1 to … f a-z, 0-9, _ and .; it is missing",
+        "app: must be a name … f a-z, 0-9, _ and .; it is missing",
     ]),
     ('app = "notes"', 'app = "My Notes"', [
-        'app: must be 1 to … _ and .; found "My Notes" (line 2)',
+        'app: must be a name … _ and .; found "My Notes" (line 2)',
     ]),
     ('epsilon = "1.0"', "epsilon = 1.0", [
         "metrics.ui.theme.epsilon: must be a de … st 9 decimals; found 1.0 (line 12)",
