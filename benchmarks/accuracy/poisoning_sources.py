@@ -36,7 +36,8 @@ from collector.query import Answer, plan, read, run
 from collector.query.plan import Plan
 from collector.query.reading import slices_of, without_pruned
 from collector.query.repair import Wish, proposed
-from collector.storage.records import MemoryHashes, SuspicionStore
+from collector.storage.hashes import MemoryHashes
+from collector.storage.records import SuspicionStore
 from collector.worker.poisoning_watch import Watch
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.store.memory_storage import MemoryStorage

@@ -28,8 +28,8 @@ from collector.core.exclusions import Exclusion, to_json
 from collector.query import plan, read, run
 from collector.storage.connection import Command
 from collector.storage.documents import ExclusionStore
+from collector.storage.hashes import RedisHashes
 from collector.storage.keys import Keys, member_of
-from collector.storage.records import RedisHashes
 from collector.storage.redis import RedisStorage
 
 ROUNDS: Final = 25

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from .records import Hashes, HashStore, Records, Removal, Replacement, Step
+from .hashes import Hashes, HashStore, Records, Removal, Replacement, Step
 
 _SECRETS: Final = "documents:secrets"  # hashes
 _INDEX: Final = "documents:index"

@@ -33,7 +33,8 @@ from ..core.config import Config
 from ..core.errors import AnswerError, CollectorError
 from ..intake.wire import JSON
 from ..planning.machines import Hours
-from ..storage.records import CredentialStore, MemoryHashes
+from ..storage.hashes import MemoryHashes
+from ..storage.records import CredentialStore
 from ..web.app import create_app
 from ..web.ingest.route import accept
 from ..web.ingest.upload import PATH, Head

@@ -42,8 +42,9 @@ from ..query.cache import Cache
 from ..query.reading import Gate
 from ..storage.connect import connect, connect_reader
 from ..storage.documents import DocumentStore
+from ..storage.hashes import MemoryHashes
 from ..storage.protocols import Intake, TallyStore
-from ..storage.records import CredentialStore, MemoryHashes
+from ..storage.records import CredentialStore
 from ..workspace.documents import File, read_file
 from ..workspace.links import Links
 from ..workspace.shelf import Workspace

@@ -15,7 +15,8 @@ from collector.core.credentials import WRITE, Credential, digest_of
 from collector.intake.backpressure import SHED_MEMORY
 from collector.intake.memory_quota import daily_uploads
 from collector.storage.connection import Connection
-from collector.storage.records import CredentialStore, RedisHashes
+from collector.storage.hashes import RedisHashes
+from collector.storage.records import CredentialStore
 from tests.faults.conftest import Tell
 from tests.support.crowds.uploads import WRITE_KEY, bearer
 from tests.support.device.loopback import running

@@ -30,9 +30,9 @@ from collector.query.repair import Wish, proposed
 from collector.storage.connect import open_connection
 from collector.storage.connection import Connection
 from collector.storage.documents import ExclusionStore
+from collector.storage.hashes import RedisHashes
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
-from collector.storage.records import RedisHashes
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
 from collector.worker.fsck import fsck

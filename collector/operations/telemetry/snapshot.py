@@ -19,11 +19,11 @@ from ...core.credentials import id_of, readable
 from ...core.errors import CollectorError
 from ...storage.connection import allowed
 from ...storage.diagnosis import Server, diagnose
+from ...storage.hashes import MemoryHashes
 from ...storage.records import (
     BYTES_BEGUN,
     ActivityStore,
     CredentialStore,
-    MemoryHashes,
     SuspicionStore,
     WatchRecord,
     WatchState,

@@ -162,16 +162,15 @@ class Groups:
             settled += [(waiting, outcomes[-1]) for waiting in self._waiting]
             self._waiting.clear()
         self._send()  # first, so that the store works while the answers are written
-        for waiting, outcome in settled:
-            if waiting.future.done():  # who asked has gone, or it is too late
+        for (*_, on_stored, future), outcome in settled:
+            if not isinstance(outcome, Exception):  # the loop calls each apart, before who waits
+                self._loop.call_soon(on_stored, outcome)
+            if future.done():  # who asked has gone, or it is too late
                 continue
             if isinstance(outcome, Exception):
-                waiting.future.set_exception(outcome)
+                future.set_exception(outcome)
             else:
-                waiting.future.set_result(outcome)
-        for waiting, outcome in settled:  # after the answers: an error here costs none of them
-            if not isinstance(outcome, Exception):
-                waiting.on_stored(outcome)
+                future.set_result(outcome)
 
 
 def store(storage: Intake, group: Sequence[SealedUpload]) -> Sequence[_Outcome]:

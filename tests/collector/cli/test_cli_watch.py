@@ -16,7 +16,8 @@ from collector.cli import main
 from collector.core.catalog import Catalog
 from collector.demo.embedded import EmbeddedStore
 from collector.storage.connect import open_connection, open_storage
-from collector.storage.records import RedisHashes, WatchStore
+from collector.storage.hashes import RedisHashes
+from collector.storage.records import WatchStore
 from tests.support.device.registries import BOOLEAN, file_with
 from tests.support.store.servers import needs_real, own_keys
 from tests.support.store.watched import fold

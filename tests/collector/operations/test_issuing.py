@@ -38,8 +38,9 @@ from collector.operations.issuing import (
     set_quota,
 )
 from collector.storage.connection import Connection
+from collector.storage.hashes import RedisHashes
 from collector.storage.keys import Keys
-from collector.storage.records import CredentialStore, RedisHashes
+from collector.storage.records import CredentialStore
 from collector.storage.redis import RedisStorage
 from tests.collector.cli.test_cli import ENVIRONMENT
 from tests.support.store.credential_cases import OURS, THEIRS, registry_text

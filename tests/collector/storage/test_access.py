@@ -32,6 +32,7 @@ from collector.storage.archive_queue import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.diagnosis import Diagnosis
 from collector.storage.documents import ExclusionStore
+from collector.storage.hashes import RedisHashes
 from collector.storage.inspection import RedisInspection
 from collector.storage.preparation import LIBRARY_VERSION
 from collector.storage.records import (
@@ -41,7 +42,6 @@ from collector.storage.records import (
     ActivityRecord,
     ActivityStore,
     CredentialStore,
-    RedisHashes,
     SuspicionStore,
     WatchLedger,
     WatchRecord,

@@ -19,8 +19,8 @@ from collector.storage.documents import (
     Reduction,
     Version,
 )
+from collector.storage.hashes import MemoryHashes, RedisHashes
 from collector.storage.keys import Keys
-from collector.storage.records import MemoryHashes, RedisHashes
 from collector.storage.redis import RedisStorage
 from tests.support.store.servers import EVERY_STORE, MEMORY, fake_connection, needs_real
 from tests.support.store.users import Users

@@ -10,6 +10,7 @@ from operator import itemgetter
 import pytest
 
 from collector.storage.connection import Connection
+from collector.storage.hashes import MemoryHashes, RedisHashes
 from collector.storage.keys import Keys
 from collector.storage.records import (
     BYTES_BEGUN,
@@ -19,8 +20,6 @@ from collector.storage.records import (
     ActivityRecord,
     ActivityStore,
     CredentialStore,
-    MemoryHashes,
-    RedisHashes,
     SuspicionStore,
     Usage,
     Verdict,

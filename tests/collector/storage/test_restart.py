@@ -17,8 +17,9 @@ from collector.storage.archive_queue import RedisArchiveQueue
 from collector.storage.connect import open_storage
 from collector.storage.connection import Connection
 from collector.storage.diagnosis import Diagnosis
+from collector.storage.hashes import RedisHashes
 from collector.storage.keys import Keys
-from collector.storage.records import CredentialStore, RedisHashes
+from collector.storage.records import CredentialStore
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
 from tests.support.sites.guarded_site import GuardedSite, guarded_store

@@ -16,8 +16,9 @@ from client_sdk.registry.metric import Metric
 from collector.core.cells import Cell, key_source, segment_text
 from collector.core.errors import StorageUnavailableError
 from collector.storage.connection import Connection
+from collector.storage.hashes import MemoryHashes, RedisHashes
 from collector.storage.keys import Keys
-from collector.storage.records import MemoryHashes, RedisHashes, SuspicionStore
+from collector.storage.records import SuspicionStore
 from collector.storage.redis import RedisStorage
 from collector.storage.values import COUNTER_SIZE, Index
 from collector.worker.poisoning_watch import (

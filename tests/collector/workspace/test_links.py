@@ -19,7 +19,7 @@ from collector.core.errors import (
 )
 from collector.query import Query
 from collector.storage.documents import DocumentStore
-from collector.storage.records import MemoryHashes
+from collector.storage.hashes import MemoryHashes
 from collector.workspace.documents import Document, File, Grant, Panel, plain
 from collector.workspace.links import OPENINGS, Links
 from collector.workspace.shelf import Workspace

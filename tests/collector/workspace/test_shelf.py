@@ -14,7 +14,7 @@ from collector.core.catalog import Catalog
 from collector.core.errors import ChangedDocumentError, QueryError, UnknownDocumentError
 from collector.query import Query
 from collector.storage.documents import DocumentStore, Entry, Place, Reduction, Version
-from collector.storage.records import MemoryHashes
+from collector.storage.hashes import MemoryHashes
 from collector.workspace.budget import KEPT, MOST, Budget
 from collector.workspace.documents import Board, File, Note, Panel
 from collector.workspace.notes import is_planned, matching, notes_on, readable

@@ -18,7 +18,8 @@ from client_sdk.registry import Registry
 from client_sdk.upload.transport import RequestsTransport
 from collector.demo.fleet import DEMO_REGISTRY, Person, drive, population
 from collector.storage.connection import Connection
-from collector.storage.records import RedisHashes, WatchStore
+from collector.storage.hashes import RedisHashes
+from collector.storage.records import WatchStore
 from tests.support.sites.site import Site, running_site
 from tests.support.sites.watch_states import watch_state
 

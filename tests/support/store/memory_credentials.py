@@ -6,7 +6,8 @@ import threading
 from collections.abc import Mapping
 
 from collector.core.credentials import Credential, digest_of
-from collector.storage.records import NOTHING, CredentialStore, MemoryHashes, Usage
+from collector.storage.hashes import MemoryHashes
+from collector.storage.records import NOTHING, CredentialStore, Usage
 
 
 class MemoryCredentials(CredentialStore):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collector.storage.records import MemoryHashes, WatchStore
+from collector.storage.hashes import MemoryHashes
+from collector.storage.records import WatchStore
 from collector.testing.memory_storage import MemoryStorage as MemoryStorage
 
 

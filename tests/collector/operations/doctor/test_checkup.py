@@ -21,7 +21,8 @@ from collector.issuer.keys import write_keys
 from collector.operations.telemetry.activity import WORKER
 from collector.storage.connect import open_storage
 from collector.storage.connection import Connection
-from collector.storage.records import ActivityRecord, ActivityStore, RedisHashes
+from collector.storage.hashes import RedisHashes
+from collector.storage.records import ActivityRecord, ActivityStore
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, registry_text
 from tests.support.sites.capsules import make_keys
 from tests.support.store.servers import needs_real, own_keys

@@ -23,7 +23,8 @@ from collector.operations.telemetry.activity import (
     alive_among,
     granted_by,
 )
-from collector.storage.records import ActivityRecord, ActivityStore, MemoryHashes
+from collector.storage.hashes import MemoryHashes
+from collector.storage.records import ActivityRecord, ActivityStore
 from tests.support.device.clock import FakeClock
 
 REJECTED_TWICE = (Rejection(0, PAYLOAD_SIZE, 3), Rejection(1, UNKNOWN_METRIC, 1))

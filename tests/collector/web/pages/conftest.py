@@ -18,7 +18,7 @@ from collector.core.config import Config
 from collector.core.credentials import ANALYST, OPERATOR, READ, ROLES, VIEWER, Credential
 from collector.query import Query, read
 from collector.storage.documents import DocumentStore
-from collector.storage.records import MemoryHashes
+from collector.storage.hashes import MemoryHashes
 from collector.web import create_app
 from collector.workspace.shelf import Workspace
 from tests.support.crowds.uploads import ADMIN_TOKEN, NOON, READ_TOKEN, WRITE_KEY

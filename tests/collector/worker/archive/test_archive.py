@@ -18,8 +18,8 @@ from collector.estimation.tally import reports_of
 from collector.storage.archive_queue import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.documents import ExclusionStore
+from collector.storage.hashes import RedisHashes
 from collector.storage.keys import Keys
-from collector.storage.records import RedisHashes
 from collector.worker.archive import drain as draining
 from collector.worker.archive.files import SCHEMA, Folder, encode_rows, read_rows
 from collector.worker.archive.refold import restore, tallies_of

@@ -23,8 +23,8 @@ from collector.query import plan, read
 from collector.query.reading import slices_of, without_pruned
 from collector.storage.connection import Connection
 from collector.storage.documents import ExclusionStore
+from collector.storage.hashes import RedisHashes
 from collector.storage.keys import Keys
-from collector.storage.records import RedisHashes
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
 from collector.worker.archive.files import Folder

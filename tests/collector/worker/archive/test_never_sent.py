@@ -31,7 +31,7 @@ from collector.query import plan, read, run
 from collector.storage.archive_queue import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.documents import ExclusionStore
-from collector.storage.records import RedisHashes
+from collector.storage.hashes import RedisHashes
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
 from collector.worker.archive.drain import drain

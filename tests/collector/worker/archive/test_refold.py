@@ -21,9 +21,9 @@ from collector.demo.embedded import EmbeddedStore
 from collector.storage.connect import connect
 from collector.storage.connection import Connection
 from collector.storage.documents import ExclusionStore
+from collector.storage.hashes import RedisHashes
 from collector.storage.keys import Keys
 from collector.storage.preparation import generation_of
-from collector.storage.records import RedisHashes
 from collector.storage.redis import RedisStorage
 from collector.storage.values import ArchiveProgress
 from collector.worker.archive.dask import refold

@@ -24,15 +24,8 @@ from client_sdk.core.epoch import DAY
 from collector.demo.embedded import EmbeddedStore
 from collector.storage.connect import open_storage
 from collector.storage.connection import Connection
-from collector.storage.records import (
-    FIRING,
-    QUIET,
-    UNABLE,
-    RedisHashes,
-    Verdict,
-    WatchMessage,
-    WatchStore,
-)
+from collector.storage.hashes import RedisHashes
+from collector.storage.records import FIRING, QUIET, UNABLE, Verdict, WatchMessage, WatchStore
 from collector.workspace.watch.delivery import (
     SIGNATURE,
     DeliveryError,
