@@ -13,6 +13,7 @@ CollectorError
 ├── ForgottenUploadError                  the store would not remember its id; nothing was stored
 ├── TallyOverflowError (OverflowError)    a counter would leave its range; nothing was changed
 ├── ClassEndedError                       the day of a fold is over; nothing was changed
+├── DamagedIndexError (ValueError)        what is known of a document cannot be read
 ├── DamagedTallyError (ValueError)        a stored tally is not what folds leave behind
 ├── CorruptEntryError (ValueError)        a stored entry is not what was written
 ├── RequestError (ValueError)             a request is wrong; nothing was stored
@@ -176,6 +177,11 @@ class ClassEndedError(CollectorError):
 @answered(500, "damaged-tally", "The stored counts of this metric are damaged")
 class DamagedTallyError(CollectorError, ValueError):
     """A stored tally is not what folds leave behind, so nothing is said about its metric."""
+
+
+@answered(500, "damaged-index", "The index of documents is damaged; nothing is saved")
+class DamagedIndexError(CollectorError, ValueError):
+    """What is known of a document cannot be read, so what it occupies is not either."""
 
 
 class CorruptEntryError(CollectorError, ValueError):

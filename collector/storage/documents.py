@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from ..core.errors import DamagedIndexError
 from .hashes import Hashes, HashStore, Records, Removal, Replacement, Step
 
 _SECRETS: Final = "documents:secrets"  # hashes
@@ -88,13 +89,17 @@ class DocumentStore(HashStore):
     def index(self) -> dict[Place, Entry]:
         """Return what is known of all documents: some hundred bytes each.
 
-        Raises: msgspec.MsgspecError: an entry is damaged; what it counts must not be forgotten.
+        Raises: DamagedIndexError: what an entry counts must not be forgotten.
         """
-        read = self._hashes.read(_INDEX)
-        return {
-            Place(*name.split(":", 1)): msgspec.json.decode(text, type=Entry)
-            for name, text in read.items()
-        }
+        entries = {}
+        for name, text in self._hashes.read(_INDEX).items():
+            kind, _, own = name.partition(":")
+            try:
+                entries[Place(kind, own)] = msgspec.json.decode(text, type=Entry)
+            except msgspec.MsgspecError:
+                rule = "cannot be read: delete this field by HDEL, and save the document once more"
+                raise DamagedIndexError(f"{_INDEX}={name}: {rule}") from None
+        return entries
 
     def record(self, kind: str, name: str) -> bytes | None:
         """Return a document as it is now; None if there is none."""

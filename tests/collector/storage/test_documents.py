@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from collector.core.errors import RefusedByStoreError, StorageFullError
+from collector.core.errors import DamagedIndexError, RefusedByStoreError, StorageFullError
 from collector.demo.embedded import EmbeddedStore
 from collector.storage.access import INGEST, QUERY, USERS, WORKER
 from collector.storage.connection import Command, Connection
@@ -83,6 +83,15 @@ def test_who_loses_leaves_the_index_as_the_winner_wrote_it(documents: DocumentSt
 
 
 @EVERY_STORE
+def test_an_entry_that_cannot_be_read_is_named_not_passed_over(
+    documents: DocumentStore,
+) -> None:
+    documents._hashes.put("documents:index", {"boards:b": b"{"})
+
+    with pytest.raises(DamagedIndexError, match="documents:index=boards:b: cannot be read"):
+        documents.index()
+
+
 def test_what_was_written_since_is_not_removed_to_make_room(documents: DocumentStore) -> None:
     """Whoever makes room has read an older entry."""
     documents.put(BOARDS, "a", b"1", entry=FIRST)
