@@ -99,6 +99,11 @@ class Groups:
         while self._waiting and self._waiting[0].since < before:
             self._waiting.popleft()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no upload waits or is on its way."""
+        return not (self._waiting or self._is_sending)
+
     def close(self) -> None:
         """Let the thread end after what it was given."""
         self._groups.put(None)
@@ -213,6 +218,7 @@ class ServerGroups:
         """Append an upload with those of the same server; see ``Groups.append``."""
         server = self._storage.server_of(sealed.upload_id)
         if server not in self._groups:
+            self._end_idle()
             self._groups[server] = Groups(self._storage, self._loop, refusals=self._refusals)
         return await self._groups[server].append(sealed, beginning, on_stored)
 
@@ -220,6 +226,11 @@ class ServerGroups:
         """Refuse the uploads that have waited since *before*."""
         for groups in self._groups.values():
             groups.give_up(before)
+
+    def _end_idle(self) -> None:
+        """End the groups that carry nothing: a new address may stand in the place of an old one."""
+        for server in [name for name, groups in self._groups.items() if groups.is_idle]:
+            self._groups.pop(server).close()
 
     def close(self) -> None:
         """Let the threads end after what they were given."""

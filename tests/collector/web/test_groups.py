@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -269,6 +270,28 @@ def test_a_server_that_hangs_holds_up_no_uploads_of_another() -> None:
 
     assert stored is True
     assert isinstance(given_up, StorageUnavailableError)
+
+
+def test_addresses_that_a_cluster_no_longer_has_keep_no_thread() -> None:
+    storage = OfServers()
+    storage.go.set()
+    earlier = {*threading.enumerate()}
+
+    async def ask() -> list[bool]:
+        loop = asyncio.get_running_loop()
+        groups = ServerGroups(storage, loop, lambda beginnings: [None] * len(beginnings))
+        begun: list[threading.Thread] = []
+        for number in range(10, 30):  # each at an address of its own
+            assert await groups.append(sealed(number), None, lambda first: None)
+            begun += {*threading.enumerate()} - earlier - {*begun}
+        limit = time.monotonic() + PATIENCE
+        for thread in begun[:-1]:
+            thread.join(max(0.0, limit - time.monotonic()))
+        alive = [thread.is_alive() for thread in begun]
+        groups.close()
+        return alive
+
+    assert asyncio.run(ask()) == [*[False] * 19, True]
 
 
 def test_what_many_uploads_begin_is_asked_for_at_once_and_each_is_refused_on_its_own() -> None:
