@@ -70,9 +70,9 @@ class Caps:
         if panel_week is None:
             return self
         if panel_week > self.week:
-            rule = f"must be at most caps.week={self.week}, in nano-epsilon"
-            raise InvalidParameterError("panel.week", panel_week, rule)
-        return Caps(**{**self.decimals(), "week": _decimal(panel_week, NANO_DECIMALS)})
+            rule = f"must be at most caps.week={epsilon_text(self.week)}"
+            raise InvalidParameterError("panel.week", epsilon_text(panel_week), rule)
+        return Caps(**{**self.decimals(), "week": epsilon_text(panel_week)})
 
     def below(self, nano: int) -> str | None:
         """Return the name of the first cap that one report of *nano*-epsilon passes, or None."""
@@ -80,7 +80,7 @@ class Caps:
 
     def decimals(self) -> dict[str, str]:
         """Return the arguments that make these caps."""
-        amounts = {name: _decimal(getattr(self, name), NANO_DECIMALS) for name in _EPSILONS}
+        amounts = {name: epsilon_text(getattr(self, name)) for name in _EPSILONS}
         amounts["delta"] = _decimal(self.delta, PICO_DECIMALS)
         return amounts
 
@@ -105,6 +105,11 @@ def dearest_week(
         sum(nano for _, first, last, nano in costs if first <= end and last > end - WEEK)
         for end in ends
     )
+
+
+def epsilon_text(nano: int) -> str:
+    """Return *nano*-epsilon in epsilon, as registries and caps write it."""
+    return _decimal(nano, NANO_DECIMALS)
 
 
 def _decimal(units: int, decimals: int) -> str:

@@ -37,6 +37,7 @@ from ..registry.seats import WEEK as ONE_WEEK
 from ..registry.seats import WHOLE as WHOLE
 from ..registry.seats import Seat as Seat
 from .budget import WEEK, cost_of_dates, price_of
+from .caps import epsilon_text
 
 _DRAWN: Final = 8  # bytes of the even draw
 _STEP: Final = 1 << 32  # units; a finer one would change no share that anybody could see
@@ -103,8 +104,8 @@ def panel_of(metrics: Iterable[Metric], week: int) -> Panel:
     fixed = sum(cost_of_dates(metric, WEEK) for metric in outside)
     lines = _lines([metric for metric in metrics if metric.panel])
     if fixed > week:
-        rule = f"must be at least the {fixed} of metrics with panel = false, in nano-epsilon"
-        raise InvalidParameterError("panel.week", week, rule)
+        rule = f"must be at least the {epsilon_text(fixed)} of metrics with panel = false"
+        raise InvalidParameterError("panel.week", epsilon_text(week), rule)
     least, most = 0, WHOLE // _STEP
     while least < most:  # the largest unit at which the dearest seven dates are within the budget
         middle = (least + most + 1) // 2
@@ -114,8 +115,8 @@ def panel_of(metrics: Iterable[Metric], week: int) -> Panel:
             most = middle - 1
     if lines and not least:
         fewest = fixed + sum(line.at(_STEP).dearest for line in lines)
-        rule = f"must be at least {fewest} nano-epsilon, which one metric at a time can cost"
-        raise InvalidParameterError("panel.week", week, rule)
+        rule = f"must be at least {epsilon_text(fewest)}, which one metric at a time can cost"
+        raise InvalidParameterError("panel.week", epsilon_text(week), rule)
     return Panel({d: seat for line in lines for d, seat in line.at(least * _STEP).seats.items()})
 
 

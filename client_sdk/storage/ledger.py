@@ -136,11 +136,11 @@ class Ledger:
         own = [cost for cost in costs if cost[0] == charge.digest]
         lifetime, delta = _for_life(tx, charge.device)
         dearest = max(charge.nano, charge.dearest)
-        _require_within("report", caps.report, 0, dearest)
-        _require_within("metric_week", caps.metric_week, dearest_week(own, days, day), dearest)
-        _require_within("week", caps.week, dearest_week(costs, days, day), dearest)
-        _require_within("lifetime", caps.lifetime, lifetime, dearest)
-        _require_within("delta", caps.delta, delta, charge.delta)
+        _require_within(caps, "report", 0, dearest)
+        _require_within(caps, "metric_week", dearest_week(own, days, day), dearest)
+        _require_within(caps, "week", dearest_week(costs, days, day), dearest)
+        _require_within(caps, "lifetime", lifetime, dearest)
+        _require_within(caps, "delta", delta, charge.delta)
 
     def begin(self, tx: Transaction, day: int) -> None:
         """Publish the caps; if the database is in doubt, charge the rest of the week."""
@@ -192,10 +192,9 @@ def _require_first(tx: Transaction, charge: Charge) -> None:
         raise AlreadyReportedError(f"epoch={charge.epoch}: has its one report of this metric")
 
 
-def _require_within(name: str, cap: int, spent: int, cost: int) -> None:
-    if spent + cost > cap:
-        unit = "1e-12" if name == "delta" else "nano-epsilon"
-        raise BudgetExhaustedError(f"caps.{name}={cap}: must not be passed, in {unit}")
+def _require_within(caps: Caps, name: str, spent: int, cost: int) -> None:
+    if spent + cost > getattr(caps, name):
+        raise BudgetExhaustedError(f"caps.{name}={caps.decimals()[name]}: must not be passed")
 
 
 def _publish_caps(tx: Transaction, caps: Caps) -> None:

@@ -71,7 +71,8 @@ export function capsOf(texts: CapTexts = {}): Caps {
 export function withinPanel(caps: Caps, panelWeek: number | null): Caps {
   if (panelWeek === null) return caps;
   if (panelWeek > caps.week) {
-    throw new InvalidParameterError("panel.week", panelWeek, `must be at most caps.week=${caps.week}, in nano-epsilon`);
+    const rule = `must be at most caps.week=${decimal(caps.week, NANO)}`;
+    throw new InvalidParameterError("panel.week", decimal(panelWeek, NANO), rule);
   }
   return Object.freeze({ ...caps, week: panelWeek });
 }

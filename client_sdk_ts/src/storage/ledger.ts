@@ -24,7 +24,7 @@
 import { toBase64url, utf8, concat } from "../core/bytes.js";
 import { AlreadyReportedError, BudgetExhaustedError } from "../core/errors.js";
 import { Shake256 } from "../core/hashing.js";
-import { type Caps, WEEK } from "../privacy/caps.js";
+import { type Caps, WEEK, capTexts } from "../privacy/caps.js";
 import type { Account, Cost, State } from "./state.js";
 
 /** The digest of a charge for what may have been spent elsewhere; of no metric. */
@@ -219,7 +219,6 @@ function sum(numbers: number[]): number {
 
 function requireWithin(caps: Caps, name: keyof Caps, spent: number, cost: number): void {
   if (!(spent + cost <= caps[name])) {
-    const unit = name === "delta" ? "1e-12" : "nano-epsilon";
-    throw new BudgetExhaustedError(`caps.${name}=${caps[name]}: must not be passed, in ${unit}`);
+    throw new BudgetExhaustedError(`caps.${name}=${capTexts(caps)[name]}: must not be passed`);
   }
 }
