@@ -245,6 +245,7 @@ class Offer:
     items: int = 20  # of which one answer says something; where there are more, one is chosen
     no_item: str = "all of them"  # what an answer is of if no item is chosen
     joins_stretches: bool = False  # by default rows are of stretches of time that suit the range
+    typed: str = ""  # words by which people who type ask for it
 
 
 @dataclass(frozen=True)

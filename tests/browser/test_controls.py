@@ -252,7 +252,7 @@ def test_what_cannot_be_asked_is_told_and_nothing_is_lost(visit: Open) -> None:
 
     page.goto("/ask?metric=first_page&verb=quantile")
 
-    expect(page.get_by_role("alert")).to_contain_text("Choose one of the questions above")
+    expect(page.get_by_role("alert")).to_contain_text("Choose another question")
     expect(chosen(page, "metric")).to_have_value("first_page")
 
 

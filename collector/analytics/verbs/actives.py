@@ -128,5 +128,9 @@ VERB = Verb(
     counts=always,
     counts_devices=True,
     is_bounded=True,
-    offer=Offer("How many devices reported?", 210),
+    offer=Offer(
+        "How many devices reported?",
+        210,
+        typed="active reported devices audience reach",
+    ),
 )

@@ -168,5 +168,6 @@ VERB = Verb(
         items=maxsize,
         no_item="nothing: shares of reports",
         joins_stretches=True,
+        typed="adoption rollout upgraded migrated uptake spread far",
     ),
 )

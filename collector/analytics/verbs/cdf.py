@@ -73,5 +73,10 @@ VERB = Verb(
     most_slices=400,
     holds=of_answered,
     chart=Chart.CURVE,
-    offer=Offer("How many lie below each number?", 220, is_usual=never),
+    offer=Offer(
+        "How many lie below each number?",
+        220,
+        is_usual=never,
+        typed="cumulative below under less most",
+    ),
 )

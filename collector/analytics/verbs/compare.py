@@ -143,5 +143,9 @@ VERB = Verb(
     merges_small=False,
     compares=True,
     chart=Chart.DIFFERENCES,
-    offer=Offer("Did it change?", 160),
+    offer=Offer(
+        "Did it change?",
+        160,
+        typed="change differ up down increase decrease grow rise fall better worse before after",
+    ),
 )

@@ -320,5 +320,6 @@ VERB = Verb(
         needs_partner=lambda metric: not metric.domain.parts,
         # Of two that were reported apart there are bounds only, so no pair is a likely one.
         may_pair=lambda _, other: not other.domain.parts,
+        typed="relate together depend correlation correlate joint both cross crosstab associate",
     ),
 )

@@ -43,5 +43,5 @@ VERB = Verb(
     holds=_holds,
     is_bounded=True,
     title="Share of devices",
-    offer=Offer("All of it in one table", 240, is_usual=never),
+    offer=Offer("All of it in one table", 240, is_usual=never, typed="table everything raw"),
 )

@@ -104,5 +104,6 @@ VERB = Verb(
         words=lambda metric, _: "" if metric.domain.boolean else "What share has each?",
         # Of other types their own question says it better.
         is_usual=lambda metric: metric.domain.boolean or is_plain(metric),
+        typed="share percent percentage rate % proportion fraction part usage",
     ),
 )

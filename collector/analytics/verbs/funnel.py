@@ -45,5 +45,9 @@ VERB = Verb(
     joins=True,
     chart=Chart.STEPS,
     title="Funnel",
-    offer=Offer("How far did they get?", 40),
+    offer=Offer(
+        "How far did they get?",
+        40,
+        typed="funnel conversion convert step drop dropoff leave reach far",
+    ),
 )

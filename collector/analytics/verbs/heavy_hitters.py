@@ -222,5 +222,5 @@ VERB = Verb(
     cost=cost,
     title="The most common strings",
     panel={"k": 20},
-    offer=Offer("Which are most common?", 20),
+    offer=Offer("Which are most common?", 20, typed="most common top popular words terms frequent"),
 )

@@ -76,5 +76,9 @@ VERB = Verb(
     chart=Chart.BUCKETS,
     title="Distribution",
     panel={"buckets": 24},
-    offer=Offer("How are the numbers spread?", 140),
+    offer=Offer(
+        "How are the numbers spread?",
+        140,
+        typed="histogram distribution spread shape",
+    ),
 )

@@ -55,5 +55,5 @@ VERB = Verb(
     Options,
     holds=lambda _metric, _options: OF_BOTH,
     title="Share of devices and average per key",
-    offer=Offer("How many have each, and how much of it?", 60),
+    offer=Offer("How many have each, and how much of it?", 60, typed="each average mean"),
 )

@@ -117,5 +117,5 @@ VERB = Verb(
     most_slices=24,
     chart=Chart.MAP,
     title="Where devices are",
-    offer=Offer("Where?", 30),
+    offer=Offer("Where?", 30, typed="map where region country geography heatmap"),
 )

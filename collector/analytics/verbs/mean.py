@@ -53,5 +53,5 @@ VERB = Verb(
     combines=always,
     is_bounded=True,
     title="Mean",
-    offer=Offer("How much on average?", 100),
+    offer=Offer("How much on average?", 100, typed="average mean avg typical"),
 )

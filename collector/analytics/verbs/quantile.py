@@ -83,5 +83,9 @@ VERB = Verb(
     most_slices=400,
     holds=of_answered,
     chart=Chart.QUANTILES,
-    offer=Offer("Up to which number? Median, p95", 130),
+    offer=Offer(
+        "Up to which number? Median, p95",
+        130,
+        typed="median med percentile quantile slowest tail",
+    ),
 )

@@ -169,5 +169,6 @@ VERB = Verb(
         150,
         is_usual=is_plain,
         has_sense=lambda metric: metric.domain.grid is not None,  # between items lies no meaning
+        typed="between range within",
     ),
 )

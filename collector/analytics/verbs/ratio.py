@@ -212,5 +212,6 @@ VERB = Verb(
         needs_partner=always,
         may_pair=lambda metric, other: metric.every == other.every,
         is_likely_pair=_is_rate,
+        typed="ratio relative quotient",
     ),
 )

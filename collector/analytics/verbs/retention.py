@@ -45,5 +45,5 @@ VERB = Verb(
     joins=True,
     chart=Chart.ORDERED,
     title="Retention",
-    offer=Offer("Who came back?", 50),
+    offer=Offer("Who came back?", 50, typed="retention return retained churn cohort"),
 )

@@ -151,5 +151,6 @@ VERB = Verb(
         180,
         words=lambda metric, about: _words(metric, about) if metric.segments else "",
         items=1,
+        typed="differ segment breakdown split highest lowest best worst",
     ),
 )

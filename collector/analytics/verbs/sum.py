@@ -64,4 +64,8 @@ def refusal(metric: Metric) -> str | None:
     return mean.refusal(metric) or (unknown and f"{unknown}; ask for mean")
 
 
-VERB = Verb(answer, refusal, offer=Offer("How much in total?", 110))
+VERB = Verb(
+    answer,
+    refusal,
+    offer=Offer("How much in total?", 110, typed="sum total altogether"),
+)

@@ -139,5 +139,6 @@ VERB = Verb(
         "Which are most common?",
         10,
         is_usual=lambda metric: is_plain(metric) and not metric.domain.boolean,
+        typed="top most least common popular favourite favorite rank commonest",
     ),
 )

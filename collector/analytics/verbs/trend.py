@@ -253,5 +253,10 @@ VERB = Verb(
     unites=True,
     joins=True,
     holds=_holds,
-    offer=Offer("How did it run over time?", 170, joins_stretches=True),
+    offer=Offer(
+        "How did it run over time?",
+        170,
+        joins_stretches=True,
+        typed="trend overtime line history daily weekly monthly evolution graph chart curve",
+    ),
 )

@@ -134,5 +134,10 @@ VERB = Verb(
     refusal,
     most_slices=400,
     holds=of_answered,
-    offer=Offer("How much do devices differ?", 230, is_usual=never),
+    offer=Offer(
+        "How much do devices differ?",
+        230,
+        is_usual=never,
+        typed="variance deviation standard sigma vary",
+    ),
 )

@@ -92,5 +92,5 @@ VERB = Verb(
     refusal,
     combines=always,
     title="Mean of each",
-    offer=Offer("How much of each on average?", 70),
+    offer=Offer("How much of each on average?", 70, typed="each average mean profile"),
 )

@@ -29,6 +29,7 @@ from ...estimation.precision import ALPHA
 from ...query import Query, read
 from ...query.completion import completed as with_defaults
 from ...query.options import as_json, options_of, types_of
+from ...query.phrases import Match, find
 from ...query.request import SEGMENT
 from ...query.window import PERIOD, PREVIOUS
 from ..api.openapi import Operation, in_query
@@ -51,7 +52,7 @@ from .choices import (
 )
 from .compare import dated
 from .devices import with_latest
-from .fields import OPTION, fields_of, labelled
+from .fields import OPTION, as_text, fields_of, labelled
 from .files import CSV, FILES, KIND_PARAMETER, name_of
 from .layout import CONTENT_TYPE, EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
 from .metric import BEFORE_PARAMETER, item_needed, items_of, leads_of, usual_item
@@ -60,9 +61,14 @@ from .panels import PERIODS, Answers, Panel, PanelRequest, dressed, in_page
 blueprint = Blueprint("ask", __name__)
 
 LEVELS: Final = (("0.1", "90 %"), ("0.05", "95 %"), ("0.01", "99 %"))
+FIND: Final = "find"
+_CHIPS: Final = 5  # further questions that typed words may mean
 _TEXT: Final = {"type": "string"}
 _PARAMETERS: Final = (
     in_query("q", _TEXT, "The whole question, in JSON; or else:"),
+    in_query(
+        FIND, _TEXT, "Words of a question: the likeliest that they mean is answered; or else:"
+    ),
     in_query("metric", {"type": "array", "items": _TEXT}, "Names of metrics."),
     in_query("verb", _TEXT, "A verb."),
     in_query("by", {"type": "array", "items": _TEXT}, "Dimensions to group rows by."),
@@ -84,11 +90,15 @@ def ask_page() -> ResponseReturnValue:
     panel: Panel | None = None
     fault = before = ""
     query = original = None
-    is_chosen = bool(request.args.get("q") or request.args.get("verb"))
+    typed = request.args.get(FIND, "").strip()
+    matches = matches_of(typed, list(answers.catalog)) if typed else []
+    is_chosen = bool(request.args.get("q") or request.args.get("verb") or matches)
     try:
         require_known(request.args, _PARAMETERS, SEGMENT, OPTION, many=("metric", "by"))
         before = choices_of(request.args).against
-        query = original = question_of(request.args, answers.catalog)
+        query = original = (
+            matches[0].query if matches else question_of(request.args, answers.catalog)
+        )
         if is_chosen and not request.args.get("q"):
             query = completed(query, answers)
         if is_chosen:
@@ -117,7 +127,9 @@ def ask_page() -> ResponseReturnValue:
         is_chosen=is_chosen,
         link=url_for("ask.ask_page", q=as_json(query), before=before or None) if query else "",
         before=before,
-        common=_common(original, answers.catalog),
+        typed=typed,
+        chips=[_chip(match.query, answers.catalog) for match in matches[1 : 1 + _CHIPS]],
+        common=[] if matches else _common(original, answers.catalog),
         **_form(query, original, answers.catalog),
     )
 
@@ -137,6 +149,26 @@ def ask_file(kind: str) -> ResponseReturnValue:
     title = title_of(query, answers.catalog)
     wish = PanelRequest("answer", title, query, against=choices_of(request.args).against)
     return answers.file(kind, wish, title, name_of(query))
+
+
+def matches_of(text: str, metrics: Sequence[Metric]) -> list[Match]:
+    """Return the questions about *metrics* that *text* may mean, the likeliest first."""
+    return find(
+        text, metrics, lambda metric: [q.verb for q in questions.questions_of(metric, metrics)]
+    )
+
+
+def _chip(query: Query, catalog: Catalog) -> dict[str, str]:
+    """Return a link to another question that the typed words may mean."""
+    address: dict[str, Any] = {
+        "metric": query.metrics[0],
+        "verb": query.verb,
+        "by": query.dimensions,
+        "range": query.date_range,
+        **{SEGMENT + name: values for _, name, values in query.filters},
+        **{OPTION + name: as_text(value) for name, value in query.options.items()},
+    }
+    return {"words": title_of(query, catalog), "url": url_for("ask.ask_page", **address)}
 
 
 def question_of(parameters: MultiDict[str, str], catalog: Catalog) -> Query:

@@ -33,7 +33,7 @@ from ...analytics.rows import (
     moment,
 )
 from ...analytics.verb import TREND
-from ...core.credentials import VIEW
+from ...core.credentials import ASK, VIEW
 from ...core.errors import DamagedTallyError, QueryError, RefusedByStoreError
 from ...estimation.precision import ALPHA
 from ...estimation.significance import holm
@@ -344,6 +344,7 @@ def _overview(metrics: Sequence[Metric], app: str = "") -> ResponseReturnValue:
         known=len(metrics),
         errors=[f"{100 * part:g} %" for part in (GOOD_RELATIVE_ERROR, FAIR_RELATIVE_ERROR)],
         origin=auth.origin(),
+        may_ask=ASK in auth.reader().scopes,
         selection=selection,
         orders=_orders(metrics) if len(metrics) > _FEW else {},
         page=page,

@@ -229,7 +229,7 @@ def test_a_filter_on_a_dimension_that_is_gone_is_said_in_place(visit: Visit) -> 
 
     assert response.status_code == 400
     assert "metric=boolean has the dimensions" in response.text
-    assert "Choose one of the questions above" in response.text
+    assert "Choose another question" in response.text
 
 
 @pytest.mark.parametrize("path", ["/", "/metric/category", "/compare", "/ask"])

@@ -1,0 +1,130 @@
+"""What people type is the question that they mean: two hundred phrases, and laws of any text."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.lib.shop import REGISTRY
+from client_sdk.registry import Registry
+from collector.analytics.rows import TIME
+from collector.query.phrases import Match, find
+from collector.query.window import RANGES
+from collector.web.pages.questions import questions_of
+from tests.support.device.device import metric_text
+
+PHRASES: Final = Path(__file__).parents[2] / "data" / "phrases.tsv"
+METRICS: Final = list(Registry.from_file(REGISTRY))
+NOTHING: Final = "-"  # what no metric of the registry answers
+LEAST_FIRST: Final = 0.9  # of the phrases: their question is the first that is found
+LEAST_AMONG: Final = 0.95  # among the first six, which the page shows
+LEAST_NOTHING: Final = 0.8  # of the phrases that no metric answers: nothing is found
+Phrase = Mapping[str, str]
+
+
+def found(text: str) -> list[Match]:
+    return find(text, METRICS, lambda metric: [q.verb for q in questions_of(metric, METRICS)], 6)
+
+
+def phrases() -> list[Phrase]:
+    with PHRASES.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def words() -> list[str]:
+    return sorted({word for phrase in phrases() for word in phrase["phrase"].split()})
+
+
+def is_meant(phrase: Phrase, match: Match) -> bool:
+    """Whether *match* is the question that was written down beside the phrase."""
+    query = match.query
+    filters = {f"{name}={value}" for _, name, values in query.filters for value in values}
+    by = {*query.dimensions} - {TIME}
+    return (
+        query.metrics[0].split("/")[-1] == phrase["metric"]
+        and query.verb in phrase["verbs"].split("|")
+        and by == {*filter(None, phrase["by"].split(","))} - {"time"}
+        and filters == {*filter(None, phrase["filters"].split(","))}
+        and (query.date_range or "") == phrase["range"]
+    )
+
+
+def test_the_phrases_are_two_hundred_of_the_whole_registry() -> None:
+    asked = {phrase["metric"] for phrase in phrases()}
+
+    assert len(phrases()) >= 200
+    assert asked == {metric.name for metric in METRICS} | {NOTHING}
+    assert {phrase["range"] for phrase in phrases()} <= {"", *RANGES}
+
+
+def test_what_people_type_is_the_question_that_they_mean() -> None:
+    meant = [phrase for phrase in phrases() if phrase["metric"] != NOTHING]
+    ranks = {
+        phrase["phrase"]: next(
+            (rank for rank, match in enumerate(found(phrase["phrase"])) if is_meant(phrase, match)),
+            None,
+        )
+        for phrase in meant
+    }
+    first = [text for text, rank in ranks.items() if rank != 0]
+    among = [text for text, rank in ranks.items() if rank is None]
+
+    others = [phrase["phrase"] for phrase in phrases() if phrase["metric"] == NOTHING]
+    wrong = [text for text in others if found(text)]
+
+    assert 1 - len(first) / len(meant) >= LEAST_FIRST, first
+    assert 1 - len(among) / len(meant) >= LEAST_AMONG, among
+    assert 1 - len(wrong) / len(others) >= LEAST_NOTHING, wrong
+
+
+@pytest.mark.parametrize(
+    ("typed", "verb", "options"),
+    [
+        ("p95 startup", "quantile", {"levels": [0.95]}),
+        ("median and 90th percentile start-up time", "quantile", {"levels": [0.5, 0.9]}),
+        ("did the cart screen change", "compare", {"item": "cart"}),
+        ("trend of home and deals screen", "trend", {}),  # of several, none is chosen
+    ],
+)
+def test_what_else_is_typed_are_options(typed: str, verb: str, options: dict[str, Any]) -> None:
+    query = found(typed)[0].query
+
+    assert (query.verb, query.options) == (verb, options)
+
+
+def test_words_that_have_to_do_with_nothing_are_named() -> None:
+    (match, *_) = found("crash rate of unicorns on android")
+
+    assert match.unread == ("unicorns",)
+
+
+@given(st.text(max_size=400) | st.lists(st.sampled_from(words()), max_size=40).map(" ".join))
+def test_any_text_is_a_few_questions_or_none(text: str) -> None:
+    """Law: each is of a metric and a verb that it answers, once, with values that there are."""
+    matches = found(text)
+
+    assert len(matches) <= 6
+    assert len({(match.query.metrics[0], match.query.verb) for match in matches}) == len(matches)
+    for query in (match.query for match in matches):
+        (metric,) = [metric for metric in METRICS if metric.address == query.metrics[0]]
+        assert query.verb in {question.verb for question in questions_of(metric, METRICS)}
+        assert {*query.dimensions} <= {*metric.segments, TIME}
+        assert all(v in metric.segments[name] for _, name, values in query.filters for v in values)
+
+
+def test_a_metric_of_another_script_is_found_by_its_title_and_value() -> None:
+    text = metric_text(
+        "farbe", 'type = "category"\nvalues = ["größe", "日本", "λ"]\n', epsilon="1", every="1d"
+    ).replace("A metric", "Täglich gewählte Farbe")
+    metrics = list(Registry.from_text(f'schema = 1\napp = "x"\n{text}'))
+
+    def first(typed: str) -> str:
+        return find(typed, metrics, lambda _: ["frequency", "top_k"])[0].query.metrics[0]
+
+    assert first("taglich") == first("FARBE") == first("日本") == metrics[0].address
