@@ -135,7 +135,7 @@ def flush() -> Mapping[str, int]:
         return counts()
     from .recording.child import serve
 
-    return serve(values_of(handover.take()), sends=True, at_once=True, **handover.settings)
+    return serve(values_of(handover.take()), handover.settings, sends=True, at_once=True)
 
 
 def counts() -> Mapping[str, int]:

@@ -34,8 +34,8 @@ class Handover:
     def __init__(self, settings: Mapping[str, Any], end: Callable[[], None]) -> None:
         """Begin empty.
 
-        Args: settings: keyword arguments of ``child.serve``, of plain types, with a path as
-              ``registry``.  end: hands over; children of multiprocessing call it at their end.
+        Args: settings: ``Options`` of plain types, with a path as ``registry``.
+              end: hands over; children of multiprocessing call it at their end.
         """
         self._settings, self._end = dict(settings), end
         self._values: list[bytes] = []  # each as the child reads it

@@ -171,7 +171,7 @@ def test_notes_that_are_no_file_stop_nobody(tmp_path: Path) -> None:
     assert Notes.read(str(tmp_path), str(registry), 0.0).due is None
     os.mkfifo(tmp_path / f"{NOTES_FILE}.new")
     with pytest.raises(OSError, match=NOTES_FILE):
-        child._write(str(tmp_path), "")
+        child._write({"data_dir": str(tmp_path), "registry": str(registry)}, Notes(), 0.0)
 
 
 def test_a_fork_of_another_thread_that_holds_the_pipe_delays_nothing(folder: Path) -> None:
