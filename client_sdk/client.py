@@ -223,8 +223,7 @@ class Client:
         In background mode the thread erases, so that nobody waits for it.
         Raises: InvalidParameterError: not a Consent; the old answer stands.
         """
-        self._engine.switch.consent = Consent.of(consent)
-        self._engine.apply_consent()
+        self._engine.set_consent(consent)
 
     @property
     def registry(self) -> Registry:

@@ -20,7 +20,7 @@ from .core.randomness import Randomness
 from .core.stats import Reason
 from .core.typing import TYPE_CHECKING, Final, TypeVar
 from .privacy.caps import DEFAULT_CAPS, Caps
-from .privacy.consent import Consent, ConsentLike, OptOuts
+from .privacy.consent import ConsentLike, OptOuts
 from .recording.engine import Engine
 from .recording.inbox import Pending
 from .recording.options import Options
@@ -143,8 +143,7 @@ class Gateway:
             except Exception as error:  # noqa: BLE001 - as for a value
                 self._stats.fail(error, len(group))
             else:
-                for reason, count in counts.items():
-                    self._stats.add(reason, count)
+                self._stats.add_all(counts)
 
     def upload(self, timeout: float = UPLOAD_TIMEOUT) -> None:
         """Send what waits if it is time to, by a random schedule of some hours; call it often."""
@@ -168,8 +167,7 @@ class Gateway:
 
         Raises: InvalidParameterError: not a Consent; the old answer stands.
         """
-        self._engine.switch.consent = Consent.of(consent)
-        self._engine.apply_consent()
+        self._engine.set_consent(consent)
 
     def stats(self) -> Mapping[str, int]:
         """Return the counts by reason since this gateway was made; see ``stats.Reason``."""

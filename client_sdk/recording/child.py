@@ -25,7 +25,15 @@ from ..privacy.opt_outs import answer_in
 from ..storage import trusted_clock
 from ..storage.ledger import Charge
 from .engine import Engine
-from .handover_protocol import RATIO, Notes, erased_state, mark_of, permit_in, place_of, portable
+from .handover_protocol import (
+    RATIO,
+    Notes,
+    collector_checksum,
+    erased_state,
+    permit_in,
+    portable,
+    settings_checksum,
+)
 from .inbox import Inbox, Pending, Settled
 from .options import Options
 
@@ -51,7 +59,7 @@ def serve(
 ) -> dict[str, int]:
     """Charge, perturb and queue *values*, and send one upload if *sends* and one is due.
 
-    Args:   values: of (name, value, Unix time) each, as ``handover_protocol.plain`` makes them.
+    Args:   values: of (name, value, Unix time) each, as ``handover_protocol.to_plain`` makes them.
             settings: as ``Handover`` has them.
             at_once: send all that waits, due or not.
             permit: under which they were handed over: nothing happens without it.  None: the
@@ -106,7 +114,7 @@ def _record(engine: Engine, values: Iterable[HandedValue]) -> list[Settled]:
     inbox = Inbox(engine.recorder.slot, engine.switch, engine.stats)
     for name, value, moment in values:
         try:
-            inbox.put(name, unpacked(value), moment)
+            inbox.put(name, from_plain(value), moment)
         except Exception as error:  # noqa: BLE001 - one value must not cost the others
             engine.stats.fail(error)
     settled: list[Settled] = []
@@ -115,16 +123,16 @@ def _record(engine: Engine, values: Iterable[HandedValue]) -> list[Settled]:
     return settled
 
 
-def unpacked(value: object) -> object:
-    """Return what ``handover.plain`` was given, or what is equal to it."""
+def from_plain(value: object) -> object:
+    """Return what ``handover_protocol.to_plain`` was given, or what is equal to it."""
     if isinstance(value, tuple):
         if value[:1] == (RATIO,):
             return Fraction(value[1], value[2])
-        return tuple(map(unpacked, value))
+        return tuple(map(from_plain, value))
     if isinstance(value, frozenset):
-        return frozenset(map(unpacked, value))
+        return frozenset(map(from_plain, value))
     if isinstance(value, dict):
-        return {unpacked(key): unpacked(entry) for key, entry in value.items()}
+        return {from_plain(key): from_plain(entry) for key, entry in value.items()}
     return value
 
 
@@ -135,7 +143,7 @@ def _is_withdrawn(folder: str, permit: bytes) -> bool:
 
 def _note(engine: Engine, settings: Mapping[str, Any], pendings: list[Settled]) -> None:
     """Tell later parents what they need not hand over.  Costs no more than a child if it fails."""
-    now, due, place = engine.clock(), engine.uploader.due(), place_of(settings)
+    now, due, place = engine.clock(), engine.uploader.due(), collector_checksum(settings)
     with engine.store.transaction() as tx:  # one child at a time
         engine.switch.refresh()
         if not engine.switch.granted:
@@ -181,7 +189,7 @@ def serve_noting(
             why = f"{error.name}: {error.rule}"
         else:
             why = error.problems[0]
-        notes = Notes(refused=(mark_of(portable(settings)), why[:_MOST_REFUSAL]))
+        notes = Notes(refused=(settings_checksum(portable(settings)), why[:_MOST_REFUSAL]))
         with suppress(OSError):
             _write(settings, notes, time.time())
 

@@ -6,9 +6,8 @@ Nothing here raises into the application.
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 
 from ..core.dataclass import replace
 from ..core.epoch import HOUR
@@ -19,7 +18,7 @@ from ..core.randomness import system_randomness
 from ..core.stats import MISTAKES, Reason, Stats, reason_of
 from ..core.typing import TYPE_CHECKING, Final, NamedTuple
 from ..privacy.caps import Caps
-from ..privacy.consent import Consent, ConsentSwitch, OptOuts
+from ..privacy.consent import Consent, ConsentLike, ConsentSwitch, OptOuts
 from ..registry.contract import Registry
 from ..registry.keys import SEGMENT
 from ..storage.ledger import Ledger
@@ -87,7 +86,11 @@ class Engine:
             Consent.of(options.consent), opt_outs, ignored, options.withdrawn
         )
         self.store = Store(None if options.dry_run else self.folder)
-        self.history = self._new_history() if options.remember else None
+        self.history: History | None = None
+        if options.remember:
+            from .history import History  # few applications need it
+
+            self.history = History(options.on_report)
         self.recorder = Recorder(
             registry=self.registry,
             store=self.store,
@@ -150,10 +153,10 @@ class Engine:
     def flush(self, timeout: float) -> Delivery:
         """Write down what is queued, send what waits, and return what still does."""
         seconds = 0.0
-        with self._counting():
+        with self.stats.counting():
             seconds = seconds_of(timeout)
         with self.store.within(max(seconds, self.close_timeout)):
-            self._flush(seconds)
+            self._send(seconds, self.uploader.flush)
             if not self._closed and not self._unwritten:
                 with suppress(Exception):  # the flush met it before, and counted it
                     delivery = self.uploader.delivery()
@@ -161,37 +164,31 @@ class Engine:
                     return replace(delivery, waiting=waiting)
         return Delivery(None)
 
-    def _flush(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
+    def upload(self, timeout: float) -> None:
+        """Write down what is queued; send what waits if that is due by the schedule."""
+        self._send(timeout, self.uploader.run)
+
+    def _send(self, timeout: float, send: Callable[[float], None]) -> None:
         self.erasure.refresh()
         self.erasure.apply()
         erased = self.erasure.run()
-        with self._counting():
+        with self.stats.counting():
+            seconds = seconds_of(timeout)
+            end = time.monotonic() + seconds
             if self._closed or not erased or self.switch.in_force is Consent.DENIED:
                 return
             self._state().background.drain(max(seconds, self.close_timeout))
             self.tick(rests=True)
             if self.store.exists:
-                self.uploader.flush(max(0.0, end - time.monotonic()))
-
-    def upload(self, timeout: float) -> None:
-        """Send what waits if that is due by the schedule."""
-        self.erasure.refresh()
-        if not self.erasure.run():
-            return
-        self.tick()
-        with self._counting():
-            if not self._closed and self.store.exists:
-                self.uploader.run(seconds_of(timeout))
+                send(max(0.0, end - time.monotonic()))
 
     def tick(self, *, rests: bool = False) -> None:
         """Report windows that ended, open those that are scheduled; keep the time if it *rests*."""
-        with self._counting():
+        with self.stats.counting():
             now, recorder, taken = self.clock(), self.recorder, 0
             while not self.erasure.store_closed and recorder.is_due(now):
-                closed: list[Pending] = []
-                counts = recorder.tick(now, closed)
-                self._count(counts, closed)
+                counts = recorder.tick(now)
+                self.stats.add_all(counts)
                 taken += counts[Reason.WINDOW_CLOSED] + counts[Reason.WINDOW_DROPPED]
             if rests:
                 recorder.keep_time(now)
@@ -203,7 +200,7 @@ class Engine:
 
         Args: timeout: seconds to wait for all of that; None: ``close_timeout``.
         """
-        with self._counting():
+        with self.stats.counting():
             self.close_timeout = self.close_timeout if timeout is None else seconds_of(timeout)
         self._end(silent=False)
 
@@ -221,7 +218,9 @@ class Engine:
         self._closed, state = True, self._state()
         self._deadline = time.monotonic() + self.close_timeout
         if not state.background.stop(self.close_timeout):
-            if silent and not state.inbox and not self._owes_windows():
+            # what a process that has recorded nothing owes are its windows, unless it is a child
+            owes = this_process() == self._owner_process and not self._manual
+            if silent and not state.inbox and not (owes and self.recorder.is_due(self.clock())):
                 return
             if self._manual:
                 with self.store.within(max(self.close_timeout, CLOSE_TIMEOUT)):
@@ -231,18 +230,18 @@ class Engine:
         if state.inbox or state.background.writing:
             self.stats.add(Reason.LATE)
 
-    def _write_last(self) -> None:
-        self._state().background.drain(self.close_timeout)
-        self._finish()
-
     def watch(self) -> None:
         """See to the windows from now on, whether or not anything is recorded."""
-        with self._counting():
+        with self.stats.counting():
             if not self._closed and not self._wake():
                 self.tick()
 
-    def apply_consent(self) -> None:
-        """Erase if consent is denied; if it is granted, see to the windows where that can be."""
+    def set_consent(self, consent: ConsentLike) -> None:
+        """Erase if *consent* is denied; if it is granted, see to the windows where that can be.
+
+        Raises: InvalidParameterError: not a Consent; the old answer stands.
+        """
+        self.switch.consent = Consent.of(consent)
         self.erasure.apply()
         if self._manual:
             self.tick()
@@ -268,7 +267,7 @@ class Engine:
             self._state().inbox.settle(settled)
             if done is not None:
                 done += settled
-            self._count(counts, group)
+            self.stats.add_all(counts)
         except (StoreError, EntropyError) as error:
             self._unwritten = True
             self.stats.fail(error, sum(pending.count for pending in group))
@@ -278,16 +277,6 @@ class Engine:
             else:
                 for pending in group:
                     self.commit([pending], done)
-
-    def _count(self, counts: Counter[Reason], pendings: list[Pending]) -> None:
-        for reason, count in counts.items():
-            self.stats.add(reason, count)
-        if counts[Reason.BUDGET]:  # some are never reported, or only if others are not
-            from ..privacy.budget import why_refused  # most registries fit
-
-            for metric in {pending.metric.digest: pending.metric for pending in pendings}.values():
-                if (why := why_refused(metric, self.registry, self.caps)) is not None:
-                    self.stats.warn(*why)
 
     def _idle(self) -> float:
         """See to what is due; return the seconds until something is."""
@@ -299,7 +288,7 @@ class Engine:
             return self.erasure.wait
         if not self.switch.granted:
             return HOUR  # a value that comes after a new consent wakes the thread
-        with self._counting():
+        with self.stats.counting():
             now = self.clock()
             wait = self.uploader.wait(now)
             if wait > 0:
@@ -307,27 +296,24 @@ class Engine:
             self.uploader.start(_UPLOAD_TIMEOUT)
         return _RETRY
 
-    def _finish(self) -> None:
-        """Send what may be sent in the time that is left, and close the store."""
+    def _write_last(self) -> None:
+        """Write what is queued, send what may be sent in the time that is left, close the store."""
+        self._state().background.drain(self.close_timeout)
         self.erasure.refresh()
         erased = self.erasure.run()
         if erased:
             self.tick(rests=True)
-        with self._counting():
+        with self.stats.counting():
             self.uploader.join(max(0.0, self._deadline - time.monotonic()))
             seconds = self._deadline - time.monotonic()
             if seconds > 0 and erased and self.store.exists:
-                self._send_last(seconds)
+                # a database that outlives the process keeps to the schedule, and hides its end
+                if self.store.durable and not self._manual:
+                    short = time.monotonic() - self._started_at < SHORTEST_REST
+                    self.uploader.run(seconds, last=short or why_no_thread() is not None)
+                elif not self.uploader.failing:
+                    self.uploader.flush(seconds)
         self.close_store()
-
-    def _send_last(self, seconds: float) -> None:
-        """Send what has no later moment within *seconds*."""
-        if self.store.durable and not self._manual:
-            # a database that outlives the process keeps to the schedule, and hides its end
-            short = time.monotonic() - self._started_at < SHORTEST_REST
-            self.uploader.run(seconds, last=short or why_no_thread() is not None)
-        elif not self.uploader.failing:
-            self.uploader.flush(seconds)
 
     def close_store(self) -> None:
         """Erase what is due and close the store, with nothing written and nothing sent."""
@@ -335,7 +321,7 @@ class Engine:
         self._closed = True
         self.uploader.hang_up()  # a collector could otherwise hold the thread of a request
         self.erasure.store_closed = True
-        with self._counting():
+        with self.stats.counting():
             self.store.close()
 
     def _new_state(self) -> _ProcessState:
@@ -344,16 +330,11 @@ class Engine:
             take=inbox.take,
             commit=self.commit,
             idle=self._idle,
-            finish=self._finish,
+            finish=self._write_last,
             started=lambda: at_end_of_child(self.exit),
             forbidden=self._may_have_no_thread,
         )
         return _ProcessState(inbox, background)
-
-    def _new_history(self) -> History:
-        from .history import History  # few applications need it
-
-        return History(self.options.on_report)
 
     def _forget(self, reason: Reason) -> None:
         """Empty the memory of this process; count its values under *reason*."""
@@ -372,15 +353,3 @@ class Engine:
         if why == THREADS_STAND_STILL:
             self.stats.warn("threads", why)
         return why is not None
-
-    def _owes_windows(self) -> bool:
-        """Whether this process has to see to windows, though it has recorded nothing."""
-        mine = this_process() == self._owner_process and not self._manual
-        return mine and self.recorder.is_due(self.clock())
-
-    @contextmanager
-    def _counting(self) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:  # noqa: BLE001 - an app must not fail because its telemetry does
-            self.stats.fail(error)

@@ -57,6 +57,7 @@ from .transport import OK, Answer, RequestsTransport, is_ours
 if TYPE_CHECKING:
     from sqlite3 import Cursor
 
+    from ..privacy.consent import ConsentSwitch
     from ..storage.schema import Transaction
     from ..storage.store import Store
     from .schedule import Schedule
@@ -118,7 +119,7 @@ class Issuer:
         """The digests of the plans whose keys are good."""
         return tuple(digest.strip() for digest in self.plan.split(",") if digest.strip())
 
-    def said(self) -> str:
+    def attestation_text(self) -> str:
         """Return what shows the issuer who asks.  Raises InvalidParameterError."""
         text = self.attestation() if callable(self.attestation) else self.attestation
         _require_header(text)
@@ -139,7 +140,7 @@ class _Key(NamedTuple):
     modulus: int
 
 
-class Purse:
+class TokenStore:
     """The tokens of a device, in its database.  One thread at a time fills it."""
 
     def __init__(
@@ -150,17 +151,16 @@ class Purse:
         store: Store,
         stats: Stats,
         clock: Callable[[], float],
-        may_send: Callable[[], bool],
+        consent: ConsentSwitch,
         randomness: Randomness,
         transport: RequestsTransport | None = None,
     ) -> None:
         """Keep tokens of *issuer* for *app* in *store*; *randomness* draws what hides them.
 
-        Args: may_send: whether the user agrees, at this moment.
-              transport: another way to the issuer, in tests.
+        Args: transport: another way to the issuer, in tests.
         """
         self._issuer, self._app, self._randomness = issuer, app, randomness
-        self._store, self._stats, self._clock, self._may_send = store, stats, clock, may_send
+        self._store, self._stats, self._clock, self._consent = store, stats, clock, consent
         self._transport = transport or RequestsTransport(issuer.url, "-")
 
     @property
@@ -198,7 +198,7 @@ class Purse:
         with self._store.transaction() as tx:
             schedule.load(tx)
             wait = schedule.wait(now) if scheduled else schedule.backoff(now)
-            week = None if wait > 0 or not self._may_send() else self.due(tx, now)
+            week = None if wait > 0 or not self._consent.may_send_now() else self.due(tx, now)
             if week is None:
                 return False
             if property_of(tx, _FAILED):  # else a device that sends seldom would only ask
@@ -212,7 +212,7 @@ class Purse:
             for upload_id, token in self._fetch(week, timeout):
                 got += 1
                 with self._store.transaction() as tx:
-                    if not self._may_send():
+                    if not self._consent.may_send_now():
                         return True
                     _run(tx, "INSERT INTO tokens VALUES (?, ?, ?, 0)", upload_id, week, token)
         except (StoreError, EntropyError):
@@ -230,13 +230,11 @@ class Purse:
     def _settle(self, week: int, error: Exception | None) -> None:
         """Count what came of asking for tokens of *week*, and plan when they are asked for next."""
         now = self._clock()
-        if isinstance(error, TransportError):
-            self._stats.fail(error, reason=Reason.NETWORK)
-        elif error is not None and not isinstance(error, IssuerError | InvalidParameterError):
-            self._stats.fail(error, reason=Reason.INTERNAL)
-        elif error is not None:
+        if isinstance(error, IssuerError | InvalidParameterError):
             self._stats.add(Reason.REFUSED)
             self._stats.warn("tokens", f"no one-time tokens: {error}")
+        elif error is not None:
+            self._stats.fail(error)
         with self._store.transaction() as tx:
             if error is None:
                 self._complete(tx, week, now)
@@ -262,7 +260,7 @@ class Purse:
         more = {
             "Content-Type": REQUEST_TYPE,
             "Accept": RESPONSE_TYPE,
-            "Authorization": f"Bearer {self._issuer.said()}",
+            "Authorization": f"Bearer {self._issuer.attestation_text()}",
         }
         head = KIND.to_bytes(2, "big") + key.key_id[-1:]
         digest = challenge_digest(plan.issuer, self._app, week)
