@@ -55,8 +55,6 @@ from .endpoint import checked_url
 from .transport import OK, Answer, RequestsTransport, is_ours
 
 if TYPE_CHECKING:
-    from sqlite3 import Cursor
-
     from ..privacy.consent import ConsentSwitch
     from ..storage.schema import Transaction
     from ..storage.store import Store
@@ -72,10 +70,6 @@ _NONE_LEFT: Final = (
     "no one-time tokens of this week are left for this identity: another installation has them"
 )
 _LAST, _DUE, _FAILED = "tokens_last", "tokens_due", "tokens_failed"
-_SCHEMA: Final = (
-    "CREATE TABLE IF NOT EXISTS tokens (id BLOB PRIMARY KEY, week INTEGER NOT NULL,"
-    " token BLOB NOT NULL, sealed INTEGER NOT NULL) WITHOUT ROWID"
-)
 
 Attestation = str | Callable[[], str]
 
@@ -170,23 +164,23 @@ class TokenStore:
 
     def count(self, tx: Transaction, day: int) -> int:
         """Return how many uploads that are sealed on epoch *day* could have a token."""
-        (count,) = _run(
-            tx, "SELECT count(*) FROM tokens WHERE week = ? AND sealed = 0", week_of(day)
+        (count,) = tx.execute(
+            "SELECT count(*) FROM tokens WHERE week = ? AND sealed = 0", (week_of(day),)
         ).fetchone()
         return int(count)
 
     def spend(self, tx: Transaction, day: int) -> tuple[bytes, bytes] | None:
         """Return id and token of the upload that is sealed on epoch *day*; None: none is left."""
         unspent = "SELECT id, token FROM tokens WHERE week = ? AND sealed = 0 LIMIT 1"
-        row = _run(tx, unspent, week_of(day)).fetchone()
+        row = tx.execute(unspent, (week_of(day),)).fetchone()
         if row is None:
             return None
-        _run(tx, "UPDATE tokens SET sealed = 1 WHERE id = ?", row[0])
+        tx.execute("UPDATE tokens SET sealed = 1 WHERE id = ?", (row[0],))
         return bytes(row[0]), bytes(row[1])
 
     def put_back(self, tx: Transaction, upload_id: bytes) -> None:
         """Let the token of an upload that nobody has seen pay for another one."""
-        _run(tx, "UPDATE tokens SET sealed = 0 WHERE id = ?", upload_id)
+        tx.execute("UPDATE tokens SET sealed = 0 WHERE id = ?", (upload_id,))
 
     def fill(self, schedule: Schedule, timeout: float, *, scheduled: bool) -> bool:
         """Fetch tokens if it is time to, in place of an upload; return whether it was.
@@ -214,7 +208,7 @@ class TokenStore:
                 with self._store.transaction() as tx:
                     if not self._consent.may_send_now():
                         return True
-                    _run(tx, "INSERT INTO tokens VALUES (?, ?, ?, 0)", upload_id, week, token)
+                    tx.execute("INSERT INTO tokens VALUES (?, ?, ?, 0)", (upload_id, week, token))
         except (StoreError, EntropyError):
             raise
         except Exception as failure:  # noqa: BLE001 - such as of the application's attestation
@@ -293,7 +287,7 @@ class TokenStore:
         set_property(tx, _LAST, week)
         set_property(tx, _DUE, begin + self._chance(max(end - begin, 1)))
         oldest = week_of(day_of(now) - MAX_REPORT_AGE) - 1
-        _run(tx, "DELETE FROM tokens WHERE week < ?", oldest)
+        tx.execute("DELETE FROM tokens WHERE week < ?", (oldest,))
 
     def _postpone(self, tx: Transaction, now: float, error: Exception) -> None:
         """Ask again later: within some hours, and after a no within some days."""
@@ -325,12 +319,6 @@ class TokenStore:
 
     def _chance(self, ceiling: int) -> float:
         return self._randomness.uniform(1_000 * ceiling) / 1_000
-
-
-def _run(tx: Transaction, statement: str, *parameters: object) -> Cursor:
-    """Run *statement* on the table, which is there since its first use, and not in older files."""
-    tx.execute(_SCHEMA)
-    return tx.execute(statement, parameters)
 
 
 def _require_ok(answer: Answer, kind: str) -> None:
