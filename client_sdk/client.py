@@ -12,30 +12,28 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 
 from .core.errors import InvalidParameterError
-from .core.paths import PathOrStr, RegistryFile, absolute
+from .core.paths import PathOrStr, RegistryFile
 from .core.randomness import Randomness
 from .core.stats import Reason
 from .core.typing import TYPE_CHECKING, Final
-from .privacy.caps import Caps
+from .privacy.caps import DEFAULT_CAPS, Caps
 from .privacy.consent import Consent, ConsentLike, Level, OptOuts
 from .recording.background import Mode, ModeLike
 from .recording.engine import Engine
 from .recording.inbox import OnReport
+from .recording.options import Options
 from .registry.contract import Registry
 from .storage.trusted_clock import Uptimes
 from .upload.transport import ACCEPTED, Answer, Transport
-from .upload.way import transport_to
-from .wire.reports import DEVICE, RELAYED
 
 if TYPE_CHECKING:
     from .learning.model import ModelSource
-    from .recording.history import History, ReportedValue
+    from .recording.history import ReportedValue
     from .upload.tokens import Issuer
     from .upload.uploader import Delivery
 
 MAX_WITHHELD: Final = 100  # uploads; a developer reads the last few
 
-DEFAULT_CAPS: Final = Caps()
 FLUSH_TIMEOUT: Final = 30.0  # seconds; three slow answers
 
 
@@ -128,28 +126,32 @@ class Client:
                 test.
         Raises: InvalidParameterError, RegistryError.
         """
-        data_dir = absolute(data_dir)
-        self._history = _history(on_report) if remember else None
-        self._withheld = WithheldUploads() if dry_run else None
         if transport is not None and relay is not None:
             raise InvalidParameterError("relay", relay, "cannot be beside a transport of your own")
+        self._withheld = WithheldUploads() if dry_run else None
         self._engine = Engine(
-            registry,
-            self._withheld or transport or transport_to(endpoint, write_key, relay, relay_key),
-            bounds=DEVICE if relay is None else RELAYED,
-            consent=consent,
-            opt_outs=opt_outs or OptOuts(data_dir, heeds_automation=not dry_run),
-            folder=None if dry_run else data_dir,
-            segment=segment,
-            caps=caps,
-            clock=clock,
-            uptime=uptime,
-            randomness=randomness,
-            mode=mode,
-            strict=strict,
-            history=self._history,
-            on_report=on_report,
-            tokens=None if dry_run else tokens,
+            Options(
+                endpoint=endpoint,
+                write_key=write_key,
+                registry=registry,
+                consent=consent,
+                data_dir=data_dir,
+                segment=segment,
+                caps=caps,
+                mode=mode,
+                dry_run=dry_run,
+                strict=strict,
+                remember=remember,
+                on_report=on_report,
+                transport=self._withheld or transport,
+                relay=relay,
+                relay_key=relay_key,
+                tokens=tokens,
+                opt_outs=opt_outs,
+                clock=clock,
+                uptime=uptime,
+                randomness=randomness,
+            )
         )
         self._way = relay, None if tokens is None else tokens.url
         # at the end of the process or of this object, whichever comes first
@@ -221,8 +223,7 @@ class Client:
         In background mode the thread erases, so that nobody waits for it.
         Raises: InvalidParameterError: not a Consent; the old answer stands.
         """
-        self._engine.switch.consent = Consent.of(consent)
-        self._engine.apply_consent()
+        self._engine.set_consent(consent)
 
     @property
     def registry(self) -> Registry:
@@ -257,10 +258,10 @@ class Client:
 
     def history(self) -> list[ReportedValue]:
         """Return the last reports of this process with what was true; empty unless ``remember``."""
-        if self._history is None:
+        if self._engine.history is None:
             return []
         self._engine.erasure.refresh()
-        return self._history.reports()
+        return self._engine.history.reports()
 
     def withheld(self) -> tuple[bytes, ...]:
         """Return the uploads that a dry run would have sent, as they would be on the wire."""
@@ -322,9 +323,3 @@ class Client:
         traceback: TracebackType | None,
     ) -> None:
         await self.aclose()
-
-
-def _history(on_report: OnReport | None) -> History:
-    from .recording.history import History  # few applications need it
-
-    return History(on_report)

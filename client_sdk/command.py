@@ -25,7 +25,7 @@ import time
 from .privacy.automation import may_be_told_apart, sign_of_automation
 from .privacy.opt_outs import policy_path, who_says_no
 from .recording.handover import Handover
-from .recording.handover_protocol import erased_state, plain, values_of, withdraw_permit
+from .recording.handover_protocol import erased_state, to_plain, values_of, withdraw_permit
 
 TYPE_CHECKING = False  # type checkers take it for true; loading typing costs more than all else
 
@@ -102,8 +102,8 @@ def configure(
             "registry": absolute_path(registry),
             "data_dir": absolute_path(data_dir),
             "consent": str.__str__(consent),
-            "segment": plain(segment),
-            "caps": plain(caps or {}),
+            "segment": to_plain(segment),
+            "caps": to_plain(caps or {}),
             **({} if tokens is None else {"tokens": tokens.as_settings()}),
         },
         _end,
@@ -135,7 +135,7 @@ def flush() -> Mapping[str, int]:
         return counts()
     from .recording.child import serve
 
-    return serve(values_of(handover.take()), sends=True, at_once=True, **handover.settings)
+    return serve(values_of(handover.take()), handover.settings, sends=True, at_once=True)
 
 
 def counts() -> Mapping[str, int]:

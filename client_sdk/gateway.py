@@ -15,28 +15,27 @@ from types import TracebackType
 
 from .core.dataclass import replace
 from .core.errors import InvalidValueError, StoreError
-from .core.paths import PathOrStr, RegistryFile, absolute
+from .core.paths import PathOrStr, RegistryFile
 from .core.randomness import Randomness
 from .core.stats import Reason
 from .core.typing import TYPE_CHECKING, Final, TypeVar
-from .privacy.caps import Caps
-from .privacy.consent import Consent, ConsentLike, OptOuts
+from .privacy.caps import DEFAULT_CAPS, Caps
+from .privacy.consent import ConsentLike, OptOuts
 from .recording.engine import Engine
 from .recording.inbox import Pending
+from .recording.options import Options
 from .registry.contract import Registry
 from .storage.schema import set_property
 from .storage.secret import NAMES_FILE, Secret, device_key
 from .storage.trusted_clock import Uptimes
-from .upload.transport import MESSAGEPACK, RequestsTransport, Transport
+from .upload.transport import Transport
 from .upload.uploader import Delivery
-from .wire.reports import GATEWAY
 
 if TYPE_CHECKING:
     from .storage.store import Store
 
 T = TypeVar("T")
 
-DEFAULT_CAPS: Final = Caps()
 GROUP: Final = 5_000  # reports of one transaction; a tenth of a second in which nobody else writes
 UPLOAD_TIMEOUT: Final = 120.0  # seconds; a dozen uploads of 8 MiB over a line of 10 Mbit/s
 
@@ -82,23 +81,26 @@ class Gateway:
                 test.
         Raises: InvalidParameterError, RegistryError.
         """
-        data_dir, self._clock, self._closed = absolute(data_dir), clock, False
         self._engine = Engine(
-            registry,
-            transport or RequestsTransport(endpoint, gateway_key, content_type=MESSAGEPACK),
-            consent=consent,
-            opt_outs=opt_outs or OptOuts(data_dir, heeds_automation=False),
-            folder=data_dir,
-            segment=segment,
-            caps=caps,
-            clock=clock,
-            uptime=uptime,
-            randomness=randomness,
-            bounds=GATEWAY,
+            Options(
+                endpoint=endpoint,
+                write_key=gateway_key,
+                registry=registry,
+                consent=consent,
+                data_dir=data_dir,
+                segment=segment,
+                caps=caps,
+                gateway=True,
+                transport=transport,
+                opt_outs=opt_outs,
+                clock=clock,
+                uptime=uptime,
+                randomness=randomness,
+            )
         )
         self._stats, self._recorder = self._engine.stats, self._engine.recorder
-        self._keys = DeviceKeys(data_dir, self._engine.store)
-        self._engine.patience = 0.0  # closing sends nothing: the schedule outlives the process
+        self._keys = DeviceKeys(self._engine.folder, self._engine.store)
+        self._clock, self._closed = clock, False
 
     def record(self, device: str, name: str, value: object) -> None:
         """Report *value* of the metric called *name* for *device*, by whatever name you know it."""
@@ -141,8 +143,7 @@ class Gateway:
             except Exception as error:  # noqa: BLE001 - as for a value
                 self._stats.fail(error, len(group))
             else:
-                for reason, count in counts.items():
-                    self._stats.add(reason, count)
+                self._stats.add_all(counts)
 
     def upload(self, timeout: float = UPLOAD_TIMEOUT) -> None:
         """Send what waits if it is time to, by a random schedule of some hours; call it often."""
@@ -159,15 +160,14 @@ class Gateway:
     def close(self) -> None:
         """Close the database; what waits is sent by the next run."""
         self._closed = True
-        self._engine.close()
+        self._engine.close(0.0)  # it sends nothing: the schedule outlives the process
 
     def set_consent(self, consent: ConsentLike) -> None:
         """Obey a new answer from now on; denied erases all that waits.
 
         Raises: InvalidParameterError: not a Consent; the old answer stands.
         """
-        self._engine.switch.consent = Consent.of(consent)
-        self._engine.apply_consent()
+        self._engine.set_consent(consent)
 
     def stats(self) -> Mapping[str, int]:
         """Return the counts by reason since this gateway was made; see ``stats.Reason``."""

@@ -11,13 +11,13 @@ import json
 from collections.abc import Mapping
 from threading import RLock
 
-from .client import DEFAULT_CAPS, Client
+from .client import Client
 from .core.base64url import from_base64url
 from .core.epoch import DAY
 from .core.paths import RegistryFile
 from .core.stats import MISTAKES, Reason, caller, rule_of
 from .core.typing import Final
-from .privacy.caps import Caps
+from .privacy.caps import DEFAULT_CAPS, Caps
 from .privacy.consent import Consent, ConsentLike, NoOptOuts
 from .recording.background import Mode
 from .registry.contract import Registry

@@ -123,6 +123,7 @@ SHORT: Final = {
     "client_sdk.pytest_fixture",  # pytest finds it by its entry point
     "client_sdk.registry.mistakes",  # loaded when a registry is wrong
     "client_sdk.storage.readonly",  # loaded when somebody looks, not when values are recorded
+    "client_sdk.upload.retired_list",  # loaded where a registry names who may retire its metrics
     "collector.worker.archive.dask",  # needs a package that few install
     "collector.worker.quarantine",
 }

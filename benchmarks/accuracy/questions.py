@@ -31,8 +31,8 @@ from benchmarks.lib.fleet_shop import DIFFERENCES, asked_fleet, fleet_shop
 from benchmarks.lib.manager import BOARD, FORMATS, RELEASE, Question, Truth, questions
 from benchmarks.lib.page import PAGES, README, ROOT, publish, table
 from benchmarks.lib.shop import TOKEN, Shop, asker, crowd, shop_app
-from client_sdk.client import DEFAULT_CAPS
 from client_sdk.privacy.budget import costs_together, epsilon
+from client_sdk.privacy.caps import DEFAULT_CAPS
 from collector.query.release.publish import ReleaseRequest, release
 from collector.web.services import services
 

@@ -55,7 +55,7 @@ OURS: Final = {
         "command.configure('ENDPOINT', 'key', 'FOLDER/metrics.toml', data_dir='FOLDER/data',"
         " consent='granted')\n"
         "from client_sdk.recording import handover\n"
-        "handover.toss = lambda: True\n",
+        "handover.flip_coin = lambda: True\n",
         "command.record('dark_mode', True); command.record('files', 3)\n",
     ),
 }

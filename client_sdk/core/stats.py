@@ -17,8 +17,8 @@ handler it would be on the terminal of a user, who can do nothing about it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from threading import RLock
 
@@ -113,6 +113,19 @@ class Stats:
         mine = self._mine()
         with mine.lock:
             mine.by_reason[reason] += count
+
+    def add_all(self, counts: Mapping[Reason, int]) -> None:
+        """Count each reason of *counts* as often as it says."""
+        for reason, count in counts.items():
+            self.add(reason, count)
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Count what stops the block: an application must not fail because its telemetry does."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            self.fail(error)
 
     def fail(self, error: Exception, count: int = 1, reason: Reason | None = None) -> None:
         """Count what *error* stopped, under *reason* or that of its type.

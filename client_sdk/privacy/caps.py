@@ -135,3 +135,6 @@ def _whole(name: str, cap: object, decimals: int, least: int) -> int:
 
 def _is_digits(text: str, most: int) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= most
+
+
+DEFAULT_CAPS: Final = Caps()

@@ -157,6 +157,11 @@ class ConsentSwitch:
         """Whether the user agrees now, and no earlier denial takes what waits away."""
         return self.granted and not self.erasure_due
 
+    def may_send_now(self) -> bool:
+        """Look again, as another process may have been told, and return ``may_send``."""
+        self.refresh()
+        return self.may_send
+
     @property
     def refusal(self) -> Reason:
         """Why values are refused, where they are."""

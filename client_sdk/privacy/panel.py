@@ -94,6 +94,13 @@ def with_samples(registry: Registry) -> Registry:
     return replace(registry, metrics=metrics)
 
 
+def panel_within(registry: Registry, week: int) -> Panel:
+    """Return the panel of *registry*: as it was compiled, or as ``panel_of`` draws it."""
+    if registry.seats is None:
+        return panel_of(registry, week)
+    return Panel({digest: Seat(*seat) for digest, seat in registry.seats.items()})
+
+
 def panel_of(metrics: Iterable[Metric], week: int) -> Panel:
     """Return the panel of *metrics* within *week* nano-epsilon of any seven dates.
 

@@ -29,6 +29,7 @@ from ..registry.encodings import Encoded
 from ..registry.metric import Metric
 from ..storage.ledger import Days
 from ..storage.secret import Secret
+from .inbox import Pending
 
 if TYPE_CHECKING:
     from ..storage.schema import Transaction
@@ -122,16 +123,6 @@ class Today(NamedTuple):
     wall: int
 
 
-class EndedWindow(NamedTuple):
-    """A window that is over, and what is to be reported of it."""
-
-    device: bytes
-    metric: Metric
-    epoch: int
-    value: Encoded
-    days: Days  # the days that the value can be about, as the ledger counts them
-
-
 class Windows:
     """The windows of the aggregated metrics of a registry."""
 
@@ -207,14 +198,12 @@ class Windows:
         """See to the windows again: they may have been erased."""
         self._epochs_seen = None
 
-    def take(
-        self, tx: Transaction, now: float, day: int, most: int
-    ) -> tuple[list[EndedWindow], int]:
+    def take(self, tx: Transaction, now: float, day: int, most: int) -> tuple[list[Pending], int]:
         """Remove up to *most* of the windows that ended before Unix time *now*, a trusted *day*.
 
         Returns: those that are to be reported, and how many others were removed.
         """
-        ended: list[EndedWindow] = []
+        ended: list[Pending] = []
         taken, masker = 0, self._masker(tx)
         for metric in self._metrics.values():
             rows = tx.execute(
@@ -228,13 +217,17 @@ class Windows:
                 tx.execute(_DELETE, key)
                 content = masker.unmask(key, sealed)
                 if content is not None and not _is_late(content, now):
-                    value = self._result(metric.digest, content)
                     first, last = _days_in(content)
-                    days = Days(min(first, day), min(last, day))
-                    window = EndedWindow(
-                        device=device, metric=metric, epoch=epoch, value=value, days=days
+                    pending = Pending(
+                        metric=metric,
+                        encoded=self._result(metric.digest, content),
+                        epoch=epoch,
+                        # it counts as recorded in the last second of its epoch, and ages with it
+                        now=epoch_start(metric.every, epoch + 1) - 1,
+                        device=device,
+                        days=Days(min(first, day), min(last, day)),
                     )
-                    ended.append(window)
+                    ended.append(pending)
         if taken < most:
             taken += self._drop_foreign(masker, now)
         return ended, taken - len(ended)

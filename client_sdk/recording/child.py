@@ -17,25 +17,29 @@ from ..core.epoch import DAY, day_of
 from ..core.errors import HearsayError, InvalidParameterError, RegistryError
 from ..core.limits import NOTES_FILE
 from ..core.paths import create_or_open
-from ..core.randomness import Randomness
 from ..core.stats import Reason
 from ..core.typing import TYPE_CHECKING, Any, Final
 from ..privacy.caps import Caps
-from ..privacy.consent import Consent, OptOuts
+from ..privacy.consent import Consent
 from ..privacy.opt_outs import answer_in
 from ..storage import trusted_clock
 from ..storage.ledger import Charge
-from ..storage.trusted_clock import Uptimes
-from ..upload.transport import Transport
-from ..upload.way import transport_to
-from ..wire.reports import DEVICE, RELAYED
 from .engine import Engine
-from .handover_protocol import RATIO, Notes, erased_state, mark_of, permit_in, place_of, portable
+from .handover_protocol import (
+    RATIO,
+    Notes,
+    collector_checksum,
+    erased_state,
+    permit_in,
+    portable,
+    settings_checksum,
+)
 from .inbox import Inbox, Pending, Settled
+from .options import Options
 
 if TYPE_CHECKING:
     from ..storage.schema import Transaction
-    from ..upload.tokens import Issuer
+    from .handover_protocol import HandedValue
     from .recorder import Recorder
 
 _CAPS: Final = tuple(Caps().decimals())
@@ -44,96 +48,73 @@ SENDING: Final = 25.0  # seconds for a pass, of the 30 that the child has
 
 
 def serve(
-    values: Iterable[tuple[str, object, float]],
+    values: Iterable[HandedValue],
+    settings: Mapping[str, Any],
     *,
     sends: bool,
-    endpoint: str,
-    write_key: str,
-    registry: str,
-    data_dir: str,
-    consent: Any,
-    segment: Mapping[str, str] | None,
-    caps: Mapping[str, str],
-    relay: str | None = None,
-    relay_key: str | None = None,
-    tokens: Mapping[str, Any] | None = None,
-    transport: Transport | None = None,
-    opt_outs: OptOuts | None = None,
-    clock: Callable[[], float] = time.time,
-    uptime: Uptimes | None = None,
-    randomness: Randomness | None = None,
-    seconds: float = SENDING,
     at_once: bool = False,
     permit: bytes | None = None,
     recorded: Callable[[], None] = lambda: None,
+    **fakes: Any,
 ) -> dict[str, int]:
     """Charge, perturb and queue *values*, and send one upload if *sends* and one is due.
 
-    Args:   values: of (name, value, Unix time) each, as ``handover.plain`` makes them.
-            seconds: for the sending.  at_once: send all that waits, due or not.
+    Args:   values: of (name, value, Unix time) each, as ``handover_protocol.to_plain`` makes them.
+            settings: as ``Handover`` has them.
+            at_once: send all that waits, due or not.
             permit: under which they were handed over: nothing happens without it.  None: the
             user has agreed to this process.
-            recorded: is called when all is written down.  The others are those of ``Client``.
+            recorded: is called when all is written down.
+            fakes: further ``Options``, in tests.
     Returns: the counts by reason.
     Raises: InvalidParameterError, RegistryError: what the application gave is wrong.
     """
-    if unknown := caps.keys() - _CAPS:
-        rule = f"must be of {', '.join(_CAPS)}"
-        raise InvalidParameterError("caps", ", ".join(sorted(map(str, unknown))), rule)
-    engine = Engine(
-        registry,
-        transport or transport_to(endpoint, write_key, relay, relay_key),
-        bounds=DEVICE if relay is None else RELAYED,
-        consent=consent,
-        opt_outs=opt_outs or OptOuts(data_dir),
-        withdrawn=None if permit is None else partial(_is_withdrawn, data_dir, permit),
-        folder=data_dir,
-        segment=segment,
-        caps=Caps(**caps),
-        clock=clock,
-        uptime=uptime,
-        randomness=randomness,
-        tokens=_issuer_of(tokens),
-    )
+    folder = settings["data_dir"]
+    if permit is not None:
+        fakes["withdrawn"] = partial(_is_withdrawn, folder, permit)
+    engine = Engine(options_of(settings, **fakes))
     settled = _record(engine, values)
     recorded()
     if engine.switch.granted:
         if at_once:
-            engine.flush(seconds)
+            engine.flush(SENDING)
         elif sends:
             with suppress(HearsayError):  # it is counted by the next child that can
-                engine.uploader.run(seconds, last=True)
+                engine.uploader.run(SENDING, last=True)
         if engine.store.exists:
             with suppress(HearsayError, OSError):
-                way = {"endpoint": endpoint, "write_key": write_key, "relay": relay}
-                place = place_of({**way, "caps": caps})
-                _note(engine, registry, data_dir, place, settled)
+                _note(engine, settings, settled)
     engine.erasure.refresh()
-    engine.leave()
+    engine.close_store()
     if (
         engine.switch.in_force is Consent.DENIED
         and engine.erasure.done
-        and (state := erased_state(data_dir))
+        and (state := erased_state(folder))
     ):
         with suppress(OSError):
-            _write(data_dir, Notes(erased=state).text(registry, clock()))
+            _write(settings, Notes(erased=state), engine.clock())
     return engine.counts()
 
 
-def _issuer_of(settings: Mapping[str, Any] | None) -> Issuer | None:
-    if settings is None:
-        return None
-    from ..upload.tokens import Issuer  # few applications need it
+def options_of(settings: Mapping[str, Any], **fakes: Any) -> Options:
+    """Return *settings* of plain types as options.  Raises InvalidParameterError."""
+    caps, tokens = settings["caps"], settings.get("tokens")
+    if unknown := caps.keys() - _CAPS:
+        rule = f"must be of {', '.join(_CAPS)}"
+        raise InvalidParameterError("caps", ", ".join(sorted(map(str, unknown))), rule)
+    if tokens is not None:
+        from ..upload.tokens import Issuer  # few applications need it
 
-    return Issuer(**settings)
+        tokens = Issuer(**tokens)
+    return Options(**{**settings, "caps": Caps(**caps), "tokens": tokens, **fakes})
 
 
-def _record(engine: Engine, values: Iterable[tuple[str, object, float]]) -> list[Settled]:
+def _record(engine: Engine, values: Iterable[HandedValue]) -> list[Settled]:
     """Write down *values*; return those whose metric and epoch have their report, or get none."""
     inbox = Inbox(engine.recorder.slot, engine.switch, engine.stats)
     for name, value, moment in values:
         try:
-            inbox.put(name, unpacked(value), moment)
+            inbox.put(name, from_plain(value), moment)
         except Exception as error:  # noqa: BLE001 - one value must not cost the others
             engine.stats.fail(error)
     settled: list[Settled] = []
@@ -142,16 +123,16 @@ def _record(engine: Engine, values: Iterable[tuple[str, object, float]]) -> list
     return settled
 
 
-def unpacked(value: object) -> object:
-    """Return what ``handover.plain`` was given, or what is equal to it."""
+def from_plain(value: object) -> object:
+    """Return what ``handover_protocol.to_plain`` was given, or what is equal to it."""
     if isinstance(value, tuple):
         if value[:1] == (RATIO,):
             return Fraction(value[1], value[2])
-        return tuple(map(unpacked, value))
+        return tuple(map(from_plain, value))
     if isinstance(value, frozenset):
-        return frozenset(map(unpacked, value))
+        return frozenset(map(from_plain, value))
     if isinstance(value, dict):
-        return {unpacked(key): unpacked(entry) for key, entry in value.items()}
+        return {from_plain(key): from_plain(entry) for key, entry in value.items()}
     return value
 
 
@@ -160,20 +141,20 @@ def _is_withdrawn(folder: str, permit: bytes) -> bool:
     return not permit or permit_in(folder) != permit or answer_in(folder) == "denied"
 
 
-def _note(engine: Engine, registry: str, folder: str, place: str, pendings: list[Settled]) -> None:
+def _note(engine: Engine, settings: Mapping[str, Any], pendings: list[Settled]) -> None:
     """Tell later parents what they need not hand over.  Costs no more than a child if it fails."""
-    now, due = engine.clock(), engine.uploader.due()
+    now, due, place = engine.clock(), engine.uploader.due(), collector_checksum(settings)
     with engine.store.transaction() as tx:  # one child at a time
         engine.switch.refresh()
         if not engine.switch.granted:
             return
-        notes = Notes.read(folder, registry, now)
+        notes = Notes.read(settings["data_dir"], settings["registry"], now)
         settled = notes.settled if notes.place == place else {}
         for pending, reason in pendings:
             until = _settled_until(engine.recorder, tx, pending, reason)
             settled[pending.metric.name] = until, str(reason)
         kept = {name: row for name, row in settled.items() if row[0] > now}
-        _write(folder, Notes(due, kept, place=place).text(registry, now))
+        _write(settings, Notes(due, kept, place=place), now)
 
 
 def _settled_until(recorder: Recorder, tx: Transaction, pending: Pending, reason: Reason) -> float:
@@ -193,18 +174,14 @@ def _settled_until(recorder: Recorder, tx: Transaction, pending: Pending, reason
 
 
 def serve_noting(
-    values: Iterable[tuple[str, object, float]],
-    settings: Mapping[str, Any],
-    *,
-    permit: bytes | None,
-    **options: Any,
+    values: Iterable[HandedValue], settings: Mapping[str, Any], *, permit: bytes | None, **more: Any
 ) -> None:
-    """Do what ``serve`` does with *settings*; where these are wrong, note that for the next parent.
+    """Do what ``serve`` does; where *settings* are wrong, note that for the next parent.
 
     A developer is to hear of it.  Nothing of a value is noted, not even of a setting.
     """
     try:
-        serve(values, permit=permit, **settings, **options)
+        serve(values, settings, permit=permit, **more)
     except (InvalidParameterError, RegistryError) as error:
         if permit is None or _is_withdrawn(settings["data_dir"], permit):
             return
@@ -212,16 +189,16 @@ def serve_noting(
             why = f"{error.name}: {error.rule}"
         else:
             why = error.problems[0]
-        notes = Notes(refused=(mark_of(portable(settings)), why[:_MOST_REFUSAL]))
+        notes = Notes(refused=(settings_checksum(portable(settings)), why[:_MOST_REFUSAL]))
         with suppress(OSError):
-            _write(settings["data_dir"], notes.text(settings["registry"], time.time()))
+            _write(settings, notes, time.time())
 
 
-def _write(folder: str, text: str) -> None:
-    """Replace the notes in *folder*.  Raises OSError."""
-    path = os.path.join(folder, NOTES_FILE)
+def _write(settings: Mapping[str, Any], notes: Notes, now: float) -> None:
+    """Replace the notes of *settings*.  Raises OSError."""
+    path = os.path.join(settings["data_dir"], NOTES_FILE)
     descriptor = create_or_open(f"{path}.new")
     with open(descriptor, "w", encoding="ascii", newline="\n") as file:
         file.truncate()
-        file.write(text)
+        file.write(notes.text(settings["registry"], now))
     os.replace(f"{path}.new", path)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from .handover_protocol import HandedValue
 
-LIFE: Final = 30  # seconds; after them the child ends, whatever it waits for
-SURE_BYTES: Final = 1 << 12  # that a pipe holds on every system; on Windows no more
-_MOST_ROOM: Final = 1 << 20  # bytes; Linux makes no pipe larger without asking root
+MAX_SECONDS: Final = 30  # seconds; after them the child ends, whatever it waits for
+PIPE_MIN: Final = 1 << 12  # that a pipe holds on every system; on Windows no more
+_PIPE_MAX: Final = 1 << 20  # bytes; Linux makes no pipe larger without asking root
 IS_CHILD: Final = "HEARSAY_IS_CHILD"  # tells a bundled program that it was started as the child
 _BEGIN: Final = (
     "import marshal,sys;f=sys.stdin.buffer;d=marshal.load(f);sys.path[:]=d['path'];"
@@ -30,7 +30,7 @@ _BEGIN: Final = (
 _ROOT: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _END: Final = marshal.dumps(None)  # after the last value: a copy of the pipe may stay open
 _INTERPRETERS: Final = ("python", "pypy", "graalpy")  # the names of their files begin so
-_ENDS: Final = (1, 2, 15)  # SIGHUP, SIGINT and SIGTERM, on every system that can block them
+_STOP_SIGNALS: Final = (1, 2, 15)  # SIGHUP, SIGINT and SIGTERM, on every system that can block them
 
 
 class _Bundle:
@@ -53,12 +53,12 @@ def start_child(document: Mapping[str, Any], values: list[bytes]) -> int:
     environment = dict(os.environ)
     environment.pop("PYTHONPATH", None)  # it may be for others by now; the child is told its path
     if getattr(sys, "frozen", False):
-        # one file unpacks itself anew: what it unpacked for this process goes with it
+        # one file unpacks itself anew: what it from_plain for this process goes with it
         environment |= {IS_CHILD: "1", "PYINSTALLER_RESET_ENVIRONMENT": "1"}
     try:
         if hasattr(os, "posix_spawn"):
             return _spawn(command, environment, head, values)
-        handed, count = _fitting(head, values, SURE_BYTES)
+        handed, count = _fitting(head, values, PIPE_MIN)
         return count if _spawn_on_windows(command, environment, handed) else -1
     except (OSError, ValueError, RuntimeError):
         return -1
@@ -93,7 +93,7 @@ def _spawn(
             *((os.POSIX_SPAWN_CLOSE, number) for number in _inherited()),
         ]
         # what ends the parent's group or session waits until the child has written its values
-        own: dict[str, Any] = {"file_actions": files, "setsigmask": _ENDS}
+        own: dict[str, Any] = {"file_actions": files, "setsigmask": _STOP_SIGNALS}
         try:
             os.posix_spawn(command[0], command, environment, setsid=True, **own)
         except NotImplementedError:  # a group of its own, and be_child makes the session
@@ -115,17 +115,17 @@ def _fitting(head: bytes, values: list[bytes], room: int) -> tuple[bytes, int]:
 
 def _room(writer: int, wanted: int) -> int:
     """Return how many bytes the empty pipe takes, after making it as large as *wanted*."""
-    if wanted <= SURE_BYTES:
-        return SURE_BYTES
+    if wanted <= PIPE_MIN:
+        return PIPE_MIN
     import fcntl
 
     if not hasattr(fcntl, "F_SETPIPE_SZ"):
-        return 4 * SURE_BYTES  # macOS; it makes more of it if it can
+        return 4 * PIPE_MIN  # macOS; it makes more of it if it can
     room = fcntl.fcntl(writer, fcntl.F_GETPIPE_SZ)
     if wanted <= room:
         return room
     try:
-        return fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, min(wanted, _MOST_ROOM))
+        return fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, min(wanted, _PIPE_MAX))
     except OSError:  # more than this user may have
         return room
 
@@ -172,17 +172,17 @@ def _spawn_on_windows(command: list[str], environment: Mapping[str, str], handed
 
 
 def be_child(document: Mapping[str, Any], handed: BinaryIO) -> NoReturn:
-    """Be the child: do what *document* and the values in *handed* say, and end within LIFE."""
+    """Be the child: do what *document* and *handed* values say, and end within MAX_SECONDS."""
     import signal
 
     if hasattr(signal, "alarm"):  # a thread ends nothing that holds the interpreter's lock
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, _ENDS)
-        signal.alarm(LIFE)
+        signal.pthread_sigmask(signal.SIG_SETMASK, _STOP_SIGNALS)
+        signal.alarm(MAX_SECONDS)
     else:
         from threading import Timer
 
-        Timer(LIFE, os._exit, (1,)).start()
+        Timer(MAX_SECONDS, os._exit, (1,)).start()
     try:
         if hasattr(os, "setsid") and os.getpid() != os.getsid(0):
             os.setsid()

@@ -6,16 +6,15 @@ Nothing here raises into the application.
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 
 from ..core.dataclass import replace
 from ..core.epoch import HOUR
 from ..core.errors import EntropyError, StoreError
 from ..core.locks import PerProcess, this_process
-from ..core.paths import RegistryFile
-from ..core.randomness import Randomness, system_randomness
+from ..core.paths import absolute
+from ..core.randomness import system_randomness
 from ..core.stats import MISTAKES, Reason, Stats, reason_of
 from ..core.typing import TYPE_CHECKING, Final, NamedTuple
 from ..privacy.caps import Caps
@@ -25,192 +24,171 @@ from ..registry.keys import SEGMENT
 from ..storage.ledger import Ledger
 from ..storage.outbox import Outbox
 from ..storage.store import Store
-from ..storage.trusted_clock import SystemUptime, Uptimes
+from ..storage.trusted_clock import SystemUptime
 from ..upload.schedule import SHORTEST_REST
-from ..upload.transport import Transport
 from ..upload.uploader import Delivery, Uploader
-from ..wire.reports import DEVICE, GATEWAY, Bounds
 from .background import (
     THREADS_STAND_STILL,
     Background,
     Mode,
-    ModeLike,
     at_end_of_child,
     run_within,
     seconds_of,
     why_no_thread,
 )
 from .erasure import Erasure
-from .inbox import Inbox, OnReport, Pending, Settled
+from .inbox import Inbox, Pending, Settled
 from .recorder import Recorder
 
 if TYPE_CHECKING:
-    from ..upload.tokens import Issuer
     from .history import History
+    from .options import Options
 
 CLOSE_TIMEOUT: Final = 1.0  # seconds; an application that ends must not hang on its telemetry
 _UPLOAD_TIMEOUT: Final = 120.0  # seconds of a scheduled pass; it has a thread of its own
 _RETRY: Final = 60.0  # seconds until the schedule is asked again after the database failed
 
 
-class _Own(NamedTuple):
-    """What each process has of its own: what was recorded there, and the thread that writes it."""
+class _ProcessState(NamedTuple):
+    """What each process has of its own: what was recorded there, and what writes it."""
 
     inbox: Inbox
     background: Background[Pending]
 
 
 class Engine:
-    """Records, uploads, erases and ends.  Thread-safe; each failure is counted by reason."""
+    """Records, uploads, erases and ends.  Thread-safe; each failure is counted by reason.
 
-    patience = CLOSE_TIMEOUT  # seconds; more only in tests, on machines that are busy with others
+    In manual mode it is an engine that may have no thread: whoever records writes.
+    """
 
-    def __init__(
-        self,
-        registry: Registry | RegistryFile,
-        transport: Transport,
-        *,
-        consent: ConsentLike,
-        opt_outs: OptOuts,
-        folder: str | None,
-        segment: Mapping[str, str] | None,
-        caps: Caps,
-        clock: Callable[[], float],
-        uptime: Uptimes | None,
-        randomness: Randomness | None,
-        withdrawn: Callable[[], bool] | None = None,
-        bounds: Bounds = DEVICE,
-        mode: ModeLike = "manual",
-        strict: bool = False,
-        history: History | None = None,
-        on_report: OnReport | None = None,
-        tokens: Issuer | None = None,
-    ) -> None:
+    close_timeout = CLOSE_TIMEOUT  # seconds; more only in tests, on machines that are busy
+
+    def __init__(self, options: Options) -> None:
         """Make what a client or a gateway drives; write nothing yet, but erase what a denial must.
 
-        Args:   folder: of the database; None: in memory.  tokens: see ``Client``.
-                withdrawn: whether *consent* was taken back since; see ``ConsentSwitch``.
-                strict: ``record`` raises what a developer did wrong, too.
         Raises: InvalidParameterError, RegistryError.
         """
-        caps, self._strict = Caps.of(caps), strict
-        self.registry = Registry.of(registry)
-        self.caps = caps.within(self.registry.panel_week)
+        self.options, self.clock, self.stats = options, options.clock, Stats()
+        self.folder = absolute(options.data_dir)
+        self.registry = Registry.of(options.registry)
+        self.caps = Caps.of(options.caps).within(self.registry.panel_week)
+        opt_outs = options.opt_outs or OptOuts(
+            self.folder, heeds_automation=not (options.dry_run or options.gateway)
+        )
         automation = opt_outs.automation()
-        segment = self.registry.whole_segment(segment or {}, automated=automation is not None)
-        randomness = randomness or system_randomness()
-        self.stats, self.clock = Stats(), clock
+        segment = self.registry.whole_segment(
+            options.segment or {}, automated=automation is not None
+        )
+        randomness = options.randomness or system_randomness()
         ignored = None if self.registry.automation == SEGMENT else automation
-        self.switch = ConsentSwitch(Consent.of(consent), opt_outs, ignored, withdrawn)
-        self.store = Store(folder)
+        self.switch = ConsentSwitch(
+            Consent.of(options.consent), opt_outs, ignored, options.withdrawn
+        )
+        self.store = Store(None if options.dry_run else self.folder)
+        self.history: History | None = None
+        if options.remember:
+            from .history import History  # few applications need it
+
+            self.history = History(options.on_report)
         self.recorder = Recorder(
             registry=self.registry,
             store=self.store,
             ledger=Ledger(self.caps),
-            outbox=Outbox(segment, bounds),
+            outbox=Outbox(segment, options.bounds),
             randomness=randomness,
             consent=self.switch,
-            uptime=uptime or SystemUptime(),
-            on_report=on_report if history is None else history.observe,
-            history=history,
+            uptime=options.uptime or SystemUptime(),
+            on_report=options.on_report if self.history is None else self.history.observe,
+            history=self.history,
             advise=self.stats.warn,
-            own=bounds is not GATEWAY,
+            own=not options.gateway,
         )
         self.recorder.require_panel()
         self.uploader = Uploader(
             store=self.store,
-            transport=transport,
+            transport=options.open_transport(),
             consent=self.switch,
             stats=self.stats,
-            clock=clock,
+            clock=self.clock,
             randomness=randomness,
-            bounds=bounds,
+            bounds=options.bounds,
             retire_key=self.registry.retire_key,
-            tokens=tokens,
+            tokens=None if options.dry_run else options.tokens,
             app=self.registry.app,
         )
-        self._history = history
         self.erasure = Erasure(
             self.store, self.switch, self.stats, forget=self._forget, wake=self._wake
         )
         self._closed = False
         self._unwritten = False  # whether the last that was to be written could not be
-        self._born = time.monotonic()
+        self._started_at = time.monotonic()
         self._deadline = 0.0  # of close, on the monotonic clock
-        self._own = PerProcess(self._begin) if Mode.of(mode) is Mode.BACKGROUND else None
-        self._maker = this_process()
+        self._manual = Mode.of(options.mode) is Mode.MANUAL
+        self._state = PerProcess(self._new_state)
+        self._owner_process = this_process()
         self.erasure.apply()
-        if self._own is None and self.store.exists:
+        if self._manual and self.store.exists:
             self.tick()
 
     def record(self, name: object, value: object) -> None:
-        """Check *value* and queue it; in manual mode, report it at once."""
+        """Check *value* and queue it; without a thread, report it at once."""
         try:
             if self._closed:
                 self.stats.add(Reason.CLOSED)
                 return
-            if self._own is None:
-                pending = self.recorder.prepare(name, value, self.clock())
+            if self._manual:
                 self.tick()
-                self.commit([pending])
-                return
-            own = self._own()
-            if not own.inbox.put(name, value, self.clock()) or own.background.notified:
+            state = self._state()
+            if not state.inbox.put(name, value, self.clock()) or state.background.notified:
                 return  # this is the usual case, and all is done
-            if not own.background.notify() and not own.background.may_wait:
-                own.background.drain(self.patience)
+            if not state.background.notify() and not state.background.may_wait:
+                state.background.drain(self.close_timeout)
                 self.tick()
         except Exception as error:
             self.stats.fail(error)
-            if self._strict and reason_of(error) in MISTAKES:
+            if self.options.strict and reason_of(error) in MISTAKES:
                 raise
 
     def flush(self, timeout: float) -> Delivery:
         """Write down what is queued, send what waits, and return what still does."""
         seconds = 0.0
-        with self._counting():
+        with self.stats.counting():
             seconds = seconds_of(timeout)
-        with self.store.within(max(seconds, self.patience)):
-            self._flush(seconds)
+        with self.store.within(max(seconds, self.close_timeout)):
+            self._send(seconds, self.uploader.flush)
             if not self._closed and not self._unwritten:
                 with suppress(Exception):  # the flush met it before, and counted it
                     delivery = self.uploader.delivery()
-                    inside = 0 if self._own is None else len(self._own().inbox)
-                    return replace(delivery, waiting=(delivery.waiting or 0) + inside)
+                    waiting = (delivery.waiting or 0) + len(self._state().inbox)
+                    return replace(delivery, waiting=waiting)
         return Delivery(None)
 
-    def _flush(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
+    def upload(self, timeout: float) -> None:
+        """Write down what is queued; send what waits if that is due by the schedule."""
+        self._send(timeout, self.uploader.run)
+
+    def _send(self, timeout: float, send: Callable[[float], None]) -> None:
         self.erasure.refresh()
         self.erasure.apply()
         erased = self.erasure.run()
-        with self._counting():
+        with self.stats.counting():
+            seconds = seconds_of(timeout)
+            end = time.monotonic() + seconds
             if self._closed or not erased or self.switch.in_force is Consent.DENIED:
                 return
-            if self._own is not None:
-                self._own().background.drain(max(seconds, self.patience))
+            self._state().background.drain(max(seconds, self.close_timeout))
             self.tick(rests=True)
             if self.store.exists:
-                self.uploader.flush(max(0.0, end - time.monotonic()))
-
-    def upload(self, timeout: float) -> None:
-        """Send what waits if that is due by the schedule."""
-        self.erasure.refresh()
-        if not self.erasure.run():
-            return
-        self.tick()
-        with self._counting():
-            if not self._closed and self.store.exists:
-                self.uploader.run(seconds_of(timeout))
+                send(max(0.0, end - time.monotonic()))
 
     def tick(self, *, rests: bool = False) -> None:
         """Report windows that ended, open those that are scheduled; keep the time if it *rests*."""
-        with self._counting():
+        with self.stats.counting():
             now, recorder, taken = self.clock(), self.recorder, 0
             while not self.erasure.store_closed and recorder.is_due(now):
-                closed: list[Pending] = []
-                counts = recorder.tick(now, closed)
-                self._count(counts, closed)
+                counts = recorder.tick(now)
+                self.stats.add_all(counts)
                 taken += counts[Reason.WINDOW_CLOSED] + counts[Reason.WINDOW_DROPPED]
             if rests:
                 recorder.keep_time(now)
@@ -220,64 +198,57 @@ class Engine:
     def close(self, timeout: float | None = None) -> None:
         """Write down what is queued and send what is due; then close the store.
 
-        Args: timeout: seconds to wait for all of that; None: ``patience``.
+        Args: timeout: seconds to wait for all of that; None: ``close_timeout``.
         """
-        with self._counting():
-            self.patience = self.patience if timeout is None else seconds_of(timeout)
-        if self._own is None:
-            if not self.uploader.failing:
-                self.flush(self.patience)
-            self.leave()
-        elif not self._closed:
-            self._closed = True
-            self._end(self._own(), silent=False)
-
-    def leave(self) -> None:
-        """Erase what is due and close the store; send nothing."""
-        self.erasure.run()
-        self._closed = True
-        self._close_store()
+        with self.stats.counting():
+            self.close_timeout = self.close_timeout if timeout is None else seconds_of(timeout)
+        self._end(silent=False)
 
     def exit(self) -> None:
-        """Leave the process: write down what is queued, and wait no longer than ``patience``.
+        """Leave the process: write down what is queued, and wait no longer than ``close_timeout``.
 
         A forked child that has recorded nothing does nothing.
         """
-        if self._own is not None and not self._closed:
-            self._end(self._own(), silent=True)
-        self._closed = True
+        self._end(silent=True)
 
-    def _end(self, own: _Own, *, silent: bool) -> None:
-        """Write and send the last within ``patience``; *silent*: only if there is any to write."""
-
-        def write() -> None:
-            own.background.drain(self.patience)
-            self._finish()
-
-        self._deadline = time.monotonic() + self.patience
-        if not own.background.stop(self.patience):
-            if silent and not own.inbox and not self._owes_windows():
+    def _end(self, *, silent: bool) -> None:
+        """Write and send the last; *silent*: only if there is any to write."""
+        if self._closed:
+            return
+        self._closed, state = True, self._state()
+        self._deadline = time.monotonic() + self.close_timeout
+        if not state.background.stop(self.close_timeout):
+            # what a process that has recorded nothing owes are its windows, unless it is a child
+            owes = this_process() == self._owner_process and not self._manual
+            if silent and not state.inbox and not (owes and self.recorder.is_due(self.clock())):
                 return
-            run_within(self.patience, write)
-        if own.inbox or own.background.writing:
+            if self._manual:
+                with self.store.within(max(self.close_timeout, CLOSE_TIMEOUT)):
+                    self._write_last()
+            else:
+                run_within(self.close_timeout, self._write_last)
+        if state.inbox or state.background.writing:
             self.stats.add(Reason.LATE)
 
     def watch(self) -> None:
         """See to the windows from now on, whether or not anything is recorded."""
-        with self._counting():
+        with self.stats.counting():
             if not self._closed and not self._wake():
                 self.tick()
 
-    def apply_consent(self) -> None:
-        """Erase if consent is denied; if it is granted, see to the windows where that can be."""
+    def set_consent(self, consent: ConsentLike) -> None:
+        """Erase if *consent* is denied; if it is granted, see to the windows where that can be.
+
+        Raises: InvalidParameterError: not a Consent; the old answer stands.
+        """
+        self.switch.consent = Consent.of(consent)
         self.erasure.apply()
-        if self._own is None:
+        if self._manual:
             self.tick()
 
     def counts(self) -> dict[str, int]:
         """Return the counts by reason, with what is only known not to be written."""
-        if self._own is not None:
-            self._own().inbox.fold()
+        self._state().inbox.fold()
         return self.stats.counts()
 
     def commit(self, group: list[Pending], done: list[Settled] | None = None) -> None:
@@ -293,11 +264,10 @@ class Engine:
         try:
             settled: list[Settled] = []
             counts = self.recorder.commit(group, settled)
-            if self._own is not None:
-                self._own().inbox.settle(settled)
+            self._state().inbox.settle(settled)
             if done is not None:
                 done += settled
-            self._count(counts, group)
+            self.stats.add_all(counts)
         except (StoreError, EntropyError) as error:
             self._unwritten = True
             self.stats.fail(error, sum(pending.count for pending in group))
@@ -307,16 +277,6 @@ class Engine:
             else:
                 for pending in group:
                     self.commit([pending], done)
-
-    def _count(self, counts: Counter[Reason], pendings: list[Pending]) -> None:
-        for reason, count in counts.items():
-            self.stats.add(reason, count)
-        if counts[Reason.BUDGET]:  # some are never reported, or only if others are not
-            from ..privacy.budget import why_refused  # most registries fit
-
-            for metric in {pending.metric.digest: pending.metric for pending in pendings}.values():
-                if (why := why_refused(metric, self.registry, self.caps)) is not None:
-                    self.stats.warn(*why)
 
     def _idle(self) -> float:
         """See to what is due; return the seconds until something is."""
@@ -328,7 +288,7 @@ class Engine:
             return self.erasure.wait
         if not self.switch.granted:
             return HOUR  # a value that comes after a new consent wakes the thread
-        with self._counting():
+        with self.stats.counting():
             now = self.clock()
             wait = self.uploader.wait(now)
             if wait > 0:
@@ -336,69 +296,60 @@ class Engine:
             self.uploader.start(_UPLOAD_TIMEOUT)
         return _RETRY
 
-    def _finish(self) -> None:
-        """Send what may be sent in the time that is left, and close the store."""
+    def _write_last(self) -> None:
+        """Write what is queued, send what may be sent in the time that is left, close the store."""
+        self._state().background.drain(self.close_timeout)
+        self.erasure.refresh()
         erased = self.erasure.run()
         if erased:
             self.tick(rests=True)
-        with self._counting():
+        with self.stats.counting():
             self.uploader.join(max(0.0, self._deadline - time.monotonic()))
             seconds = self._deadline - time.monotonic()
             if seconds > 0 and erased and self.store.exists:
-                self._send_last(seconds)
-        self._close_store()
+                # a database that outlives the process keeps to the schedule, and hides its end
+                if self.store.durable and not self._manual:
+                    short = time.monotonic() - self._started_at < SHORTEST_REST
+                    self.uploader.run(seconds, last=short or why_no_thread() is not None)
+                elif not self.uploader.failing:
+                    self.uploader.flush(seconds)
+        self.close_store()
 
-    def _send_last(self, seconds: float) -> None:
-        """Send what has no later moment within *seconds*."""
-        if self.store.durable:
-            # a database that outlives the process keeps to the schedule, and hides its end
-            short = time.monotonic() - self._born < SHORTEST_REST
-            self.uploader.run(seconds, last=short or why_no_thread() is not None)
-        elif not self.uploader.failing:
-            self.uploader.flush(seconds)
-
-    def _close_store(self) -> None:
+    def close_store(self) -> None:
+        """Erase what is due and close the store, with nothing written and nothing sent."""
+        self.erasure.run()
+        self._closed = True
         self.uploader.hang_up()  # a collector could otherwise hold the thread of a request
         self.erasure.store_closed = True
-        with self._counting():
+        with self.stats.counting():
             self.store.close()
 
-    def _begin(self) -> _Own:
+    def _new_state(self) -> _ProcessState:
         inbox = Inbox(self.recorder.slot, self.switch, self.stats)
         background = Background(
             take=inbox.take,
             commit=self.commit,
             idle=self._idle,
-            finish=self._finish,
+            finish=self._write_last,
             started=lambda: at_end_of_child(self.exit),
             forbidden=self._may_have_no_thread,
         )
-        return _Own(inbox, background)
+        return _ProcessState(inbox, background)
 
     def _forget(self, reason: Reason) -> None:
         """Empty the memory of this process; count its values under *reason*."""
-        if self._own is not None:
-            self.stats.add(reason, self._own().inbox.clear())
-        if self._history is not None:
-            self._history.clear()
+        self.stats.add(reason, self._state().inbox.clear())
+        if self.history is not None:
+            self.history.clear()
 
     def _wake(self) -> bool:
         """Have the thread look what is due; return False if there is none."""
-        return not self._closed and self._own is not None and self._own().background.wake()
+        return not self._closed and self._state().background.wake()
 
     def _may_have_no_thread(self) -> bool:
+        if self._manual:
+            return True
         why = why_no_thread()
         if why == THREADS_STAND_STILL:
             self.stats.warn("threads", why)
         return why is not None
-
-    def _owes_windows(self) -> bool:
-        """Whether this process has to see to windows, though it has recorded nothing."""
-        return this_process() == self._maker and self.recorder.is_due(self.clock())
-
-    @contextmanager
-    def _counting(self) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:  # noqa: BLE001 - an app must not fail because its telemetry does
-            self.stats.fail(error)

@@ -68,11 +68,8 @@ class Erasure:
 
     def refresh(self) -> None:
         """Look whether somebody has opted out, or in again, since."""
-        try:
+        with self._stats.counting():
             self._switch.refresh()
-        except Exception as error:  # noqa: BLE001 - an app must not fail because its telemetry does
-            self._stats.fail(error)
-        else:
             if self._switch.in_force is not self._applied:
                 self.apply()
 
@@ -83,7 +80,7 @@ class Erasure:
         erased, and what was handed to it stays unreported, whatever the user says later.
         """
         self._applied = self._switch.in_force
-        try:
+        with self._stats.counting():
             if self._applied is not Consent.DENIED:
                 return
             self._forget(self._switch.refusal)
@@ -93,16 +90,12 @@ class Erasure:
                 self._switch.erasures_requested += 1
                 if not self._wake():
                     self.run()
-        except Exception as error:  # noqa: BLE001 - as above
-            self._stats.fail(error)
 
     def run(self) -> bool:
         """Erase what is due; return False if that could not be done."""
         if not self.done:
-            try:
+            with self._stats.counting():
                 self._run()
-            except Exception as error:  # noqa: BLE001 - as above
-                self._stats.fail(error)
         return not self._switch.erasure_due
 
     def _run(self) -> None:

@@ -11,12 +11,12 @@ import sys
 
 from .handover_protocol import (
     Notes,
+    collector_checksum,
     issue_permit,
-    mark_of,
     permit_in,
-    place_of,
-    plain,
     portable,
+    settings_checksum,
+    to_plain,
 )
 
 TYPE_CHECKING = False  # type checkers take it for true; loading typing costs more than all else
@@ -34,8 +34,8 @@ class Handover:
     def __init__(self, settings: Mapping[str, Any], end: Callable[[], None]) -> None:
         """Begin empty.
 
-        Args: settings: keyword arguments of ``child.serve``, of plain types, with a path as
-              ``registry``.  end: hands over; children of multiprocessing call it at their end.
+        Args: settings: ``Options`` of plain types, with a path as ``registry``.
+              end: hands over; children of multiprocessing call it at their end.
         """
         self._settings, self._end = dict(settings), end
         self._values: list[bytes] = []  # each as the child reads it
@@ -57,7 +57,7 @@ class Handover:
         until, reason = self.notes(now).settled.get(name, (0.0, ""))
         if now < until:
             return reason
-        entry = marshal.dumps((name, plain(value), now))
+        entry = marshal.dumps((name, to_plain(value), now))
         if self._bytes + len(entry) > MOST_BYTES:
             return "queue_full"
         self._values.append(entry)
@@ -78,10 +78,10 @@ class Handover:
         if self._notes is None:
             notes = Notes.read(self._settings["data_dir"], self._settings["registry"], now)
             self._notes = notes
-            if notes.place != place_of(self._settings):
+            if notes.place != collector_checksum(self._settings):
                 notes.settled = {}  # other settings may be wrong ones, and a child is to say so
             refused, why = notes.refused
-            if why and refused == mark_of(portable(self._settings)):
+            if why and refused == settings_checksum(portable(self._settings)):
                 from ..core.stats import warn
 
                 warn(f"{why}; so nothing that this program records is reported")
@@ -107,7 +107,7 @@ class Handover:
         due = self.notes(now).due
         if not values and (due is None or now < due or os.getpid() != self._maker):
             return 0
-        sends = (due is None or now >= due) and toss()
+        sends = (due is None or now >= due) and flip_coin()
         if not values and not sends:
             return 0
         from .detached import start_child
@@ -120,6 +120,6 @@ class Handover:
         return start_child(document, values)
 
 
-def toss() -> bool:
+def flip_coin() -> bool:
     """Return heads or tails of a fair coin of the system's."""
     return bool(os.urandom(1)[0] & 1)

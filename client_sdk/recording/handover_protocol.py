@@ -27,7 +27,7 @@ MOST_TEXT: Final = 129  # characters; no metric looks at more
 RATIO: Final = b"ratio"  # before two whole numbers; no metric takes bytes, so it is nobody's value
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Return *value* as one of Python's own types, which alone pass through the pipe.
 
     Whatever a metric takes is taken here, else silence would tell something of the value; and a
@@ -39,14 +39,14 @@ def plain(value: Any) -> Any:
     if isinstance(value, str):
         return str.__str__(value)[:MOST_TEXT]
     if isinstance(value, (list, tuple)):
-        return tuple(map(plain, value))
+        return tuple(map(to_plain, value))
     if isinstance(value, (set, frozenset)):
-        return frozenset(map(plain, value))
+        return frozenset(map(to_plain, value))
     if isinstance(value, dict) or hasattr(value, "keys"):  # any mapping
-        return {plain(key): plain(entry) for key, entry in dict(value).items()}
+        return {to_plain(key): to_plain(entry) for key, entry in dict(value).items()}
     if callable(item := getattr(value, "item", None)):  # numpy's numbers
         own = item()
-        return float(own) if type(own) is type(value) else plain(own)  # a long double is its own
+        return float(own) if type(own) is type(value) else to_plain(own)  # a long double is its own
     exact = getattr(value, "as_integer_ratio", None)  # decimals and fractions
     if exact is not None and abs(getattr(value, "adjusted", int)()) <= MAX_EXPONENT:
         return (RATIO, *exact())
@@ -149,16 +149,16 @@ def unpacked_here(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {**settings, "registry": os.path.join(folder, settings["registry"])}
 
 
-def mark_of(settings: object) -> str:
+def settings_checksum(settings: object) -> str:
     """Return what tells *settings* of plain types from others."""
     return checksum(repr(settings))
 
 
-def place_of(settings: Mapping[str, Any]) -> str:
+def collector_checksum(settings: Mapping[str, Any]) -> str:
     """Return the mark of what ``Notes`` are for; a segment may change from run to run."""
     relay = settings.get("relay")
     way = [settings[name] for name in ("endpoint", "write_key", "caps")]
-    return mark_of([*way, relay] if relay else way)
+    return settings_checksum([*way, relay] if relay else way)
 
 
 def fingerprint(registry: str) -> str:
@@ -229,5 +229,5 @@ def withdraw_permit(folder: str) -> bool:
 
 
 def values_of(entries: Iterable[bytes]) -> list[HandedValue]:
-    """Return what ``put`` was given, with values as ``plain`` makes them."""
+    """Return what ``put`` was given, with values as ``to_plain`` makes them."""
     return [marshal.loads(entry) for entry in entries]  # noqa: S302 - this process wrote them

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from threading import RLock, get_ident
+from threading import RLock, current_thread, get_ident, main_thread
 
 from ..core.dataclass import dataclass
 from ..core.epoch import DAY, LENGTHS, day_of_date, epoch_of, epoch_start
@@ -37,6 +37,21 @@ class ReportView:
 
 
 OnReport: TypeAlias = Callable[[ReportView], bool]
+
+
+def may_leave(report: ReportView, on_report: OnReport | None) -> bool:
+    """Whether *on_report*, the application's hook, lets *report* out."""
+    if on_report is None:
+        return True
+    try:
+        return on_report(report) is not False
+    except Exception:  # noqa: BLE001 - a hook that fails must not let the report out
+        return False
+    except BaseException:
+        # on the main thread a signal may have raised it, to end the program and not the report
+        if current_thread() is main_thread():
+            raise
+        return False
 
 
 @dataclass(frozen=True, repr=False)

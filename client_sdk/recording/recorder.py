@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cached_property, partial
-from threading import current_thread, main_thread
 
 from ..core.dataclass import dataclass, field
-from ..core.epoch import day_of, day_of_date, epoch_start
+from ..core.epoch import day_of, day_of_date
 from ..core.errors import (
     AlreadyReportedError,
     BudgetExhaustedError,
@@ -32,7 +31,7 @@ from ..storage.outbox import Outbox
 from ..storage.store import Store
 from ..storage.trusted_clock import MAX_WALL, SystemUptime, Uptimes
 from ..wire.reports import Report
-from .inbox import OnReport, Pending, ReportView, Settled, Slot
+from .inbox import OnReport, Pending, ReportView, Settled, Slot, may_leave
 
 if TYPE_CHECKING:
     from ..privacy.panel import Panel
@@ -71,12 +70,9 @@ class Recorder:
         """What draws of which metrics this device may report; None: of all."""
         if self.registry.panel_week is None:
             return None
-        from ..privacy.panel import Panel, panel_of  # few registries have one
-        from ..registry.seats import Seat
+        from ..privacy.panel import panel_within  # few registries have one
 
-        if (seats := self.registry.seats) is not None:  # it was compiled
-            return Panel({digest: Seat(*seat) for digest, seat in seats.items()})
-        return panel_of(self.registry, self.registry.panel_week)
+        return panel_within(self.registry, self.registry.panel_week)
 
     def require_panel(self) -> None:
         """Refuse a panel that is too small.  Raises InvalidParameterError."""
@@ -90,7 +86,9 @@ class Recorder:
                 InvalidParameterError: *now* is no time.
         """
         self.consent.require()
-        metric = self._metric(name)
+        if not isinstance(name, str):
+            raise UnknownMetricError(type(name).__name__)
+        metric = self.registry.metric(name)
         if not abs(now) < MAX_WALL:  # nan would stop all that wait beside it
             raise InvalidParameterError("clock", now, f"must be below {MAX_WALL} seconds")
         days = day_of_date(metric.expires) - day_of(now)
@@ -132,6 +130,7 @@ class Recorder:
             counts += self._report_each(tx, single, day, done)
             if added := [p for p in active if p.metric.aggregate]:
                 counts += self._aggregate(tx, added, day, done)
+        self._warn_of(done)
         if settled is not None:
             settled += done
         counts[Reason.STORE] += self.store.take_doubts()
@@ -166,17 +165,17 @@ class Recorder:
             return False
         return self.windows.is_due(now) and (self.windows.scheduled or self.store.exists)
 
-    def tick(self, now: float, closed: list[Pending] | None = None) -> Counter[Reason]:
+    def tick(self, now: float) -> Counter[Reason]:
         """Report the windows that ended by Unix time *now*, and open those that are scheduled.
 
         No more than CLOSED_AT_ONCE are closed: call it again while ``is_due``.
-        Args:   closed: takes what is reported, true values and all.
         Raises: StoreError, EntropyError: nothing happened.
         """
         counts: Counter[Reason] = Counter()
         if not self.is_due(now):
             return counts
         pendings: list[Pending] = []
+        done: list[Settled] = []
         with self._transaction(pendings) as tx:
             # consent is checked again, as a denial erases under the same lock
             if not self.consent.granted:
@@ -184,27 +183,15 @@ class Recorder:
             day = self._begin(tx, now)
             ended, dropped = self.windows.take(tx, now, day, _CLOSED_AT_ONCE)
             whole = len(ended) + dropped < _CLOSED_AT_ONCE
-            pendings += [
-                # a report counts as recorded in the last second of its epoch, and ages with it
-                Pending(
-                    metric=window.metric,
-                    encoded=window.value,
-                    epoch=window.epoch,
-                    now=epoch_start(window.metric.every, window.epoch + 1) - 1,
-                    device=window.device,
-                    days=window.days,
-                )
-                for window in ended
-            ]
-            counts += self._report_each(tx, self._not_retired(tx, pendings, counts), day, [])
+            pendings += ended
+            counts += self._report_each(tx, self._not_retired(tx, pendings, counts), day, done)
             if whole and self.own:
                 counts[Reason.WINDOW_OPENED] += self.windows.open_scheduled(
                     tx, [b""], now, day, partial(self._may_open, tx)
                 )
+        self._warn_of(done)
         if whole:
             self.windows.seen_to(now)
-        if closed is not None:
-            closed += pendings
         counts[Reason.WINDOW_CLOSED] += len(ended)
         counts[Reason.WINDOW_DROPPED] += dropped
         counts[Reason.STORE] += self.store.take_doubts()
@@ -263,6 +250,16 @@ class Recorder:
             counts[others] += pending.count - 1
         return counts
 
+    def _warn_of(self, done: Sequence[Settled]) -> None:
+        """Tell a developer of metrics that are never reported, or only if others are not."""
+        refused = {p.metric.digest: p.metric for p, reason in done if reason is Reason.BUDGET}
+        if refused and self.advise is not None:
+            from ..privacy.budget import why_refused  # most registries fit
+
+            for metric in refused.values():
+                if (why := why_refused(metric, self.registry, self.ledger.caps)) is not None:
+                    self.advise(*why)
+
     def _aggregate(
         self, tx: Transaction, pendings: Sequence[Pending], day: int, done: list[Settled]
     ) -> Counter[Reason]:
@@ -303,9 +300,8 @@ class Recorder:
 
     def _is_in_panel(self, tx: Transaction, metric: Metric, epoch: int, device: bytes) -> bool:
         """Whether a *device* may report of *metric*, by a draw that knows no value."""
-        if self.panel is None:
-            return True
-        return self.panel.includes(metric, epoch, self.store.secret.get(tx), device)
+        panel = self.panel
+        return panel is None or panel.includes(metric, epoch, self.store.secret.get(tx), device)
 
     def _report(self, tx: Transaction, pending: Pending, day: int) -> dict[Reason, int]:
         """Charge, perturb and queue on the trusted *day*; return what became of the report."""
@@ -326,7 +322,7 @@ class Recorder:
             payload = metric.mechanism.randomize(pending.encoded, self.randomness)
         else:
             payload = self._repeat(tx, pending, metric.policy, day)
-        if not self._may_leave(ReportView(metric.name, pending.epoch, payload)):
+        if not may_leave(ReportView(metric.name, pending.epoch, payload), self.on_report):
             return {Reason.DROPPED: 1}
         report = Report(metric.digest, pending.epoch, payload)
         dropped = self.outbox.put(tx, report, day_of(pending.now), metric.segments, pending.label)
@@ -354,21 +350,3 @@ class Recorder:
         set_reports(tx, device, digest, tag, reports + 1)
         permanent = permanent_randomness(secret, device + digest, encoded)
         return policy.randomize(item, permanent, self.randomness)
-
-    def _may_leave(self, report: ReportView) -> bool:
-        if self.on_report is None:
-            return True
-        try:
-            return self.on_report(report) is not False
-        except Exception:  # noqa: BLE001 - a hook that fails must not let the report out
-            return False
-        except BaseException:
-            # on the main thread a signal may have raised it, to end the program and not the report
-            if current_thread() is main_thread():
-                raise
-            return False
-
-    def _metric(self, name: object) -> Metric:
-        if not isinstance(name, str):
-            raise UnknownMetricError(type(name).__name__)
-        return self.registry.metric(name)

@@ -21,7 +21,7 @@ from contextlib import suppress
 from ..core.errors import StoreError, UnusableFolderError
 from ..core.paths import create, create_or_open, make_folder
 from ..core.typing import TYPE_CHECKING, Final
-from . import trusted_clock
+from . import outbox, trusted_clock
 from .ledger import forget_changes
 from .rollback import GENERATION_FILE, identity_of, read_generation
 from .schema import (
@@ -52,7 +52,7 @@ _BUSY_NAP: Final = 0.005  # seconds
 _PAGE: Final = 4_096  # bytes; SQLite's default
 _LOG_PAGES: Final = 64  # after which the log is emptied; its quarter of a MB can be made room for
 _MADE_LATER: Final = (GENERATION_FILE, RESERVE_FILE, SECRET_FILE, NAMES_FILE)
-_NOT_REPEATED: Final = ("reports", "uploads", "windows", "memo")
+_NOT_REPEATED: Final = ("windows", "memo")  # beside what the outbox has
 
 RESERVE_SIZE: Final = 256 * 1024  # bytes; the log of the deletions of several passes
 _LEFT_FREE: Final = RESERVE_SIZE  # bytes beside it: what was just made room for is used first
@@ -156,6 +156,7 @@ def _doubt(connection: sqlite3.Connection, folder: str) -> bool:
         doubted = moved or lost or latest > generation
         if doubted:
             forget_changes(connection)
+            outbox.clear(connection)
             for table in _NOT_REPEATED:
                 connection.execute(f"DELETE FROM {table}")  # noqa: S608 - names from above
             trusted_clock.stop(connection)

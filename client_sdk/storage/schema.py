@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FILE_NAME: Final = DATABASE_FILE
 RESERVE_FILE: Final = "ballast"  # beside it, of bytes that can be given up on a full disk
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 
 TABLES: Final = (
     # one row a report; device is empty, but at a gateway, which speaks for several
@@ -86,6 +86,13 @@ TABLES: Final = (
         reports INTEGER NOT NULL CHECK (reports > 0),
         sealed_day INTEGER NOT NULL
     )""",
+    # one-time tokens, each with the id of the upload that it is for
+    """CREATE TABLE tokens (
+        id BLOB PRIMARY KEY,
+        week INTEGER NOT NULL,
+        token BLOB NOT NULL,
+        sealed INTEGER NOT NULL
+    ) WITHOUT ROWID""",
     # the latest reports that were acknowledged
     """CREATE TABLE sent (
         number INTEGER PRIMARY KEY,

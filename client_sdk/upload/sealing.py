@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sqlite3 import Cursor
 
     from ..storage.schema import Transaction
-    from .tokens import Purse
+    from .tokens import TokenStore
 
 Row: TypeAlias = tuple[int, str, bytes, int, bytes, int]  # of the table ``reports``
 
@@ -64,10 +64,10 @@ class Sealer:
     """Turns what waits into uploads within *bounds*; *randomness* draws their ids and turns."""
 
     def __init__(
-        self, randomness: Randomness, bounds: Bounds = DEVICE, purse: Purse | None = None
+        self, randomness: Randomness, bounds: Bounds = DEVICE, tokens: TokenStore | None = None
     ) -> None:
-        """Begin with the largest bodies that *bounds* allow; *purse* has a token for each."""
-        self.bounds, self._purse = bounds, purse
+        """Begin with the largest bodies that *bounds* allow; *tokens* has one for each."""
+        self.bounds, self._tokens = bounds, tokens
         self._randomness = randomness
         self._body = bounds.body  # bytes; less once a proxy has refused that much
         self._pieces: dict[bytes, SealedUpload] = {}  # of refused uploads, never tried; by id
@@ -114,8 +114,8 @@ class Sealer:
             if piece is not None and piece.is_new:
                 return piece
         segment = self._segment(tx)
-        if self._purse is not None and self._purse.required:
-            segment = segment if self._purse.count(tx, day) else None
+        if self._tokens is not None and self._tokens.required:
+            segment = segment if self._tokens.count(tx, day) else None
         return None if segment is None else self._seal(tx, day, segment)
 
     def seal_smaller(self, tx: Transaction, refused: SealedUpload, day: int) -> SealedUpload | None:
@@ -164,7 +164,7 @@ class Sealer:
         )
         return True
 
-    def lots(self, tx: Transaction) -> int:
+    def waiting_uploads(self, tx: Transaction) -> int:
         """Return how many uploads would be needed for all that waits, if none grew too large."""
         alone = self.bounds.upload_reports == 1
         (count,) = tx.execute(
@@ -233,7 +233,7 @@ class Sealer:
         return pieces
 
     def _insert(self, tx: Transaction, day: int, rows: list[Row]) -> SealedUpload:
-        spent = None if self._purse is None else self._purse.spend(tx, day)
+        spent = None if self._tokens is None else self._tokens.spend(tx, day)
         upload_id, token = (self._new_id(), None) if spent is None else spent
         columns = columns_of(Report(*row[2:5]) for row in rows)
         body = self.bounds.seal(upload_id, day, compact_json.loads(rows[0][1]), columns)
@@ -260,8 +260,8 @@ class Sealer:
         query = "DELETE FROM uploads WHERE id = ? AND number = ?"
         retracted = tx.execute(query, place).rowcount > 0
         if retracted and upload.token is not None:
-            if unseen and self._purse is not None:
-                self._purse.put_back(tx, upload.upload_id)
+            if unseen and self._tokens is not None:
+                self._tokens.put_back(tx, upload.upload_id)
             else:
                 discard_token(tx, upload.upload_id)
         return retracted
@@ -293,7 +293,7 @@ class Sealer:
         return fitting
 
 
-def put_behind(tx: Transaction, upload: SealedUpload) -> SealedUpload:
+def move_to_end(tx: Transaction, upload: SealedUpload) -> SealedUpload:
     """Put a sealed upload behind all others, so that it blocks none.  Its bytes stay."""
     (number,) = tx.execute("SELECT max(number) + 1 FROM uploads").fetchone()
     tx.execute("UPDATE uploads SET number = ? WHERE id = ?", (number, upload.upload_id))

@@ -55,8 +55,7 @@ from .endpoint import checked_url
 from .transport import OK, Answer, RequestsTransport, is_ours
 
 if TYPE_CHECKING:
-    from sqlite3 import Cursor
-
+    from ..privacy.consent import ConsentSwitch
     from ..storage.schema import Transaction
     from ..storage.store import Store
     from .schedule import Schedule
@@ -71,10 +70,6 @@ _NONE_LEFT: Final = (
     "no one-time tokens of this week are left for this identity: another installation has them"
 )
 _LAST, _DUE, _FAILED = "tokens_last", "tokens_due", "tokens_failed"
-_SCHEMA: Final = (
-    "CREATE TABLE IF NOT EXISTS tokens (id BLOB PRIMARY KEY, week INTEGER NOT NULL,"
-    " token BLOB NOT NULL, sealed INTEGER NOT NULL) WITHOUT ROWID"
-)
 
 Attestation = str | Callable[[], str]
 
@@ -118,7 +113,7 @@ class Issuer:
         """The digests of the plans whose keys are good."""
         return tuple(digest.strip() for digest in self.plan.split(",") if digest.strip())
 
-    def said(self) -> str:
+    def attestation_text(self) -> str:
         """Return what shows the issuer who asks.  Raises InvalidParameterError."""
         text = self.attestation() if callable(self.attestation) else self.attestation
         _require_header(text)
@@ -139,7 +134,7 @@ class _Key(NamedTuple):
     modulus: int
 
 
-class Purse:
+class TokenStore:
     """The tokens of a device, in its database.  One thread at a time fills it."""
 
     def __init__(
@@ -150,17 +145,16 @@ class Purse:
         store: Store,
         stats: Stats,
         clock: Callable[[], float],
-        may_send: Callable[[], bool],
+        consent: ConsentSwitch,
         randomness: Randomness,
         transport: RequestsTransport | None = None,
     ) -> None:
         """Keep tokens of *issuer* for *app* in *store*; *randomness* draws what hides them.
 
-        Args: may_send: whether the user agrees, at this moment.
-              transport: another way to the issuer, in tests.
+        Args: transport: another way to the issuer, in tests.
         """
         self._issuer, self._app, self._randomness = issuer, app, randomness
-        self._store, self._stats, self._clock, self._may_send = store, stats, clock, may_send
+        self._store, self._stats, self._clock, self._consent = store, stats, clock, consent
         self._transport = transport or RequestsTransport(issuer.url, "-")
 
     @property
@@ -170,23 +164,23 @@ class Purse:
 
     def count(self, tx: Transaction, day: int) -> int:
         """Return how many uploads that are sealed on epoch *day* could have a token."""
-        (count,) = _run(
-            tx, "SELECT count(*) FROM tokens WHERE week = ? AND sealed = 0", week_of(day)
+        (count,) = tx.execute(
+            "SELECT count(*) FROM tokens WHERE week = ? AND sealed = 0", (week_of(day),)
         ).fetchone()
         return int(count)
 
     def spend(self, tx: Transaction, day: int) -> tuple[bytes, bytes] | None:
         """Return id and token of the upload that is sealed on epoch *day*; None: none is left."""
         unspent = "SELECT id, token FROM tokens WHERE week = ? AND sealed = 0 LIMIT 1"
-        row = _run(tx, unspent, week_of(day)).fetchone()
+        row = tx.execute(unspent, (week_of(day),)).fetchone()
         if row is None:
             return None
-        _run(tx, "UPDATE tokens SET sealed = 1 WHERE id = ?", row[0])
+        tx.execute("UPDATE tokens SET sealed = 1 WHERE id = ?", (row[0],))
         return bytes(row[0]), bytes(row[1])
 
     def put_back(self, tx: Transaction, upload_id: bytes) -> None:
         """Let the token of an upload that nobody has seen pay for another one."""
-        _run(tx, "UPDATE tokens SET sealed = 0 WHERE id = ?", upload_id)
+        tx.execute("UPDATE tokens SET sealed = 0 WHERE id = ?", (upload_id,))
 
     def fill(self, schedule: Schedule, timeout: float, *, scheduled: bool) -> bool:
         """Fetch tokens if it is time to, in place of an upload; return whether it was.
@@ -198,7 +192,7 @@ class Purse:
         with self._store.transaction() as tx:
             schedule.load(tx)
             wait = schedule.wait(now) if scheduled else schedule.backoff(now)
-            week = None if wait > 0 or not self._may_send() else self.due(tx, now)
+            week = None if wait > 0 or not self._consent.may_send_now() else self.due(tx, now)
             if week is None:
                 return False
             if property_of(tx, _FAILED):  # else a device that sends seldom would only ask
@@ -212,9 +206,9 @@ class Purse:
             for upload_id, token in self._fetch(week, timeout):
                 got += 1
                 with self._store.transaction() as tx:
-                    if not self._may_send():
+                    if not self._consent.may_send_now():
                         return True
-                    _run(tx, "INSERT INTO tokens VALUES (?, ?, ?, 0)", upload_id, week, token)
+                    tx.execute("INSERT INTO tokens VALUES (?, ?, ?, 0)", (upload_id, week, token))
         except (StoreError, EntropyError):
             raise
         except Exception as failure:  # noqa: BLE001 - such as of the application's attestation
@@ -230,13 +224,11 @@ class Purse:
     def _settle(self, week: int, error: Exception | None) -> None:
         """Count what came of asking for tokens of *week*, and plan when they are asked for next."""
         now = self._clock()
-        if isinstance(error, TransportError):
-            self._stats.fail(error, reason=Reason.NETWORK)
-        elif error is not None and not isinstance(error, IssuerError | InvalidParameterError):
-            self._stats.fail(error, reason=Reason.INTERNAL)
-        elif error is not None:
+        if isinstance(error, IssuerError | InvalidParameterError):
             self._stats.add(Reason.REFUSED)
             self._stats.warn("tokens", f"no one-time tokens: {error}")
+        elif error is not None:
+            self._stats.fail(error)
         with self._store.transaction() as tx:
             if error is None:
                 self._complete(tx, week, now)
@@ -262,7 +254,7 @@ class Purse:
         more = {
             "Content-Type": REQUEST_TYPE,
             "Accept": RESPONSE_TYPE,
-            "Authorization": f"Bearer {self._issuer.said()}",
+            "Authorization": f"Bearer {self._issuer.attestation_text()}",
         }
         head = KIND.to_bytes(2, "big") + key.key_id[-1:]
         digest = challenge_digest(plan.issuer, self._app, week)
@@ -295,7 +287,7 @@ class Purse:
         set_property(tx, _LAST, week)
         set_property(tx, _DUE, begin + self._chance(max(end - begin, 1)))
         oldest = week_of(day_of(now) - MAX_REPORT_AGE) - 1
-        _run(tx, "DELETE FROM tokens WHERE week < ?", oldest)
+        tx.execute("DELETE FROM tokens WHERE week < ?", (oldest,))
 
     def _postpone(self, tx: Transaction, now: float, error: Exception) -> None:
         """Ask again later: within some hours, and after a no within some days."""
@@ -327,12 +319,6 @@ class Purse:
 
     def _chance(self, ceiling: int) -> float:
         return self._randomness.uniform(1_000 * ceiling) / 1_000
-
-
-def _run(tx: Transaction, statement: str, *parameters: object) -> Cursor:
-    """Run *statement* on the table, which is there since its first use, and not in older files."""
-    tx.execute(_SCHEMA)
-    return tx.execute(statement, parameters)
 
 
 def _require_ok(answer: Answer, kind: str) -> None:

@@ -12,13 +12,12 @@ from threading import Thread
 
 from ..core.dataclass import dataclass
 from ..core.epoch import day_of
-from ..core.errors import TransportError
 from ..core.locks import ProcessLock
 from ..core.randomness import Randomness
 from ..core.stats import Reason, Stats
 from ..core.typing import TYPE_CHECKING, Any, Final
 from ..privacy.consent import ConsentSwitch
-from ..storage import outbox, retired
+from ..storage import outbox
 from ..storage.outbox import discard_token, keep_acknowledged
 from ..storage.store import Store
 from ..wire.reports import DEVICE, Bounds
@@ -26,8 +25,6 @@ from . import sealing
 from .schedule import FIRST_REST, UPLOAD_EVERY, Schedule
 from .sealing import SealedUpload, Sealer
 from .transport import (
-    OK,
-    RETIRED_PATH,
     TOO_LARGE,
     Answer,
     Outcome,
@@ -39,7 +36,8 @@ from .transport import (
 
 if TYPE_CHECKING:
     from ..storage.schema import Transaction
-    from .tokens import Issuer, Purse
+    from .retired_list import RetiredList
+    from .tokens import Issuer, TokenStore
 
 ASLEEP: Final = 600.0  # seconds; a pass so late was missed, as the thread looks twice in that time
 _MUST_WAIT: Final = {Outcome.TRANSIENT: Reason.POSTPONED, Outcome.INCAPABLE: Reason.REFUSED}
@@ -79,13 +77,28 @@ class Uploader:
         Args: retire_key: of who may retire metrics, in hexadecimal; None: nobody is asked.
               tokens: who gives a one-time token for each upload of *app*; None: none is needed.
         """
-        self._retire_key = retire_key
-        self._purse: Purse | None = None
         self._store, self._transport, self._consent = store, transport, consent
         self._stats, self._clock, self._apart = stats, clock, bounds.apart
+        self._tokens: TokenStore | None = None
+        self._retired: RetiredList | None = None
         if tokens is not None:
-            self._purse = self._purse_of(tokens, app, randomness)
-        self._sealer, self._schedule = Sealer(randomness, bounds, self._purse), Schedule(randomness)
+            from .tokens import TokenStore  # few applications need it
+
+            self._tokens = TokenStore(
+                tokens,
+                app,
+                store=store,
+                stats=stats,
+                clock=clock,
+                consent=consent,
+                randomness=randomness,
+            )
+        if retire_key is not None:
+            from .retired_list import RetiredList
+
+            self._retired = RetiredList(retire_key, store, transport, consent, stats)
+        self._sealer = Sealer(randomness, bounds, self._tokens)
+        self._schedule = Schedule(randomness)
         self._pass = ProcessLock()
         self._loaded = False
         self._thread: Thread | None = None
@@ -100,10 +113,7 @@ class Uploader:
         if first:
             if not self._store.exists:
                 return UPLOAD_EVERY / 2  # nothing waits, and looking for it would make a database
-            with self._store.transaction() as tx:
-                self._schedule.load(tx)
-                if not self._schedule.planned:
-                    self._schedule.plan(tx, now)
+            self.due()
             self._loaded = True
         if self._apart and self._missed(now, first=first):
             with self._store.transaction() as tx:
@@ -137,11 +147,10 @@ class Uploader:
     def start(self, timeout: float) -> None:
         """``run`` in a thread of its own, so that a slow collector holds no value in memory."""
         if self._thread is None or not self._thread.is_alive():
-            thread = Thread(
+            self._thread = Thread(
                 target=self._run_counted, args=(timeout,), name="hearsay-upload", daemon=True
             )
-            thread.start()
-            self._thread = thread
+            self._thread.start()
 
     def join(self, timeout: float) -> None:
         """Wait up to *timeout* seconds for the thread that ``start`` began, if it still runs."""
@@ -163,12 +172,9 @@ class Uploader:
     def hang_up(self) -> None:
         """End all connections, and so a request of another thread.  Never raises."""
         hang_up = getattr(self._transport, "hang_up", None)
-        if hang_up is None:
-            return
-        try:
-            hang_up()
-        except Exception as error:  # noqa: BLE001 - an application's own transport
-            self._stats.fail(error, reason=Reason.INTERNAL)
+        if hang_up is not None:
+            with self._stats.counting():
+                hang_up()
 
     @property
     def failing(self) -> bool:
@@ -176,10 +182,8 @@ class Uploader:
         return self._schedule.failing
 
     def _run_counted(self, timeout: float) -> None:
-        try:
+        with self._stats.counting():
             self.run(timeout)
-        except Exception as error:  # noqa: BLE001 - nobody is there to see it
-            self._stats.fail(error)
 
     def _missed(self, now: float, *, first: bool) -> bool:
         """Whether a pass fell due while this program, or the machine, did not run."""
@@ -201,8 +205,8 @@ class Uploader:
         if not self._pass.acquire(timeout):
             return  # another thread is sending the same uploads
         try:
-            purse = self._purse
-            if purse is not None and purse.fill(self._schedule, timeout, scheduled=scheduled):
+            tokens = self._tokens
+            if tokens is not None and tokens.fill(self._schedule, timeout, scheduled=scheduled):
                 return  # nobody may know who asked for tokens by what is sent right after
             upload, accepted = self._begin(scheduled=scheduled), False
             while upload is not None:
@@ -217,8 +221,9 @@ class Uploader:
                 more = self._clock() < deadline and not alone
                 accepted = accepted or outcome_of(answer) is Outcome.ACCEPTED
                 upload = smaller or self._commit(upload, answer, more=more)
-            if accepted and self._retire_key is not None:
-                self._fetch_retired(self._retire_key, min(timeout, deadline - self._clock()))
+            if accepted and self._retired is not None:
+                self._retired.fetch(min(timeout, deadline - self._clock()))
+                self.hang_up()
         finally:
             self._pass.release()
 
@@ -232,60 +237,50 @@ class Uploader:
                 return None
             too_old = outbox.expire(tx, day_of(now))
             if scheduled and not self._schedule.may_depart(now):
-                upload = self._repeated(tx)
+                upload = self._retry(tx)
             else:
-                upload = self._departing(tx, now)
+                failing = self._schedule.failing or self._schedule.claimed != b""
+                upload = self._next(tx, failing=failing)
+                waiting = self._sealer.waiting_uploads(tx) - 1 if self._apart else 1
+                self._schedule.plan(tx, now, waiting)
         self._stats.add(Reason.TOO_OLD, too_old)
         return upload
 
-    def _repeated(self, tx: Transaction) -> SealedUpload | None:
-        """Return what was tried last: nobody but who knows it can tell that it is this device."""
-        upload = self._sealer.sealed(tx, self._schedule.claimed) if self._may_send else None
+    def _retry(self, tx: Transaction) -> SealedUpload | None:
+        """Return what was tried last: only who knows it can tell that it is this device."""
+        upload = None
+        if self._consent.may_send_now():
+            upload = self._claim(tx, self._sealer.sealed(tx, self._schedule.claimed))
         if upload is None:  # another process has its answer, or it is too old or erased
             self._schedule.release(tx)
-        else:
-            upload = self._claim(tx, upload)
-        return upload
-
-    def _departing(self, tx: Transaction, now: float) -> SealedUpload | None:
-        """Return any upload, and plan the time of the next."""
-        failing = self._schedule.failing or self._schedule.claimed != b""
-        upload = self._next(tx, failing=failing)
-        self._schedule.plan(tx, now, self._sealer.lots(tx) - 1 if self._apart else 1)
         return upload
 
     def _next(
         self, tx: Transaction, *, failing: bool = False, new: bool = False
     ) -> SealedUpload | None:
         """Return the next upload and claim it; *new*: one that was never tried."""
-        if not self._may_send:
+        if not self._consent.may_send_now():
             return None
         day, sealer = day_of(self._clock()), self._sealer
         upload = sealer.seal(tx, day) if new else sealer.take(tx, day, failing=failing)
-        if upload is not None:
-            upload = self._claim(tx, upload)
-        return upload
+        return self._claim(tx, upload)
 
-    def _claim(self, tx: Transaction, upload: SealedUpload) -> SealedUpload:
-        """Note that *upload* is being tried, for all processes."""
+    def _claim(self, tx: Transaction, upload: SealedUpload | None) -> SealedUpload | None:
+        """Note that *upload*, if there is one, is being tried, for all processes."""
+        if upload is None:
+            return None
         self._schedule.claim(tx, self._clock(), upload.upload_id)
-        return sealing.put_behind(tx, upload)
-
-    @property
-    def _may_send(self) -> bool:
-        self._consent.refresh()  # another process may have been told
-        return self._consent.may_send
+        return sealing.move_to_end(tx, upload)
 
     def _split(self, upload: SealedUpload) -> SealedUpload | None:
         """Return the first of smaller uploads of the same reports, if there can be any."""
         with self._store.transaction() as tx:
-            if not self._may_send:
+            if not self._consent.may_send_now():
                 return None
-            smaller = self._sealer.seal_smaller(tx, upload, day_of(self._clock()))
-            if smaller is None:
-                return None
-            smaller = self._claim(tx, smaller)
-        self._stats.add(Reason.REFUSED)
+            day = day_of(self._clock())
+            smaller = self._claim(tx, self._sealer.seal_smaller(tx, upload, day))
+        if smaller is not None:
+            self._stats.add(Reason.REFUSED)
         return smaller
 
     def _commit(self, upload: SealedUpload, answer: Answer, *, more: bool) -> SealedUpload | None:
@@ -305,69 +300,21 @@ class Uploader:
 
     def _send(self, upload: SealedUpload, timeout: float) -> Answer | None:
         """Return the answer to *upload*, on a connection of its own; None: it must wait."""
-        if timeout <= 0 or not self._may_send:  # consent is checked again, as sealing took time
+        if (
+            timeout <= 0 or not self._consent.may_send_now()
+        ):  # consent is checked again, as sealing took time
             return None
         try:
-            if upload.token is None:
-                return self._transport.send(upload.body, timeout)
-            send: Any = self._transport.send  # that of an application may take no headers
-            answer: Answer = send(upload.body, timeout, headers=upload.headers)
-            return answer
+            # that of an application may take no headers
+            more: dict[str, Any] = {} if upload.token is None else {"headers": upload.headers}
+            return self._transport.send(upload.body, timeout, **more)
         except Exception as error:  # noqa: BLE001 - whatever it is, it must not be met in a loop
-            lost = isinstance(error, TransportError)
-            self._stats.fail(error, reason=Reason.NETWORK if lost else Reason.INTERNAL)
+            self._stats.fail(error)
             unseen = upload.is_new and getattr(error, "unseen", False)
             self._postpone(0.0, unseen=upload if unseen else None)
             return None
         finally:
             self.hang_up()
-
-    def _purse_of(self, issuer: Issuer, app: str, randomness: Randomness) -> Purse:
-        from .tokens import Purse  # few applications need it
-
-        return Purse(
-            issuer,
-            app,
-            store=self._store,
-            stats=self._stats,
-            clock=self._clock,
-            may_send=lambda: self._may_send,
-            randomness=randomness,
-        )
-
-    def _fetch_retired(self, key: str, timeout: float) -> None:
-        """Ask which metrics are retired, and stop them.
-
-        Only right after an upload that arrived, so that no other moment tells of this device.  A
-        list that is not signed by *key*, or older than the newest known, changes nothing.
-        """
-        fetch = getattr(self._transport, "fetch", None)
-        if fetch is None or timeout <= 0 or not self._may_send:
-            return
-        try:
-            answer = fetch(RETIRED_PATH, timeout)
-        except Exception as error:  # noqa: BLE001 - as of an upload; the next pass asks again
-            lost = isinstance(error, TransportError)
-            self._stats.fail(error, reason=Reason.NETWORK if lost else Reason.INTERNAL)
-            return
-        finally:
-            self.hang_up()
-        if answer.status != OK:
-            return  # this collector has none
-        from ..privacy.retirement import read
-
-        retirement, dropped = read(answer.body, bytes.fromhex(key)), None
-        if retirement is not None:
-            with self._store.transaction() as tx:
-                dropped = retired.keep(tx, retirement.issued, retirement.digests)
-        if dropped is None:
-            self._stats.add(Reason.LIST_REFUSED)
-            return
-        reports, windows = dropped
-        self._stats.add(Reason.WITHDRAWN, reports)
-        self._stats.add(Reason.WINDOW_DROPPED, windows)
-        if windows:
-            self._store.scrub()  # it overwrites what was true
 
     def _must_wait(self, answer: Answer) -> bool:
         """Whether *answer* is not the last word on its upload; that is counted and planned."""
@@ -385,8 +332,7 @@ class Uploader:
         """Wait.  What is *unseen*, as no connection was made, need not stay as it was sealed."""
         with self._store.transaction() as tx:
             unsealed = unseen is not None and self._sealer.unseal(tx, unseen)
-            now = self._clock()
-            self._schedule.postpone(tx, now, wait, unseen=unsealed, refusal=refusal)
+            self._schedule.postpone(tx, self._clock(), wait, unseen=unsealed, refusal=refusal)
 
     def _count(self, upload: SealedUpload, answer: Answer) -> None:
         if outcome_of(answer) is Outcome.PERMANENT:

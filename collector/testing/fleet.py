@@ -18,11 +18,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-from client_sdk.client import DEFAULT_CAPS, Client
+from client_sdk.client import Client
 from client_sdk.core.dataclass import replace
 from client_sdk.core.epoch import DAY, HOUR, day_of_date
 from client_sdk.core.errors import InvalidParameterError
-from client_sdk.privacy.caps import WEEK, Caps
+from client_sdk.privacy.caps import DEFAULT_CAPS, WEEK, Caps
 from client_sdk.privacy.consent import Consent, NoOptOuts
 from client_sdk.privacy.panel import panel_of
 from client_sdk.testing import FrozenClock

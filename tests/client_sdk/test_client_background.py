@@ -149,9 +149,8 @@ def test_closing_writes_what_is_queued_and_keeps_the_schedule(tmp_path: Path) ->
 def happens_in_time(event: threading.Event, client: Client, clock: FakeClock) -> bool:
     """Let the time of the next pass come for the thread of *client*; return whether *event* did."""
     engine = client._engine
-    assert engine._own is not None
     clock.advance(seconds=engine.uploader.wait(clock()))
-    engine._own().background.wake()
+    engine._state().background.wake()
     return event.wait(PATIENCE)
 
 
@@ -243,8 +242,7 @@ def test_a_revocation_forgets_the_queue(tmp_path: Path) -> None:
 def test_a_full_queue_is_counted() -> None:
     """Law: only a clock that jumps over epochs fills it; every call is counted once."""
     client = make_client(mode="background", registry=many_metrics(1), clock=(clock := FakeClock()))
-    assert client._engine._own is not None
-    with client._engine._own().background._turn:  # the thread can write nothing
+    with client._engine._state().background._turn:  # the thread can write nothing
         for _ in range(MAX_SLOTS + 5):
             client.record("m0", True)
             clock.advance(days=1)
@@ -263,7 +261,7 @@ _RECORDS = """
 import client_sdk
 arguments = {endpoint!r}, {key!r}, {registry!r}
 client = client_sdk.Client(*arguments, consent="granted", data_dir={data!r})
-client._engine.patience = 20
+client._engine.close_timeout = 20
 client.record("dark_mode", True)
 {end}
 """
@@ -345,7 +343,7 @@ def test_an_error_in_one_value_costs_no_other() -> None:
     for name, value in (("dark_mode", True), ("files", 50.5), ("theme", "plain")):
         client.record(name, value)
 
-    client._engine._own().background.drain(PATIENCE)  # type: ignore[misc]  # it is there
+    client._engine._state().background.drain(PATIENCE)
 
     assert changed(client) == {"recorded": 2, "internal": 1}
     client.close()
@@ -384,8 +382,7 @@ def test_a_hook_that_exits_drops_its_report_and_not_the_thread() -> None:
     client = make_client(mode="background", registry=many_metrics(2), on_report=hook)
     client.record("m0", True)
     client.record("m1", True)
-    assert client._engine._own is not None
-    assert client._engine._own().background.stop(PATIENCE)
+    assert client._engine._state().background.stop(PATIENCE)
 
     assert names == ["m0", "m1"]
     assert (client.stats()["dropped"], client.stats()["recorded"]) == (1, 1)

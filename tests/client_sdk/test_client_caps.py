@@ -97,7 +97,7 @@ def _record_all(folder: Path, registry: Registry, caps: Caps, first: int) -> Non
     count = len(registry.metrics)
     for i in range(count):
         client.record(f"m{(first + i) % count}", True)
-    client._engine._close_store()  # without the upload that close() makes
+    client._engine.close_store()  # without the upload that close() makes
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

@@ -100,14 +100,12 @@ def test_a_buffer_of_randomness_is_caught_by_two_forks(tmp_path: Path) -> None:
 def test_a_forked_child_begins_with_nothing(tmp_path: Path) -> None:
     """Law: what its parent recorded is its parent's to report and to count, and to nobody twice."""
     client = make_client(tmp_path, mode="background", registry=many_metrics(2))
-    assert client._engine._own is not None
-    with client._engine._own().background._turn:  # the thread can write nothing
+    with client._engine._state().background._turn:  # the thread can write nothing
         client.record("m0", True)
         client.record("m0", "no boolean")
 
         def look() -> bytes:
-            assert client._engine._own is not None
-            return bytes([bool(client._engine._own().inbox), sum(client.stats().values())])
+            return bytes([bool(client._engine._state().inbox), sum(client.stats().values())])
 
         in_the_child = in_child(look)
 

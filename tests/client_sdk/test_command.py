@@ -16,7 +16,7 @@ from client_sdk.core.errors import InvalidParameterError
 from client_sdk.core.limits import NOTES_FILE
 from client_sdk.privacy.opt_outs import USER_FILE
 from client_sdk.recording import child, handover
-from client_sdk.recording.handover_protocol import issue_permit, plain
+from client_sdk.recording.handover_protocol import issue_permit, to_plain
 from tests.support.device.device import CANARY, KEY, metric_text, rows
 from tests.support.device.device_transport import ScriptedTransport, reports_in
 from tests.support.device.programs import (
@@ -257,7 +257,7 @@ def test_the_child_leaves_no_process_and_holds_no_stream_of_its_parent(folder: P
     ],
 )
 def test_values_pass_through_the_pipe_as_they_are(value: object, expected: object) -> None:
-    passed = child.unpacked(marshal.loads(marshal.dumps(plain(value))))  # noqa: S302 - our own
+    passed = child.from_plain(marshal.loads(marshal.dumps(to_plain(value))))  # noqa: S302 - our own
 
     assert passed == expected
     assert type(passed) is type(expected)
@@ -266,7 +266,7 @@ def test_values_pass_through_the_pipe_as_they_are(value: object, expected: objec
 @pytest.mark.parametrize("value", [b"bytes", 1j, object(), {"a": [b"bytes"]}])
 def test_what_no_metric_takes_is_refused_before_the_pipe(value: object) -> None:
     with pytest.raises(TypeError):
-        plain(value)
+        to_plain(value)
 
 
 def test_a_week_of_short_runs_delivers_what_it_recorded(
@@ -294,7 +294,7 @@ def test_which_run_takes_a_due_pass_is_drawn(folder: Path) -> None:
     """Of runs that find a pass due, a half takes it: of 200 outside 50 to 150 once in 1e12."""
     taken = 0
     for _ in range(200):
-        taken += handover.toss()
+        taken += handover.flip_coin()
 
     assert 50 < taken < 150
 

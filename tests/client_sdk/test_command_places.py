@@ -16,7 +16,7 @@ from typing import Final
 import pytest
 
 from client_sdk.recording import detached
-from client_sdk.recording.detached import SURE_BYTES
+from client_sdk.recording.detached import PIPE_MIN
 from tests.support.device.device import metric_text
 from tests.support.device.programs import (
     RECORDS,
@@ -232,7 +232,7 @@ def test_on_windows_no_more_is_handed_over_than_a_pipe_holds(folder: Path) -> No
     counts = ast.literal_eval(run(folder, body).partition("}")[0] + "}")
 
     assert sum(counts.values()) == 1_000
-    assert 0 < counts["handed_over"] < SURE_BYTES / len("plain")
+    assert 0 < counts["handed_over"] < PIPE_MIN / len("plain")
     wait_for_notes(folder)
     assert charges(folder) == 1
 
@@ -289,7 +289,7 @@ def test_a_child_that_hangs_is_ended_by_the_system() -> None:
     """Its parent died in the middle of writing, or the disk never answers."""
     begin = detached._BEGIN.replace(
         "from client_sdk.recording.detached import be_child;be_child(d,f)",
-        "import client_sdk.recording.detached as m;m.LIFE=1;m.be_child(d,f)",
+        "import client_sdk.recording.detached as m;m.MAX_SECONDS=1;m.be_child(d,f)",
     )
     child = subprocess.Popen([sys.executable, "-S", "-c", begin], stdin=subprocess.PIPE)
     with until_ended(child, signal.SIGKILL):

@@ -120,7 +120,7 @@ def test_a_hundred_runs_a_day_for_a_week_reach_the_collector(
     """
     journeys = []
     if planted:
-        monkeypatch.setattr(handover, "toss", lambda: False)
+        monkeypatch.setattr(handover, "flip_coin", lambda: False)
     for number in range(devices):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -379,7 +379,7 @@ def test_a_collector_that_never_answers_leaves_no_process_after_forty_seconds(
 ) -> None:
     write_registry(tmp_path, metric_text("plain", every="1h"))
     clock = MovableClock(tmp_path / "clock")
-    body = "from client_sdk.recording import handover\nhandover.toss = lambda: True\n"
+    body = "from client_sdk.recording import handover\nhandover.flip_coin = lambda: True\n"
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(PATIENCE)
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"

@@ -41,7 +41,7 @@ logging.basicConfig()
 client = Client(
     "https://127.0.0.1:9", "key", {registry!r}, consent="granted", data_dir={data!r},
 )
-client._engine.patience = {patience}
+client._engine.close_timeout = {patience}
 """
 
 

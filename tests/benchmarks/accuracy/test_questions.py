@@ -34,8 +34,8 @@ from benchmarks.lib.fleet_shop import DIFFERENCES, asked_fleet, fleet_shop
 from benchmarks.lib.manager import Question, questions
 from benchmarks.lib.page import part
 from benchmarks.lib.shop import TOKEN, asker, crowd, shop_app
-from client_sdk.client import DEFAULT_CAPS
 from client_sdk.privacy.budget import epsilon
+from client_sdk.privacy.caps import DEFAULT_CAPS
 
 ROW: dict[str, Any] = {
     "dimensions": {"item": "home"},

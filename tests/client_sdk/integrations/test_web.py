@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from client_sdk.client import DEFAULT_CAPS
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.integrations.uwsgi import after_fork
 from client_sdk.integrations.web import IDLE, LATENCIES, METRICS, RequestMetrics, label_of
 from client_sdk.privacy.budget import NANO, most
+from client_sdk.privacy.caps import DEFAULT_CAPS
 from client_sdk.registry import Registry
 from client_sdk.testing import MemoryClient
 

@@ -174,8 +174,7 @@ def test_an_opt_out_while_the_application_runs_is_obeyed_at_the_next_write(
         tmp_path, mode=mode, transport=transport, clock=clock, opt_outs=opt_outs(tmp_path)
     )
     client.record("dark_mode", True)
-    if client._engine._own is not None:
-        client._engine._own().background.drain(20)
+    client._engine._state().background.drain(20)
 
     set_user_opt_out(tmp_path, off=True)
     client.record("theme", "plain")

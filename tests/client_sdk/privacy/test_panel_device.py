@@ -158,9 +158,8 @@ def test_a_loop_that_records_outside_of_the_panel_queues_nothing() -> None:
                 for _ in range(500):
                     client.record(metric.name, True)
             client.flush(PATIENCE)
-        own = client._engine._own
-        assert own is not None
-        waiting = [own().inbox.put(metric.name, True, clock()) for metric in of]
+        inbox = client._engine._state().inbox
+        waiting = [inbox.put(metric.name, True, clock()) for metric in of]
         counts = client.stats()
 
         assert waiting == [False] * 12
@@ -170,7 +169,7 @@ def test_a_loop_that_records_outside_of_the_panel_queues_nothing() -> None:
         client.set_consent("denied")  # it erases the secret, and with it what was drawn
         client.flush(PATIENCE)
         client.set_consent("granted")
-        waiting = [own().inbox.put(metric.name, True, clock()) for metric in of]
+        waiting = [inbox.put(metric.name, True, clock()) for metric in of]
         assert sum(waiting) == 8
 
 
@@ -187,12 +186,16 @@ def test_a_program_that_ends_at_once_hands_over_nothing_that_was_not_drawn(tmp_p
         "endpoint": "https://x.example",
         "write_key": "key",
         "caps": {},
+        "consent": "granted",
     }
     counts = serve(
-        [(name, True, clock()) for name in names], sends=False, endpoint="https://x.example",
-        write_key="key", consent="granted", segment=None, caps={}, clock=clock,
-        uptime=clock.uptime, opt_outs=NoOptOuts(), data_dir=str(folder), registry=str(path),
-    )  # fmt: skip
+        [(name, True, clock()) for name in names],
+        settings,
+        sends=False,
+        clock=clock,
+        uptime=clock.uptime,
+        opt_outs=NoOptOuts(),
+    )
     later = Handover(settings, lambda: None)
 
     assert (counts["recorded"], counts["not_in_panel"]) == (4, 8)

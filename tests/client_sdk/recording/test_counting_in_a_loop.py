@@ -56,8 +56,7 @@ def added_up(client: Client, name: str, clock: FakeClock) -> Encoded | None:
 
 def held_back(client: Client, action: Callable[[], None]) -> None:
     """Run *action* while the thread of *client* can write nothing."""
-    assert client._engine._own is not None
-    with client._engine._own().background._turn:
+    with client._engine._state().background._turn:
         action()
 
 
@@ -127,8 +126,7 @@ def test_what_is_known_to_be_reported_takes_no_room_and_no_writing(tmp_path: Pat
     for _ in range(2 * MAX_SLOTS):
         client.record("m0", False)
 
-    assert client._engine._own is not None
-    assert len(client._engine._own().inbox) == 0
+    assert len(client._engine._state().inbox) == 0
     assert client.stats()["already_reported"] == 2 * MAX_SLOTS
     client.record("m0", "no boolean")
     clock.advance(days=1)

@@ -20,8 +20,8 @@ from client_sdk.core.limits import MAX_LABEL, NOTES_FILE
 from client_sdk.inspection import purge
 from client_sdk.mechanisms import MAX_LENGTH
 from client_sdk.recording import child
-from client_sdk.recording.detached import LIFE
-from client_sdk.recording.handover_protocol import MOST_TEXT, Notes, plain
+from client_sdk.recording.detached import MAX_SECONDS
+from client_sdk.recording.handover_protocol import MOST_TEXT, Notes, to_plain
 from client_sdk.registry import Registry
 from tests.support.device.device import metric_text, rows
 from tests.support.device.programs import run, wait_for_no_children, wait_for_notes, write_registry
@@ -81,7 +81,7 @@ def test_what_a_metric_takes_reaches_it_through_the_pipe(kind: str) -> None:
     taken = 0
     for value in VALUES:
         try:
-            passed = child.unpacked(marshal.loads(marshal.dumps(plain(value))))  # noqa: S302 - ours
+            passed = child.from_plain(marshal.loads(marshal.dumps(to_plain(value))))  # noqa: S302 - ours
         except (TypeError, ValueError, OverflowError):
             assert encoded(value) is InvalidValueError
             continue
@@ -92,14 +92,14 @@ def test_what_a_metric_takes_reaches_it_through_the_pipe(kind: str) -> None:
 
 def test_a_long_text_takes_no_more_room_than_counts() -> None:
     assert max(MAX_LABEL, MAX_LENGTH) < MOST_TEXT
-    assert len(marshal.dumps(plain("x" * 10**6))) < 200
-    assert len(marshal.dumps(plain(["x" * 10**6]))) < 200
+    assert len(marshal.dumps(to_plain("x" * 10**6))) < 200
+    assert len(marshal.dumps(to_plain(["x" * 10**6]))) < 200
 
 
 def test_a_number_that_fills_the_memory_is_refused_at_once() -> None:
     for number in ("1e999999999", "1e-999999999"):
         with pytest.raises(TypeError):
-            plain(Decimal(number))
+            to_plain(Decimal(number))
 
 
 def test_the_child_loads_nothing_from_the_folder_where_its_parent_ends(folder: Path) -> None:
@@ -171,7 +171,7 @@ def test_notes_that_are_no_file_stop_nobody(tmp_path: Path) -> None:
     assert Notes.read(str(tmp_path), str(registry), 0.0).due is None
     os.mkfifo(tmp_path / f"{NOTES_FILE}.new")
     with pytest.raises(OSError, match=NOTES_FILE):
-        child._write(str(tmp_path), "")
+        child._write({"data_dir": str(tmp_path), "registry": str(registry)}, Notes(), 0.0)
 
 
 def test_a_fork_of_another_thread_that_holds_the_pipe_delays_nothing(folder: Path) -> None:
@@ -191,7 +191,7 @@ command.record('plain', True)
 """
     fork = int(run(folder, body))
     try:
-        wait_for_no_children(folder, LIFE / 2)  # its alarm ends a child that reads on
+        wait_for_no_children(folder, MAX_SECONDS / 2)  # its alarm ends a child that reads on
         held = os.readlink(f"/proc/{fork}/cwd")
     finally:
         os.kill(fork, signal.SIGKILL)

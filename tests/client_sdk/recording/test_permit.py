@@ -219,13 +219,14 @@ def test_nothing_is_sent_after_a_denial_of_another_process(folder: Path, withdra
     permit = issue_permit(str(data))
     work = partial(
         serve,
-        endpoint=ENDPOINT,
-        write_key=KEY,
-        registry=str(folder / "metrics.toml"),
-        data_dir=str(data),
-        consent="granted",
-        segment=None,
-        caps={},
+        settings={
+            "endpoint": ENDPOINT,
+            "write_key": KEY,
+            "registry": str(folder / "metrics.toml"),
+            "data_dir": str(data),
+            "consent": "granted",
+            "caps": {},
+        },
         transport=transport,
         opt_outs=NoOptOuts(),
         permit=permit,

@@ -223,7 +223,7 @@ def _add_ones(folder: Path, times: int) -> int:
     client = make_client(folder, registry=REGISTRY)
     for _ in range(times):
         client.record("edits", 1)
-    client._engine._close_store()
+    client._engine.close_store()
     return times - client.stats()["aggregated"]
 
 
@@ -274,7 +274,7 @@ def test_without_entropy_a_window_stays_until_there_is_some(tmp_path: Path) -> N
     assert changed(dry) == {"entropy": 1}
     assert told(client) == [("edits", 20_000, "1 files")]
     for each in (dry, client):
-        each._engine._close_store()
+        each._engine.close_store()
 
 
 def test_a_memory_client_tells_what_was_added_up() -> None:

@@ -106,7 +106,7 @@ class Device(RuleBasedStateMachine):
         self.client = self._begin()
 
     def teardown(self) -> None:
-        self.client._engine._close_store()
+        self.client._engine.close_store()
         shutil.rmtree(self.folder)
 
     @rule(name=st.sampled_from(list(VALUES)), count=st.integers(1, 4), data=st.data())
@@ -172,7 +172,7 @@ class Device(RuleBasedStateMachine):
     def _leave(self) -> None:
         self.dropped += self.client.stats()["window_dropped"]
         self._note()
-        self.client._engine._close_store()
+        self.client._engine.close_store()
 
     def _begin(self) -> Client:
         self.oracle.tick(self.clock.now)

@@ -143,14 +143,15 @@ def test_devices_draw_the_same_panel_by_either_file(tmp_path: Path) -> None:
 def test_a_child_of_command_mode_records_by_it(paths: dict[str, Path], tmp_path: Path) -> None:
     counts = serve(
         [("dark_mode", True, 1_800_000_000.0)],
+        {
+            "endpoint": ENDPOINT,
+            "write_key": KEY,
+            "registry": str(paths["json"]),
+            "data_dir": str(tmp_path / "data"),
+            "consent": "granted",
+            "caps": {},
+        },
         sends=False,
-        endpoint=ENDPOINT,
-        write_key=KEY,
-        registry=str(paths["json"]),
-        data_dir=str(tmp_path / "data"),
-        consent="granted",
-        segment=None,
-        caps={},
         clock=lambda: 1_800_000_000.0,
     )
 

@@ -8,9 +8,9 @@ from itertools import permutations
 
 import pytest
 
-from client_sdk.client import DEFAULT_CAPS
 from client_sdk.core.errors import InvalidValueError, RegistryError
 from client_sdk.core.randomness import Randomness
+from client_sdk.privacy.caps import DEFAULT_CAPS
 from client_sdk.privacy.wording import explain
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric

@@ -19,6 +19,7 @@ from client_sdk.storage.secret import DAMAGED_SUFFIX, NAMES_FILE, SECRET_FILE
 from tests.client_sdk.test_gateway import make_gateway
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import (
+    alter,
     bytes_on_disk,
     changed,
     crashing,
@@ -82,6 +83,20 @@ def test_the_original_of_a_copy_goes_on(tmp_path: Path) -> None:
 
     assert counts == {"recorded": 4, "already_reported": 2}
     assert rows(tmp_path / "first", WAITING) == [(5, 1)]
+
+
+def test_a_copy_has_no_token_of_its_original(tmp_path: Path) -> None:
+    """Two uploads with one token would be one: the second would be taken for a repetition."""
+    clock = FakeClock()
+    used(tmp_path / "first", clock)
+    alter(tmp_path / "first", "INSERT INTO tokens VALUES (x'01', 1, x'02', 0)")
+    shutil.copytree(tmp_path / "first", tmp_path / "copy")
+    for name in ("first", "copy"):
+        record_all(tmp_path / name, clock)
+
+    kept = [rows(tmp_path / name, "SELECT count(*) FROM tokens") for name in ("first", "copy")]
+
+    assert kept == [[(1,)], [(0,)]]
 
 
 def test_a_copy_counts_no_time_that_passed_elsewhere(tmp_path: Path) -> None:

@@ -199,7 +199,7 @@ class Device(RuleBasedStateMachine):
         self.client = self._begin()
 
     def teardown(self) -> None:
-        self.client._engine._close_store()
+        self.client._engine.close_store()
         shutil.rmtree(self.folder)
 
     @rule(entries=st.lists(st.tuples(NAMES, LABELS), min_size=1, max_size=8))
@@ -246,7 +246,7 @@ class Device(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        self.client._engine._close_store()
+        self.client._engine.close_store()
         self.client = self._begin()
 
     @rule(arrives=st.booleans())

@@ -20,7 +20,7 @@ from client_sdk.core.limits import SIZE_CLASSES
 from client_sdk.core.randomness import system_randomness
 from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.privacy.retirement import Retirement
-from client_sdk.recording.handover_protocol import place_of
+from client_sdk.recording.handover_protocol import collector_checksum
 from client_sdk.registry import Registry
 from client_sdk.testing import answer_of
 from client_sdk.upload.ohttp import RelayTransport
@@ -470,7 +470,11 @@ def test_what_a_child_noted_of_a_collector_does_not_hold_for_its_relay() -> None
     way = {"endpoint": "https://t.example.org", "write_key": KEY, "caps": {}}
     relay = {"relay": "https://r.example.org"}
 
-    assert place_of(way) == place_of({**way, "relay": None}) != place_of({**way, **relay})
+    assert (
+        collector_checksum(way)
+        == collector_checksum({**way, "relay": None})
+        != collector_checksum({**way, **relay})
+    )
 
 
 def test_a_relay_cannot_stand_beside_a_transport(keys: Keys) -> None:

@@ -19,9 +19,10 @@ import pytest
 from client_sdk.core.epoch import day_of
 from client_sdk.core.randomness import system_randomness
 from client_sdk.core.stats import Stats
+from client_sdk.privacy.consent import Consent, ConsentSwitch
 from client_sdk.storage.store import Store
 from client_sdk.upload.blind_rsa import Blinding, blind_with, encode, finalize
-from client_sdk.upload.tokens import Purse
+from client_sdk.upload.tokens import TokenStore
 from client_sdk.wire.private_token import TOKEN_SIZE, modulus_of, week_of
 from collector.issuer.keys import SigningKey
 from tests.support.device.clock import NOON, FakeClock
@@ -94,16 +95,16 @@ def most_right(requests: Sequence[Seen], spent: Sequence[bytes], issued: Sequenc
     return max(len(truth & set(matcher(requests, spent))) for matcher in MATCHERS)
 
 
-def purse_of(issuer_url: str, plan: str, attestation: str, clock: FakeClock) -> Purse:
+def tokens_of(issuer_url: str, plan: str, attestation: str, clock: FakeClock) -> TokenStore:
     from client_sdk.upload.tokens import Issuer
 
-    return Purse(
+    return TokenStore(
         Issuer(issuer_url, plan, attestation),
         "demo",
         store=Store(None),
         stats=Stats(),
         clock=clock,
-        may_send=lambda: True,
+        consent=ConsentSwitch(Consent.GRANTED),
         randomness=system_randomness(),
     )
 
@@ -115,26 +116,26 @@ def transcript(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Seen], li
     folder: Path = tmp_path_factory.mktemp("issuer")
     with running_issuer(folder, clock, tokens=COUNT) as site:
         issuer = site.issuer()
-        purse = purse_of(issuer.url, issuer.plan, issuer.said(), clock)
-        issued = [token for _, token in purse._fetch(WEEK, 60.0)]
-        purse._transport.hang_up()
+        tokens = tokens_of(issuer.url, issuer.plan, issuer.attestation_text(), clock)
+        issued = [token for _, token in tokens._fetch(WEEK, 60.0)]
+        tokens._transport.hang_up()
         rows = zip(site.seen, site.said, strict=True)
         requests = [Seen(body[3:], answer) for (_, _, body), (_, answer) in rows if body]
     return requests, issued
 
 
 def spent_by(issued: Sequence[bytes]) -> list[bytes]:
-    """Return tokens in the order in which a device's purse spends them."""
+    """Return tokens in the order in which a device spends them."""
     clock = FakeClock()
-    purse = purse_of("https://issuer.example.org", "p" * 43, "x", clock)
+    tokens = tokens_of("https://issuer.example.org", "p" * 43, "x", clock)
     from client_sdk.wire.private_token import upload_id_of
 
-    with purse._store.transaction() as tx:
-        assert purse.count(tx, day_of(NOON)) == 0
+    with tokens._store.transaction() as tx:
+        assert tokens.count(tx, day_of(NOON)) == 0
         for token in issued:
             tx.execute("INSERT INTO tokens VALUES (?, ?, ?, 0)", (upload_id_of(token), WEEK, token))
-        spent = [purse.spend(tx, day_of(NOON)) for _ in issued]
-        assert purse.spend(tx, day_of(NOON)) is None
+        spent = [tokens.spend(tx, day_of(NOON)) for _ in issued]
+        assert tokens.spend(tx, day_of(NOON)) is None
     return [pair[1] for pair in spent if pair is not None]
 
 

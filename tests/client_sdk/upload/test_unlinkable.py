@@ -341,7 +341,7 @@ def test_a_client_that_lived_long_sends_nothing_at_its_end(tmp_path: Path) -> No
             client.flush(0.0)  # writes down what was recorded, and sends nothing
             client._engine.uploader.wait(clock())
             clock.advance(days=1)
-            client._engine._born -= lived
+            client._engine._started_at -= lived
         sent.append(len(transport.sent))
 
     assert sent == [0, 1]

@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 from flask.testing import FlaskClient
 
-from client_sdk.client import DEFAULT_CAPS
 from client_sdk.core.epoch import DAY
 from client_sdk.core.errors import RegistryError
+from client_sdk.privacy.caps import DEFAULT_CAPS
 from client_sdk.privacy.wording import explain, notice, what_was_sent
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric

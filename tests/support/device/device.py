@@ -108,7 +108,7 @@ def make_client(
         **options,
     )
     if mode == "background":
-        client._engine.patience = PATIENCE
+        client._engine.close_timeout = PATIENCE
     return client
 
 

@@ -54,12 +54,12 @@ class Week:
         self.children += 1
         child.serve(
             values_of(values),
+            document["settings"],
             sends=document["sends"],
             transport=self.transport,
             opt_outs=NoOptOuts(),
             clock=self.clock,
             uptime=self.clock.uptime,
-            **document["settings"],
         )
         return len(values)
 
