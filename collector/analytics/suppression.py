@@ -37,7 +37,7 @@ def shortage(metric: Metric, n: int) -> str:
     return f"not enough reports: {least}; {_missing(metric, n)}"
 
 
-def guard(rows: Sequence[Row], metric: Metric) -> tuple[Row, ...]:
+def suppress_imprecise(rows: Sequence[Row], metric: Metric) -> tuple[Row, ...]:
     """Return *rows* of estimates of *metric*, without the numbers that miss its declared need.
 
     Differences, and rows in another unit than that of the need, stay as they are.
@@ -90,7 +90,7 @@ Group: TypeAlias = tuple[str, ...]  # the values of all dimensions but time
 Sizes: TypeAlias = Counter[str]  # reports by stretch of time
 
 
-def sized(
+def merge_small(
     definitions: Sequence[Sequence[Slice]], metric: Metric, *, together: bool
 ) -> tuple[list[list[Slice]], list[Remark]]:
     """Return the slices of each definition of *metric* as rows tell them, and what to say of it.

@@ -85,11 +85,11 @@ class Slice:
     refusal: str | None = None
     reports: Mapping[int, int] = field(default_factory=dict)  # by epoch; empty: not known
     origins: Mapping[Origin, int] = field(default_factory=dict)  # reports of a known source
-    left_out: int = 0  # reports that exclusions have taken out, not among the n
-    along: int = 0  # of these, those of other keys that went with the one excluded
+    excluded: int = 0  # reports that exclusions have taken out, not among the n
+    merged_key_reports: int = 0  # of these, those of other keys that went with the one excluded
     # of a metric whose reports say what they are about, such as gradients their round: all that the
     # n reports say; NOT_SAID where one says nothing
-    about: frozenset[str] = frozenset()
+    labels: frozenset[str] = frozenset()
     # of a metric that was reported under several definitions, where they are told as one: the
     # reports under each; there is no tally of all
     definitions: tuple[Slice, ...] = ()
@@ -97,10 +97,10 @@ class Slice:
     @property
     def mixture(self) -> str | None:
         """Why the mean of the reports is about nothing; None if they are all about the same."""
-        if len(self.about) < 2 and NOT_SAID not in self.about:
+        if len(self.labels) < 2 and NOT_SAID not in self.labels:
             return None
         names = " and ".join(self.metric.domain.segment)
-        few = f"{len(self.about):,} values" if len(self.about) > 1 else "no value"
+        few = f"{len(self.labels):,} values" if len(self.labels) > 1 else "no value"
         return f"reports of {few} of {names} have no mean together; break down by {names}"
 
 
@@ -160,9 +160,9 @@ def merged(parts: Sequence[Slice], dimensions: Mapping[str, str]) -> Slice:
         refusal=None,
         reports=_added(part.reports for part in parts),
         origins=_added(part.origins for part in parts),
-        left_out=sum(part.left_out for part in parts),
-        along=sum(part.along for part in parts),
-        about=frozenset().union(*(part.about for part in parts)),
+        excluded=sum(part.excluded for part in parts),
+        merged_key_reports=sum(part.merged_key_reports for part in parts),
+        labels=frozenset().union(*(part.labels for part in parts)),
     )
 
 

@@ -35,7 +35,7 @@ from ..core.files import put_text
 from ..query import Query, plan, without_pruned
 from ..query.basis import or_emptied
 from ..query.once import require_unpruned
-from ..query.reading import blaming, slices_of
+from ..query.reading import naming, slices_of
 from ..storage.protocols import TallyStore
 from .reading import NOTHING, LeftOut
 from .rounds import DAMAGED, Pass, Reports, as_json, current_model, from_json
@@ -164,7 +164,7 @@ def reports_by_round(
     if resolved.notes:
         raise PrunedError("metric", f"{resolved.notes[0]}; a pass needs all reports", name)
     (reading,) = resolved.readings
-    with blaming(metric):
+    with naming(metric):
         slices = slices_of(resolved, reading, metric, storage)
         whole = or_emptied(slices, resolved, reading, metric, storage)
         require_unpruned(resolved, storage)

@@ -22,7 +22,7 @@ from ..query import Plan, plan, question, without_pruned
 from ..query.basis import gone_of
 from ..query.exclusions import remarks_on
 from ..query.once import require_unpruned
-from ..query.reading import blaming, slices_of
+from ..query.reading import naming, slices_of
 from ..storage.protocols import TallyStore
 
 EXCLUDED: Final = "excluded"  # the part of a model that says what was left out
@@ -85,7 +85,7 @@ def reports_of(
     if resolved.notes:
         raise PrunedError("date_range", f"{resolved.notes[0]}; take later days")
     (reading,) = resolved.readings
-    with blaming(metric):
+    with naming(metric):
         read = slices_of(resolved, reading, reading.metric, storage)
         require_unpruned(resolved, storage)
     left_out = LeftOut.of(resolved, read)

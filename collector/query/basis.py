@@ -17,7 +17,7 @@ from ..analytics.verb import Slice
 from ..core.cells import ATTESTED, FACTS, RELAYED
 from ..core.config import RelayTerms
 from ..storage.protocols import TallyStore
-from .exclusions import Gone, meets
+from .exclusions import ExcludedCounts, meets
 from .plan import Plan, Reading
 from .reading import slices_of
 from .shuffled import EpsilonShuffled, shuffled_of
@@ -98,7 +98,11 @@ class Basis(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def basis(
-    plan: Plan, reading: Reading, read: Sequence[list[Slice]], relay: RelayTerms | None, gone: Gone
+    plan: Plan,
+    reading: Reading,
+    read: Sequence[list[Slice]],
+    relay: RelayTerms | None,
+    gone: ExcludedCounts,
 ) -> Basis:
     """Return what the numbers of one metric rest on.
 
@@ -154,10 +158,12 @@ def _exclusions(plan: Plan, reading: Reading) -> Iterator[ExcludedReports]:
             )
 
 
-def gone_of(read: Iterable[Iterable[Slice]]) -> Gone:
+def gone_of(read: Iterable[Iterable[Slice]]) -> ExcludedCounts:
     """Return what exclusions have taken out of all slices."""
     parts = [part for definition in read for part in definition]
-    return Gone(sum(part.left_out for part in parts), sum(part.along for part in parts))
+    return ExcludedCounts(
+        sum(part.excluded for part in parts), sum(part.merged_key_reports for part in parts)
+    )
 
 
 def or_emptied(

@@ -72,14 +72,14 @@ def taken_out(counts: Mapping[str | None, int], keys: Iterable[str]) -> frozense
 NOTHING: Final = Excluded()
 
 
-class Gone(NamedTuple):
-    """How many reports exclusions have taken out, and how many of these only went along."""
+class ExcludedCounts(NamedTuple):
+    """How many reports exclusions have taken out, and how many of these were of other keys."""
 
     reports: int
-    along: int
+    merged: int  # of other keys, which went with the one excluded
 
 
-class Sieve:
+class ExclusionFilter:
     """Lets the tallies of a metric pass that no exclusion takes out; counts those that it does."""
 
     def __init__(
@@ -173,8 +173,8 @@ class Sieve:
         return any(version == name and cell.epoch in epochs for epochs, name in self._versions)
 
 
-class KeySieve:
-    """Does as ``Sieve`` for a question about keys, whose places wait until all is counted."""
+class KeyFilter:
+    """Does as ``ExclusionFilter`` for a question about keys; places wait until all is counted."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class KeySieve:
         selections: Sequence[Selection],
     ) -> None:
         """Heed *exclusions* and *selections*.  *cells* are all that will be passed."""
-        self._exclusions = Sieve(exclusions, metric, cells)
+        self._exclusions = ExclusionFilter(exclusions, metric, cells)
         self._selections = selections
         self._counts: dict[Place, dict[str | None, int]] = defaultdict(lambda: defaultdict(int))
         self._waiting: list[tuple[Cell, bytes]] = []
@@ -235,7 +235,7 @@ def place_of(cell: Cell) -> tuple[Place, str | None]:
     return (cell.epoch, segment, facts), key
 
 
-def met(
+def overlapping(
     exclusions: Sequence[Exclusion], readings: Iterable[tuple[Metric, Sequence[int]]]
 ) -> tuple[Exclusion, ...]:
     """Return those of *exclusions* in force that meet a metric and epochs that are read."""
@@ -260,7 +260,7 @@ def meets(exclusion: Exclusion, metric: Metric, epochs: Sequence[int]) -> bool:
 
 
 def remarks_on(
-    excluded: Excluded, metric: Metric, epochs: Sequence[int], gone: Gone
+    excluded: Excluded, metric: Metric, epochs: Sequence[int], gone: ExcludedCounts
 ) -> list[Remark]:
     """Return what an answer says of the exclusions that *epochs* of *metric* meet."""
     name, remarks = metric.address, list[Remark]()
@@ -271,7 +271,7 @@ def remarks_on(
     if gone.reports or not all(exclusion.deleted for exclusion in applied):
         # How many are of other keys is not told: it would tell how few are of the excluded one.
         rule = f", some of other keys, as fewer than {LEAST} of a key would single somebody out"
-        total, along = counted(gone.reports, "report"), rule if gone.along else ""
+        total, along = counted(gone.reports, "report"), rule if gone.merged else ""
         remarks.append(remark(Code.EXCLUDED, name, reports=total, along=along))
     for exclusion in excluded.later:
         if meets(exclusion, metric, epochs):

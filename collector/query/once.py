@@ -30,10 +30,10 @@ from .cache import Cache, packed
 from .plan import Plan, Reading
 from .reading import (
     Gate,
-    blaming,
     excluded_of,
     index_of,
     marks_of,
+    naming,
     require_affordable,
     slices_of,
 )
@@ -141,7 +141,7 @@ class Once:
         for reading in plan.readings:
             parts.append([getattr(reading, name) for name in _OF_READING])
             for metric in reading.definitions:
-                with blaming(reading.metric):
+                with naming(reading.metric):
                     contents = self._contents_of(plan, reading, metric)
                 if contents is None:
                     return None

@@ -42,7 +42,7 @@ from ..core.remarks import Code, Remark, remark
 from ..estimation.tally import Sum, reports_of
 from ..storage.protocols import TallyStore
 from ..storage.values import Index
-from .exclusions import Excluded, KeySieve, Sieve, met
+from .exclusions import Excluded, ExclusionFilter, KeyFilter, overlapping
 from .plan import Plan, Reading, most_groups
 
 Group: TypeAlias = tuple[str, ...]
@@ -70,17 +70,17 @@ def slices_of(plan: Plan, reading: Reading, metric: Metric, storage: TallyStore)
     width = metric.mechanism.tally_size + 1
     require_affordable(index.tallies, len(keys), width)
     totals = {group: _Total(metric, may_lack=bool(plan.keys)) for group in keys}
-    sieve: Sieve | KeySieve = Sieve(plan.excluded.applied, metric, index.cells)
+    sieve: ExclusionFilter | KeyFilter = ExclusionFilter(plan.excluded.applied, metric, index.cells)
     if plan.keys:
-        sieve = KeySieve(plan.excluded.applied, metric, index.cells, plan.keys)
+        sieve = KeyFilter(plan.excluded.applied, metric, index.cells, plan.keys)
     for cell, vector in storage.vectors(index, width):
         if sieve.passes(cell, vector, cell in groups):
             totals[groups[cell]].take(cell, vector)
     for cell, vector in sieve.rest():
         totals[groups[cell]].take(cell, vector)
     for cell, n, is_along in sieve.left_out:
-        totals[groups[cell]].left_out += n
-        totals[groups[cell]].along += n if is_along else 0
+        totals[groups[cell]].excluded += n
+        totals[groups[cell]].merged_key_reports += n if is_along else 0
     return in_order(_slices(plan, reading, totals))
 
 
@@ -106,14 +106,14 @@ def _slices(plan: Plan, reading: Reading, totals: Mapping[Group, _Total]) -> lis
     ]
     gone = [total for group, total in totals.items() if group not in kept]
     if slices and gone:
-        left_out = slices[0].left_out + sum(total.left_out for total in gone)
-        along = slices[0].along + sum(total.along for total in gone)
-        slices[0] = replace(slices[0], left_out=left_out, along=along)
+        excluded = slices[0].excluded + sum(total.excluded for total in gone)
+        merged = slices[0].merged_key_reports + sum(total.merged_key_reports for total in gone)
+        slices[0] = replace(slices[0], excluded=excluded, merged_key_reports=merged)
     return slices
 
 
 @contextmanager
-def blaming(*metrics: Metric) -> Iterator[None]:
+def naming(*metrics: Metric) -> Iterator[None]:
     """Turn what is wrong with a stored tally into an error that names the metric."""
     try:
         yield
@@ -147,12 +147,12 @@ class _Total:
         self._waiting: list[bytes] = []
         self._room = _WAITING
         self._reports = Counter[Cell]()
-        self.left_out = self.along = 0  # reports that exclusions have taken out
+        self.excluded = self.merged_key_reports = 0  # reports that exclusions have taken out
 
     @property
     def is_there(self) -> bool:
         """Whether something was added, or at least nothing taken out."""
-        return bool(self._reports) or not (self.left_out or self._may_lack)
+        return bool(self._reports) or not (self.excluded or self._may_lack)
 
     def take(self, cell: Cell, vector: bytes) -> None:
         """Add the *vector* of a cell."""
@@ -187,12 +187,12 @@ class _Total:
             refusal=refusal,
             reports=reports,
             origins=origins,
-            left_out=self.left_out,
-            along=self.along,
-            about=self._about(),
+            excluded=self.excluded,
+            merged_key_reports=self.merged_key_reports,
+            labels=self._labels(),
         )
 
-    def _about(self) -> frozenset[str]:
+    def _labels(self) -> frozenset[str]:
         """Return what the reports say that they are about, where their values make them say it."""
         names = self._metric.domain.segment
         if not names:
@@ -243,7 +243,7 @@ def excluded_of(plan: Plan, readings: Iterable[Reading], records: Mapping[str, b
     if not records:
         return Excluded()
     wanted = [(reading.metric, reading.epochs) for reading in readings]
-    meeting = met(read_all(records), wanted)
+    meeting = overlapping(read_all(records), wanted)
     later = tuple(each for each in meeting if plan.is_as_folded and not each.deleted)
     return Excluded(tuple(each for each in meeting if each not in later), later)
 

@@ -18,19 +18,19 @@ from ..analytics.poisoning.findings import missed, suspicions, with_influence
 from ..analytics.records import is_of_records
 from ..analytics.rows import LEFT_OUT, TIME, Chart, Findings, Row
 from ..analytics.sums import is_joined
-from ..analytics.suppression import guard, sized
+from ..analytics.suppression import merge_small, suppress_imprecise
 from ..analytics.verb import OF_ALL, OF_ANSWERED, OF_BOTH, Slice, VerbQuery, united
 from ..core.config import RelayTerms
 from ..core.errors import QueryError
 from ..core.remarks import Code, Remark, remark
 from ..storage.protocols import TallyStore
 from .basis import Basis, basis, estimand, gone_of, or_emptied, reports_in
-from .exclusions import Gone, remarks_on
+from .exclusions import ExcludedCounts, remarks_on
 from .once import Once, hold, require_unpruned
 from .plan import Plan, Reading
 from .reading import (
     allowance,
-    blaming,
+    naming,
     one_question,
     price_of,
     slices_of,
@@ -156,7 +156,7 @@ def _answered(
 
 def _read(plan: Plan, reading: Reading, storage: TallyStore) -> list[list[Slice]]:
     """Return the slices of each definition, the current one first."""
-    with blaming(reading.metric):
+    with naming(reading.metric):
         return [
             storage.slices(plan, reading, definition)
             if isinstance(storage, Once)
@@ -209,7 +209,7 @@ def _sized(
     together = plan.verb.merges_small and len(used) == 1 and plan.query.small_cells == TOGETHER
     groups, notes = [], []
     for reading, definitions in zip(plan.readings, used, strict=True):
-        slices, said = sized(definitions, reading.metric, together=together)
+        slices, said = merge_small(definitions, reading.metric, together=together)
         groups.append(slices)
         notes += said if together or plan.query.small_cells == WITHHOLD else []
     return groups, notes
@@ -218,7 +218,7 @@ def _sized(
 def _findings(plan: Plan, request: VerbQuery, used: Sequence[list[list[Slice]]]) -> Findings:
     """Ask the verb, of each definition if several are used, and hold numbers against the need."""
     metrics = [reading.metric for reading in plan.readings]
-    with blaming(*metrics):
+    with naming(*metrics):
         if len(used) > 1 or not plan.verb.combines(metrics[0].domain, request.options):
             every = [part for definitions in used for slices in definitions for part in slices]
             findings = plan.verb.answer(every, request)
@@ -229,7 +229,7 @@ def _findings(plan: Plan, request: VerbQuery, used: Sequence[list[list[Slice]]])
             findings = combined(each, request.alpha, used[0])
     if not plan.verb.estimates or len(metrics) > 1:
         return findings
-    return replace(findings, rows=guard(findings.rows, metrics[0]))
+    return replace(findings, rows=suppress_imprecise(findings.rows, metrics[0]))
 
 
 def _influenced(
@@ -275,7 +275,7 @@ def _meta(
     findings: Findings,
     *,
     read: Sequence[list[list[Slice]]],
-    gone: Sequence[Gone],
+    gone: Sequence[ExcludedCounts],
     used: Sequence[list[list[Slice]]],
     notes: Sequence[Remark],
     checked: Iterable[Remark],
@@ -312,16 +312,18 @@ def _meta(
     )
 
 
-def _gone(plan: Plan, reading: Reading, read: Sequence[list[Slice]], storage: TallyStore) -> Gone:
+def _gone(
+    plan: Plan, reading: Reading, read: Sequence[list[Slice]], storage: TallyStore
+) -> ExcludedCounts:
     """Return what exclusions have taken out of the slices of each definition."""
-    with blaming(reading.metric):
+    with naming(reading.metric):
         return gone_of(
             or_emptied(slices, plan, reading, definition, storage)
             for slices, definition in zip(read, reading.definitions, strict=True)
         )
 
 
-def _left_out(plan: Plan, gone: Sequence[Gone]) -> Iterator[Remark]:
+def _left_out(plan: Plan, gone: Sequence[ExcludedCounts]) -> Iterator[Remark]:
     """Yield what is to be said of the exclusions that *plan* meets."""
     for reading, out in zip(plan.readings, gone, strict=True):
         yield from remarks_on(plan.excluded, reading.metric, reading.epochs, out)
@@ -418,6 +420,6 @@ def _suspicions(
     check = storage.suspicions if isinstance(storage, Once) else suspicions
     for reading, slices in zip(plan.readings, read, strict=True):
         for definition in slices:
-            with blaming(reading.metric):
+            with naming(reading.metric):
                 remarks = list(check(definition))
             yield from remarks

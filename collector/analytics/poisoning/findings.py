@@ -122,7 +122,7 @@ def suspicions(slices: Sequence[Slice]) -> Iterator[Remark]:
     for part in slices[-_MOST_LOOKED_AT:]:
         if part.refusal is not None or repeats_of(part) > 1:
             continue
-        place, past = ", ".join(part.dimensions.values()), pasts[part.left_out > 0]
+        place, past = ", ".join(part.dimensions.values()), pasts[part.excluded > 0]
         known = epoch_estimates(part.metric.mechanism, part.tally, part.n) if in_time else None
         for each in suspicions_of(part, past, known):
             yield replace(each, metric=part.metric.address, group=place)

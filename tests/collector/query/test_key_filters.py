@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from collector.core.cells import UNKNOWN, Cell, key_in, key_source, segment_text, split_source
 from collector.query import plan, read
-from collector.query.exclusions import LEAST, KeySieve, Selection, taken_out
+from collector.query.exclusions import LEAST, KeyFilter, Selection, taken_out
 from collector.query.once import Once
 from collector.query.reading import slices_of, without_pruned
 from tests.collector.query.test_exclusions import (
@@ -93,7 +93,7 @@ def test_an_excluded_key_is_not_asked_about_either() -> None:
     )
     gone = never_sent(reports, KEYS[0], DAYS[:1])
     assert integers(found) == integers(slices(gone, filters=[of_keys("is", *KEYS[:2])]))
-    assert sum(part.left_out for part in found) == expected[0].n - found[0].n > 0
+    assert sum(part.excluded for part in found) == expected[0].n - found[0].n > 0
 
 
 def test_a_key_without_reports_has_no_answer_and_not_nothing() -> None:
@@ -135,7 +135,7 @@ def sources_in(counts: Mapping[str | None, int], selections: Any, gone: Any) -> 
         for key in counts
     }
     excluded = [exclusion(key, DAYS[0], DAYS[0], id=key) for key in gone]
-    sieve = KeySieve(excluded, PAGE, cells.values(), selections)
+    sieve = KeyFilter(excluded, PAGE, cells.values(), selections)
     taken = [
         key
         for key, cell in cells.items()
