@@ -7,17 +7,15 @@ definitions of a metric become one.  Pure.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import ceil, floor, nan
+from math import ceil, floor
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from client_sdk.mechanisms import (
-    UNIT,
     DistributionMechanism,
     KeyValueMechanism,
     VectorMechanism,
@@ -34,7 +32,6 @@ from ..estimation.estimate import (
     key_shares,
     mean,
     normal_quantile,
-    quantile_positions,
     shares,
 )
 from ..estimation.precision import drawn, half_width
@@ -79,38 +76,6 @@ def _key_estimates(metric: Metric, tally: Any, n: int, alpha: float) -> dict[str
     return {
         **dict(zip(domain.labels, held, strict=True)),
         **dict(zip(_mean_items(domain), means, strict=True)),
-    }
-
-
-def key_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float]:
-    """Return the true answers from how many devices hold each mapping; for demos and tests.
-
-    The mean of a key that nobody holds is NaN.
-    """
-    domain: Any = metric.domain
-    holders = dict.fromkeys(range(domain.size), 0)
-    sums = dict.fromkeys(range(domain.size), Fraction(0))
-    for value, devices in values.items():
-        for key, position in domain.encode(value, metric.name).items():
-            holders[key] += devices
-            sums[key] += devices * position
-    low, step, total = domain.numbers.minimum, domain.numbers.step, sum(values.values())
-    means = [float(low + step * sums[key] / n) if n else nan for key, n in holders.items()]
-    shares = [n / total for n in holders.values()]
-    return dict(zip((*domain.labels, *_mean_items(domain)), (*shares, *means), strict=True))
-
-
-def vector_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float]:
-    """Return the mean of each labelled coordinate from how many devices hold each value."""
-    domain: Any = metric.domain
-    sums = [0] * domain.size
-    for value, devices in values.items():
-        parts = domain.encode(value, metric.name)
-        sums = [sum_ + devices * part for sum_, part in zip(sums, parts, strict=True)]
-    whole = sum(values.values()) * UNIT
-    return {
-        label: domain.least + domain.extent * (sum_ / whole + 1) / 2
-        for label, sum_ in zip(domain.labels, sums, strict=False)
     }
 
 
@@ -182,40 +147,6 @@ def _limited(
     return Estimate(limited, error, float(low), float(high))
 
 
-def quantile_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float]:
-    """Return the true quantiles from how many devices hold each value; for demos and tests.
-
-    Of a smooth population they are those of its bins; of others the least number up to which so
-    many of the devices are.
-    """
-    domain, mechanism = metric.domain, metric.mechanism
-    if not domain.grid or not isinstance(mechanism, DistributionMechanism):
-        return {}
-    places = Counter[float]()
-    for value, devices in values.items():
-        places[float(domain.grid.encode(value, metric.name))] += devices
-    if metric.shape == SMOOTH:
-        steps = _smooth_truth(mechanism, places)
-    else:
-        order = sorted(places)
-        up_to = np.cumsum([places[place] for place in order]) / places.total()
-        steps = np.array(order)[np.searchsorted(up_to + 1e-12, tuple(QUANTILES.values()))]
-    numbers = float(domain.grid.minimum) + steps * float(domain.grid.step)
-    return dict(zip(QUANTILES, numbers.tolist(), strict=True))
-
-
-def _smooth_truth(mechanism: DistributionMechanism, places: Mapping[float, int]) -> Any:
-    """Return the quantiles in grid steps; the share of a bin is spread evenly over it."""
-    shares = np.zeros(mechanism.bins)
-    step = mechanism.top / (mechanism.bins - 1)
-    for place, devices in places.items():
-        below, rest = divmod(place / step, 1)
-        shares[int(below)] += devices * (1 - rest)
-        if rest:
-            shares[int(below) + 1] += devices * rest
-    return quantile_positions(shares / shares.sum(), tuple(QUANTILES.values())) * step
-
-
 def _in_unit(estimate: Estimate, domain: NumberGrid) -> Estimate:
     """Return *estimate*, in grid steps from the lowest, in the unit of *domain*."""
     step, low, high = float(domain.step), float(domain.minimum), float(domain.maximum)
@@ -284,11 +215,6 @@ def _estimates(part: Slice, alpha: float) -> Mapping[str, Estimate | None]:
         return dict(zip(domain.labels, sampled(part, means, alpha), strict=True))
     items = widened(part, shares(mechanism, part.tally, part.n, alpha), alpha)
     return dict(zip(domain.labels, items, strict=True))
-
-
-def shown_items(metric: Metric) -> tuple[str, ...]:
-    """Return the items that get a row: of a boolean only "true", since "false" is the rest."""
-    return tuple(_units(metric))
 
 
 def expectation(metric: Metric, alpha: float) -> tuple[str, float]:

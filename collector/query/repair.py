@@ -118,12 +118,16 @@ def proposed(
     alike = [each for each in known if _key(each) == _key(exclusion)]
     for each in alike:
         if each.included is None:
-            raise ExclusionError(f"{request.by}={request.name}: is excluded there already, by {each.id}")
+            raise ExclusionError(
+                f"{request.by}={request.name}: is excluded there already, by {each.id}"
+            )
     exclusion = structs.replace(exclusion, id=_id(exclusion, len(alike)))
     metrics = list(_metrics(exclusion, catalog, store))
     effects = [_effect(exclusion, metric, catalog, store, known) for metric in metrics]
     if not any(effect.gone.reports for effect in effects):
-        raise ExclusionError(f"{request.by}={request.name}: {_why_nothing(request, catalog, keys, effects)}")
+        raise ExclusionError(
+            f"{request.by}={request.name}: {_why_nothing(request, catalog, keys, effects)}"
+        )
     return exclusion, [each for each in effects if each.gone.reports or each.unknown or each.others]
 
 
