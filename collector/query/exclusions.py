@@ -16,6 +16,7 @@ whole such sources.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -25,11 +26,23 @@ from typing import Final, NamedTuple, TypeAlias
 from client_sdk.privacy.wording import counted
 from client_sdk.registry.metric import Metric
 
-from ..core.cells import SOURCE, Cell, Source, key_in, key_source, split_source, values_in
+from ..core.cells import (
+    FACTS,
+    OTHER_KEYS,
+    SOURCE,
+    Cell,
+    Source,
+    key_in,
+    key_source,
+    split_source,
+    values_in,
+)
+from ..core.cells import KEY as _OF_KEY
 from ..core.errors import QueryError
 from ..core.exclusions import KEY, VERSION, Exclusion
 from ..core.remarks import Code, Remark, remark
 from ..estimation.tally import merge_cells, reports_of
+from .request import Query
 
 LEAST: Final = 100  # reports of a source in a place, below which it is together with others
 _PLACES_KEPT: Final = 16_384  # texts of segments that are taken apart; some 500 bytes each
@@ -69,6 +82,9 @@ def taken_out(counts: Mapping[str | None, int], keys: Iterable[str]) -> frozense
     return gone | small if gone & small else gone
 
 
+_KEYED: Final = re.compile(
+    f"{_OF_KEY}([0-9a-f]{{12}}|{OTHER_KEYS})"
+)  # as hearsay keys list shows it
 NOTHING: Final = Excluded()
 
 
@@ -289,3 +305,41 @@ def _which(exclusion: Exclusion, metric: Metric) -> dict[str, str]:
 def _reason(exclusion: Exclusion) -> str:
     day = datetime.fromtimestamp(exclusion.at, UTC).date()
     return f"{exclusion.because} ({exclusion.author}, {day}, exclusion {exclusion.id})"
+
+
+def source_filters(query: Query) -> Iterator[tuple[bool, frozenset[str]]]:
+    """Yield the filters of ways of coming.  Raises QueryError: one names what there is not."""
+    for place, (kind, name, values) in enumerate(query.filters):
+        if name == SOURCE and not all(map(_KEYED.fullmatch, values)):
+            if not set(FACTS).issuperset(values):
+                known = f"{', '.join(FACTS)}, or {_OF_KEY} and the id of a key"
+                both = "; take keys by a filter of their own" if any(map(_is_key, values)) else ""
+                raise QueryError(f"filters.{place}", f"{SOURCE} has the values {known}{both}")
+            yield kind == "is", frozenset(values)
+
+
+def key_filters(query: Query) -> Iterator[Selection]:
+    """Yield the filters of keys."""
+    for kind, name, values in query.filters:
+        if name == SOURCE and all(map(_KEYED.fullmatch, values)):
+            names = frozenset(value.removeprefix(_OF_KEY) for value in values)
+            yield Selection(names, is_wanted=kind == "is")
+
+
+def _is_key(value: str) -> bool:
+    return value.startswith(_OF_KEY)
+
+
+def source_notes(query: Query) -> Iterator[Remark]:
+    """Yield what an answer says of the filters of ways of coming, and of keys."""
+    for kind, name, values in query.filters:
+        if name != SOURCE:
+            continue
+        said, not_ = " or ".join(dict.fromkeys(values)), "not " if kind == "is" else ""
+        if not all(map(_is_key, values)):
+            yield remark(Code.SOURCES, sources=not_ + said)
+            continue
+        said = said.replace(_OF_KEY, "key ")
+        unknown = "left out" if kind == "is" else "counted"
+        keys = f"{not_}come under {said}"
+        yield remark(Code.KEYS, keys=keys, least=LEAST, unknown=unknown)

@@ -38,7 +38,7 @@ from ..estimation.tally import reports_of
 from ..storage.protocols import ExclusionRecords, TallyStore
 from ..storage.values import COUNTER_SIZE, Health
 from .exclusions import ExcludedCounts, ExclusionFilter
-from .reading import require_affordable, require_few_indexes
+from .gate import require_affordable, require_few_indexes
 from .window import day_of_text
 
 _ID_DIGITS: Final = 8

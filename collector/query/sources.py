@@ -25,8 +25,9 @@ from ..estimation.tally import Sum, reports_of
 from ..storage.protocols import TallyStore
 from ..storage.values import Index
 from .exclusions import ExcludedCounts, ExclusionFilter, Place, place_of, remarks_on, together
+from .gate import require_affordable
 from .plan import Plan
-from .reading import index_of, require_affordable
+from .reading import index_of
 
 _NOT_KNOWN: Final = "not known"  # reports from before keys were kept apart
 SMALL: Final = "small keys"  # those that are together with others

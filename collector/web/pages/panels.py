@@ -31,7 +31,7 @@ from ...core.errors import (
     RefusedByStoreError,
 )
 from ...core.remarks import Code, Remark, remark
-from ...query import Answer, Once, Plan, Query, earlier, options, plan, run
+from ...query import Answer, Plan, Query, Reader, answer, earlier, options, plan
 from ...query.window import days_for, epochs_of
 from ...rendering.charts import Before, Mark
 from ...rendering.charts.scale import hours_of
@@ -157,7 +157,7 @@ class Answers:
         self.is_shared = granted is not None
         self.may_ask = granted is None and ASK in reader().scopes
         self._pressure = shared.pressure
-        self._storage = Once(shared.tallies, shared.pages)
+        self._reader = Reader(shared.tallies, shared.gate, shared.pages)
         self._relay = relay
 
     @property
@@ -175,7 +175,7 @@ class Answers:
         self._pressure.require_contents()
         resolved = self.plan(query)
         auth.admit_question(resolved)
-        return run(resolved, self._storage, is_checked=is_checked, relay=self._relay)
+        return answer(resolved, self._reader, is_checked=is_checked, relay=self._relay)
 
     def plan(self, query: Query) -> Plan:
         """Return what is read for *query*."""
@@ -199,7 +199,7 @@ class Answers:
     def _epochs(self, metric: Metric, looked: Sequence[int]) -> Iterator[int]:
         """Yield those of *looked* that have reports, under any definition of *metric*."""
         for definition in self._catalog.definitions(metric):
-            yield from (cell.epoch for cell in self._storage.index(definition.digest, looked).cells)
+            yield from (cell.epoch for cell in self._reader.index(definition.digest, looked).cells)
 
     def first_day(self, names: Iterable[str], days: tuple[date, date]) -> date:
         """Return the day of *days* from which on there are reports of the metrics *names*."""

@@ -36,10 +36,11 @@ from collector.core.exclusions import Exclusion, Inclusion, to_json
 from collector.core.remarks import Code
 from collector.estimation.tally import tally_entries
 from collector.query import Answer, plan, read, run
-from collector.query.cache import key_of
+from collector.query.cache import Cache, key_of
 from collector.query.exclusions import LEAST, ExclusionFilter, taken_out, together
-from collector.query.once import Once
+from collector.query.reader import Reader
 from collector.query.reading import slices_of, without_pruned
+from collector.query.run import answer as answered
 from collector.rendering.charts import chart_of
 from collector.rendering.tables import csv_of, lines_of
 from tests.support.crowds.uploads import NOON, TODAY, registry
@@ -497,11 +498,11 @@ def test_an_answer_that_was_kept_is_not_given_once_something_is_excluded() -> No
 def test_the_panels_of_a_page_share_what_was_read_and_leave_out_the_same() -> None:
     reports = columns(9, many)
     storage = holding(reports, exclusion(KEYS[2], DAYS[0], DAYS[2]))
-    once = Once(storage)
+    page = Reader(storage, answers=Cache())
     query = {"metrics": ["page"], "date_range": [day(DAYS[0]), day(DAYS[-1])]}
     made = plan(read(json.dumps(query).encode()), CATALOG, NOON)
 
-    assert run(made, once) == run(made, once) == run(made, storage)
+    assert answered(made, page) == answered(made, page) == run(made, storage)
 
 
 def test_an_exclusion_that_cannot_be_read_stops_answers() -> None:
