@@ -8,12 +8,12 @@ definitions of a metric become one.  Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from client_sdk.mechanisms import (
     DistributionMechanism,
@@ -25,6 +25,7 @@ from client_sdk.registry.keys import GRID, SMOOTH
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.items import MEAN_OF
 
+from ..core.remarks import Code, remark
 from ..estimation.estimate import (
     Estimate,
     coordinates,
@@ -43,19 +44,24 @@ from .rows import (
     UPPER,
     Findings,
     Row,
-    empty_row,
     quality_of,
     row_of,
     with_item,
 )
-from .verb import Slice, devices_of, draw_law, mean_of_drawn, sampled, widened
+from .verb import (
+    Slice,
+    devices_of,
+    draw_law,
+    mean_of_drawn,
+    named,
+    refused_rows,
+    sampled,
+    widened,
+)
 
 QUANTILES: Final = {"p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9}
 MEAN: Final = "mean"
 MONOTONE: Final = "monotone"  # of a distribution made to rise
-_NO_HOLDERS: Final = "not enough reports: whether any device holds the key is not sure"
-_NOTE = "over several definitions of the metric, each by its reports"
-_DRAWN = "over several definitions of the metric, each by the devices that its reports stand for"
 
 
 def _mean_items(domain: Domain) -> tuple[str, ...]:
@@ -164,7 +170,7 @@ def with_notes(row: Row, metric: Metric) -> Row:
     if row.ci_low == row.ci_high and domain:
         ends = {float(domain.minimum): LOWER, float(domain.maximum): UPPER}
         end = ends.get(row.value or 0.0)
-    return replace(row, note=assumption(metric), end=end)
+    return replace(row, notes=assumption(metric), end=end)
 
 
 def answer_rows(part: Slice, alpha: float) -> tuple[Row, ...]:
@@ -179,10 +185,11 @@ def answer_rows(part: Slice, alpha: float) -> tuple[Row, ...]:
     """
     units = _units(part.metric)
     about: dict[str, Any] = {"is_open": part.is_open}
-    if reason := part.refusal or part.mixture:
+    if part.refusal or part.mixture:
         return tuple(
-            empty_row(with_item(part.dimensions, item), part.n, alpha, unit, reason, **about)
+            row
             for item, unit in units.items()
+            for row in refused_rows(part, named([item]), alpha, unit)
         )
     estimates = _estimates(part, alpha)
     fitted = dict.fromkeys(quantile_items(part.metric), MONOTONE)
@@ -190,7 +197,7 @@ def answer_rows(part: Slice, alpha: float) -> tuple[Row, ...]:
     for item, unit in units.items():
         estimate, place = estimates[item], with_item(part.dimensions, item)
         if estimate is None:
-            rows.append(empty_row(place, part.n, alpha, unit, _NO_HOLDERS, **about))
+            rows += refused_rows(part, named([item]), alpha, unit, refusal=remark(Code.NO_HOLDERS))
         else:
             about["postprocess"] = fitted.get(item, RAW)
             row = row_of(place, estimate, part.n, alpha, unit, **about)
@@ -262,11 +269,11 @@ def combined(
     places: dict[tuple[tuple[tuple[str, str], ...], str], list[_Weighed]] = {}
     for place, part in enumerate(findings):
         slices = definitions[place] if definitions else ()
-        named = {tuple(each.dimensions.items()): each for each in slices}
+        by_name = {tuple(each.dimensions.items()): each for each in slices}
         length = len(slices[0].dimensions) if slices else 0
         for row in part.rows:
             names = tuple(row.dimensions.items())
-            whole = named.get(names[:length])
+            whole = by_name.get(names[:length])
             law = (devices_of(whole), draw_law(whole)) if whole else (row.n, 0.0)
             places.setdefault((names, row.unit), []).append(_Weighed(row, *law))
     rows = tuple(_combine(rows, alpha) for rows in places.values())
@@ -283,12 +290,11 @@ def _combine(each: Sequence[_Weighed], alpha: float) -> Row:
     if missing:
         row_of_rest = _combine([part for part in each if part.row not in missing], alpha)
         few = sum(row.n for row in missing)
-        return replace(
-            row_of_rest, note=f"without {few} reports under another definition, too few alone"
-        )
+        return replace(row_of_rest, notes=(remark(Code.WITHOUT_OTHERS, few=few),))
     weights = [part.weight for part in each]
     laws = [part.law for part in each]
     whole = mean_of_drawn([_unbiased(row) for row in rows], weights, laws, alpha)
+    code = Code.DEFINITIONS_DRAWN if any(part.law for part in each) else Code.DEFINITIONS
     is_raw = all(row.raw is None for row in rows)
     value = whole.value if is_raw else np.average([row.value for row in rows], weights=weights)
     return replace(
@@ -301,7 +307,7 @@ def _combine(each: Sequence[_Weighed], alpha: float) -> Row:
         quality=quality_of(whole),
         raw=None if is_raw else whole.value,
         is_open=any(row.is_open for row in rows),
-        note=_DRAWN if any(part.law for part in each) else _NOTE,
+        notes=(remark(code),),
     )
 
 

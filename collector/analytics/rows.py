@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from client_sdk.registry.domain import SHARE as SHARE
 
+from ..core.remarks import Remark
+
 if TYPE_CHECKING:
-    from ..core.remarks import Remark
     from ..estimation.estimate import Estimate  # which loads numpy, and rows are drawn without it
 
 AGAINST: Final = "against"  # the dimension of what a number is compared with
@@ -30,7 +34,10 @@ POSSIBLE: Final = "possible"  # moved to the nearest possible number, to be show
 _DATE: Final = len("2026-11-16")  # the label of a day, and of what begins on it
 SURE, LIKELY = "sure", "likely"  # to be there at all; by the interval, or but for one in ten
 LEAST_P: Final = 0.001  # noise is not known well enough for less
-GOOD, FAIR, POOR, _INSUFFICIENT = "good", "fair", "poor", "insufficient"
+Quality: TypeAlias = Literal["good", "fair", "poor", "insufficient"]
+GOOD: Final = "good"
+FAIR: Final = "fair"
+POOR: Final = "poor"
 GOOD_RELATIVE_ERROR: Final = 0.05  # half-width over value
 FAIR_RELATIVE_ERROR: Final = 0.25
 
@@ -49,9 +56,8 @@ class Chart(StrEnum):
     MAP = "map"
 
 
-@dataclass(frozen=True)
-class Row:
-    """One number with its interval, or ``value`` None and the ``reason`` why there is no number.
+class Row(Struct, frozen=True):
+    """One number with its interval, or ``value`` None and the ``refusal``: why there is no number.
 
     Where nothing but bounds is known, they are the ends of the interval, without a value.
     The interval and the standard error are those of the unbiased estimate, which is ``value`` or,
@@ -65,7 +71,7 @@ class Row:
     std_error: float | None
     n: int  # reports
     alpha: float  # 1 - level of the interval
-    quality: str
+    quality: Quality
     unit: str = SHARE
     postprocess: str = RAW
     raw: float | None = None  # the unbiased number, where postprocess changed it
@@ -77,19 +83,23 @@ class Row:
     fakes_to_flip: int | None = None  # fake devices that could reverse a difference
     end: str | None = None  # LOWER or UPPER: the range cuts it off, so 0 is no known error
     certainty: str | None = None  # SURE or LIKELY, of what was found without a list
-    note: str | None = None  # what a reader must know beside the number
-    reason: str | None = None
+    notes: tuple[Remark, ...] = ()  # what a reader must know beside the number
+    refusal: Remark | None = field(default=None, name="reason")
 
     @property
     def item(self) -> str:
         """What the number is of, within its slice; "" if the slice has one number."""
         return self.dimensions.get(ITEM, "")
 
+    @property
+    def note(self) -> str | None:
+        """The notes in words, None without any."""
+        return "; ".join(map(str, self.notes)) or None
 
-_DEFAULTS: Final = {
-    name: None if field.default is MISSING else field.default
-    for name, field in Row.__dataclass_fields__.items()
-}
+    @property
+    def reason(self) -> str | None:
+        """Why there is no number, in words; None if there is one."""
+        return None if self.refusal is None else str(self.refusal)
 
 
 @dataclass(frozen=True)
@@ -101,19 +111,14 @@ class Findings:
 
     rows: tuple[Row, ...]
     warnings: tuple[Remark, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def row_of(
     dimensions: Mapping[str, str], estimate: Estimate, n: int, alpha: float, unit: str, **more: Any
 ) -> Row:
-    """Return the row of *estimate*; *more* are further fields of the row by name.
-
-    Made without ``Row``, which sets its frozen fields one by one: that takes five times as long.
-    """
-    row = object.__new__(Row)
-    row.__dict__.update(
-        _DEFAULTS,
+    """Return the row of *estimate*; *more* are further fields of the row by name."""
+    return Row(
         dimensions=dimensions,
         value=estimate.value,
         ci_low=estimate.ci_low,
@@ -125,14 +130,6 @@ def row_of(
         unit=unit,
         **more,
     )
-    return row
-
-
-def altered(row: Row, **fields: Any) -> Row:
-    """Return a copy of *row* with other *fields*; ``replace`` takes ten times as long."""
-    copy = object.__new__(Row)
-    copy.__dict__.update(row.__dict__, **fields)
-    return copy
 
 
 def empty_row(
@@ -140,7 +137,7 @@ def empty_row(
     n: int,
     alpha: float,
     unit: str,
-    reason: str,
+    refusal: Remark,
     *,
     ends: tuple[float, float] | tuple[None, None] = (None, None),
     **more: Any,
@@ -154,14 +151,14 @@ def empty_row(
         std_error=None,
         n=n,
         alpha=alpha,
-        quality=_INSUFFICIENT,
+        quality="insufficient",
         unit=unit,
-        reason=reason,
+        refusal=refusal,
         **more,
     )
 
 
-def quality_of(estimate: Estimate) -> str:
+def quality_of(estimate: Estimate) -> Quality:
     """Return how far *estimate* can be relied on: its half-width beside its value.
 
     An interval that misses its own value, since no truth gives it, is never a good one.
@@ -175,12 +172,37 @@ def quality_of(estimate: Estimate) -> str:
     return FAIR if relative <= FAIR_RELATIVE_ERROR else POOR
 
 
+# of a flat row, after its dimensions: texts in words
+COLUMNS: Final = (
+    "value",
+    "ci_low",
+    "ci_high",
+    "std_error",
+    "n",
+    "alpha",
+    "unit",
+    "quality",
+    "postprocess",
+    "raw",
+    "shrunken",
+    "simultaneous",
+    "is_open",
+    "influence",
+    "p_value",
+    "fakes_to_flip",
+    "end",
+    "certainty",
+    "note",
+    "reason",
+)
+
+
 def flat(row: Row, others: Collection[str] = ()) -> dict[str, Any]:
     """Return *row* as one flat record: a column a dimension, then those of the number.
 
     Args: others: columns that stand beside these.
     """
-    columns = {name: value for name, value in vars(row).items() if name != "dimensions"}
+    columns = {name: getattr(row, name) for name in COLUMNS}
     return {**{column_of(k, others): v for k, v in row.dimensions.items()}, **columns}
 
 
@@ -189,7 +211,7 @@ def column_of(dimension: str, others: Collection[str] = ()) -> str:
 
     Segments and parts of a pair may be called "n"; no name of theirs holds a full stop.
     """
-    return f"dimension.{dimension}" if dimension in _DEFAULTS or dimension in others else dimension
+    return f"dimension.{dimension}" if dimension in COLUMNS or dimension in others else dimension
 
 
 def with_item(dimensions: Mapping[str, str], item: str) -> dict[str, str]:

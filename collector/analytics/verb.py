@@ -29,6 +29,7 @@ from client_sdk.registry.domain import Domain
 from client_sdk.registry.metric import Metric
 
 from ..core.cells import Source
+from ..core.remarks import Code, Remark, remark
 from ..estimation.estimate import Estimate, mean_of, normal_quantile
 from .rows import ITEM, RAW, SHARE, TIME, Chart, Findings, Row, empty_row, row_of
 
@@ -82,7 +83,7 @@ class Slice:
     epochs: tuple[int, ...]  # whose reports are here, ascending
     is_open: bool = False  # the last epoch is still running
     late: int = 0  # of the n reports, those folded later than a day after their epoch
-    refusal: str | None = None
+    refusal: Remark | None = None
     reports: Mapping[int, int] = field(default_factory=dict)  # by epoch; empty: not known
     origins: Mapping[Origin, int] = field(default_factory=dict)  # reports of a known source
     excluded: int = 0  # reports that exclusions have taken out, not among the n
@@ -95,13 +96,13 @@ class Slice:
     definitions: tuple[Slice, ...] = ()
 
     @property
-    def mixture(self) -> str | None:
+    def mixture(self) -> Remark | None:
         """Why the mean of the reports is about nothing; None if they are all about the same."""
         if len(self.labels) < 2 and NOT_SAID not in self.labels:
             return None
         names = " and ".join(self.metric.domain.segment)
         few = f"{len(self.labels):,} values" if len(self.labels) > 1 else "no value"
-        return f"reports of {few} of {names} have no mean together; break down by {names}"
+        return remark(Code.MIXED, few=few, names=names)
 
 
 @dataclass(frozen=True)
@@ -433,12 +434,12 @@ def rows_of(
     unit: str = SHARE,
     *,
     simultaneous: bool = False,
-    note: str | None = None,
+    notes: Sequence[Remark] = (),
     postprocess: str = RAW,
 ) -> list[Row]:
     """Return a row of a slice that may have numbers for each of *names*.
 
-    Args: names: dimensions within the slice.  note, postprocess: of every row.
+    Args: names: dimensions within the slice.  notes, postprocess: of every row.
     """
     return [
         row_of(
@@ -449,7 +450,7 @@ def rows_of(
             unit,
             is_open=part.is_open,
             simultaneous=simultaneous,
-            note=note,
+            notes=tuple(notes),
             postprocess=postprocess,
         )
         for name, estimate in zip(names, estimates, strict=True)
@@ -462,14 +463,26 @@ def refused_rows(
     alpha: float,
     unit: str = SHARE,
     *,
-    reason: str | None = None,
+    refusal: Remark | None = None,
     simultaneous: bool = False,
 ) -> list[Row]:
-    """Return rows without numbers, with the reason of the slice or another *reason*."""
-    why = reason or part.refusal or ""
-    kind: dict[str, Any] = {"is_open": part.is_open, "simultaneous": simultaneous}
+    """Return rows without numbers, as *refusal* says why or else that of the slice.
+
+    Args: names: dimensions within the slice.
+    """
+    why = refusal or part.refusal or part.mixture
+    assert why is not None  # noqa: S101 - the caller has looked
     return [
-        empty_row({**part.dimensions, **name}, part.n, alpha, unit, why, **kind) for name in names
+        empty_row(
+            {**part.dimensions, **name},
+            part.n,
+            alpha,
+            unit,
+            why,
+            is_open=part.is_open,
+            simultaneous=simultaneous,
+        )
+        for name in names
     ]
 
 

@@ -10,9 +10,11 @@ from datetime import date, timedelta
 from types import MappingProxyType
 from typing import Final
 
+from msgspec.structs import replace
+
 from client_sdk.core.epoch import DAY, LENGTHS
 
-from ..analytics.rows import AGAINST, ITEM, REST, TIME, Chart, Row, altered, moment
+from ..analytics.rows import AGAINST, ITEM, REST, TIME, Chart, Row, moment
 from ..core.remarks import Remark
 
 _ANSWERS: Final = MappingProxyType({"true": "yes", "false": "no"})
@@ -47,7 +49,7 @@ def worded(
         return items.get(value, value) if name == ITEM else names.get(value, value)
 
     return [
-        altered(row, dimensions={name: word(name, value) for name, value in row.dimensions.items()})
+        replace(row, dimensions={name: word(name, value) for name, value in row.dimensions.items()})
         for row in rows
     ]
 

@@ -13,11 +13,11 @@ import msgspec
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.exceptions import NotAcceptable
 
-from ...analytics.rows import LEFT_OUT, TIME
+from ...analytics.rows import COLUMNS, LEFT_OUT, TIME
 from ...core.errors import QueryError
 from ...query import Answer
 from ...rendering.places import geojson_of, leading_columns, records_of
-from ...rendering.tables import COLUMNS, csv_of
+from ...rendering.tables import csv_of
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
 PARQUET: Final = "application/vnd.apache.parquet"

@@ -18,7 +18,7 @@ from client_sdk.core.epoch import epoch_start
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
-from ...analytics.rows import ALL, ITEM, TIME, Row, altered
+from ...analytics.rows import ALL, ITEM, TIME, Row
 from ...analytics.verb import load
 from ...core.catalog import Catalog
 from ...core.config import RelayTerms
@@ -349,7 +349,7 @@ def _with_title(verb: str, reply: Answer) -> Sequence[Row]:
     if not is_alone:
         return rows
     name = {ITEM: f"{metric.title}: yes"}
-    return [altered(row, dimensions={**row.dimensions, **name}) for row in rows]
+    return [structs.replace(row, dimensions={**row.dimensions, **name}) for row in rows]
 
 
 def every_of(reply: Answer) -> str:
@@ -374,4 +374,4 @@ def _without_common_note(rows: Sequence[Row]) -> tuple[Sequence[Row], tuple[Rema
     note = notes.pop() if len(notes) == 1 and len(rows) > 1 else None
     if not note:
         return rows, ()
-    return [altered(row, note=None) for row in rows], (remark(Code.NOTE, text=note),)
+    return [structs.replace(row, notes=()) for row in rows], (remark(Code.NOTE, text=note),)
