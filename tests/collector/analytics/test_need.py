@@ -72,7 +72,7 @@ def test_too_few_reports_say_how_many_more_the_need_takes() -> None:
 
     told = shortage(metric, 120)
 
-    assert told == (
+    assert told.text == (
         "not enough reports: 120 of at least 500 needed; "
         f"±2 points takes {still_needed(metric, 120):,} more"
     )
