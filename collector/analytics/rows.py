@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from msgspec import Struct, field
 
+from client_sdk.core.epoch import DAY, HOUR, LENGTHS
 from client_sdk.registry.domain import SHARE as SHARE
 
 from ..core.remarks import Remark
@@ -31,7 +33,9 @@ LOWER, UPPER = "lower", "upper"  # the ends of the range of a metric
 DEVICES: Final = "devices"  # the unit of how many reported
 RAW: Final = "raw"  # unbiased, as debiased
 POSSIBLE: Final = "possible"  # moved to the nearest possible number, to be shown
+BETWEEN: Final = "/"  # of the labels of the first and the last epoch of a stretch of several
 _DATE: Final = len("2026-11-16")  # the label of a day, and of what begins on it
+_MONTH: Final = len("2026-11")
 SURE, LIKELY = "sure", "likely"  # to be there at all; by the interval, or but for one in ten
 LEAST_P: Final = 0.001  # noise is not known well enough for less
 Quality: TypeAlias = Literal["good", "fair", "poor", "insufficient"]
@@ -222,6 +226,48 @@ def with_item(dimensions: Mapping[str, str], item: str) -> dict[str, str]:
 def units_of(rows: Sequence[Row]) -> tuple[str, ...]:
     """Return the units of *rows*, in order: numbers of different units share no scale."""
     return tuple(dict.fromkeys(row.unit for row in rows))
+
+
+@dataclass(frozen=True)
+class Period:
+    """A stretch of time, as an answer names it: by the beginning of an epoch, in UTC.
+
+    "2026-11-16T09:00Z" is an hour, "2026-11-16" a day or what begins on it, "2026-11" a month, and
+    "a/b" the epochs from a to b.
+    """
+
+    label: str
+    begin: datetime  # of the first epoch
+    last: datetime  # beginning of the last epoch
+    every: str  # how long an epoch is, as metrics say how often they are reported; "": unknown
+
+    @classmethod
+    def read(cls, label: str, every: str = "") -> Period | None:
+        """Return the period that *label* names, None if it names no time."""
+        first, _, last = label.partition(BETWEEN)
+        begin, end = _moment(first), _moment(last or first)
+        return cls(label, begin, end, every) if begin and end else None
+
+    @property
+    def hours(self) -> float:
+        """Hours from the start of 1970 to its beginning."""
+        return self.begin.timestamp() / HOUR
+
+    @property
+    def days(self) -> tuple[date, date] | None:
+        """The first and the last day; None of hours and months, which are no epochs of days."""
+        if any(len(part) != _DATE for part in self.label.split(BETWEEN)):
+            return None
+        length = max(LENGTHS.get(self.every, DAY) // DAY, 1)
+        return self.begin.date(), self.last.date() + timedelta(days=length - 1)
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(f"{text}-01" if len(text) == _MONTH else text)
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=UTC)
 
 
 def moment(label: str, stretch: str) -> str:

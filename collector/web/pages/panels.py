@@ -18,7 +18,7 @@ from client_sdk.core.epoch import epoch_start
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
-from ...analytics.rows import ALL, ITEM, TIME, Row
+from ...analytics.rows import ALL, ITEM, TIME, Period, Row
 from ...analytics.verb import load
 from ...core.catalog import Catalog
 from ...core.config import RelayTerms
@@ -34,7 +34,6 @@ from ...core.remarks import Code, Remark, remark
 from ...query import Answer, Plan, Query, Reader, answer, earlier, options, plan
 from ...query.window import days_for, epochs_of
 from ...rendering.charts import Before, Mark
-from ...rendering.charts.scale import hours_of
 from ...rendering.wording import last_day, remark_text
 from ...storage.connection import allowed
 from ...workspace.documents import MAX_TITLE, Document, Note
@@ -281,7 +280,8 @@ class Answers:
         except (BusyError, QueryError, DamagedTallyError, RefusedByStoreError) as error:
             return Before((), 0, words, in_page(error))
         now, then = (answer.meta.metrics[0].window for answer in (reply, other))
-        hours = [hours_of(window.first) or 0.0 for window in (now, then)]
+        begins = [Period.read(window.first) for window in (now, then)]
+        hours = [0.0 if period is None else period.hours for period in begins]
         name = f"{words}, {then.first} – {last_day(then.last, every_of(other))}"
         return Before(other.rows, round((hours[0] - hours[1]) / 24), name)
 
