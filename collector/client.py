@@ -88,23 +88,26 @@ class Result:
 
         names = dict.fromkeys(name for row in self.rows for name in row["dimensions"])
         places = {k: numbers_of_place(box) for k, box in places_of(self.facts).items()}
-        absent = {"dimensions", *(k for k in _RARE if all(r.get(k) is None for r in self.rows))}
+        few = (k for k in _RARE if all(r.get(k) is None for r in self.rows))
+        absent = {"dimensions", "notes", "reason", *few}
         dimensions = {name: column_of(name, COLUMNS if places else ()) for name in names}
         return [
             {
                 **{column: row["dimensions"].get(k) for k, column in dimensions.items()},
                 **places.get(row["dimensions"].get("item", ""), {}),
                 **{name: value for name, value in row.items() if name not in absent},
+                "note": typed.note,
+                "reason": typed.reason,
             }
-            for row in self.rows
+            for row, typed in zip(self.rows, self.typed(), strict=True)
         ]
 
     @property
     def warnings(self) -> list[str]:
         """What must be known beside the numbers, in words; ``meta`` has the code of each."""
-        from .core.remarks import line_of
+        from .core.remarks import read
 
-        return [line_of(warning) for warning in self.meta["warnings"]]
+        return [str(read(warning)) for warning in self.meta["warnings"]]
 
     def to_pandas(self) -> Any:
         """Return a DataFrame of ``records``; a ``time`` that is a day or hour is a date of pandas.
@@ -173,9 +176,17 @@ class Result:
     def typed(self) -> list[Row]:
         """Return the rows as the collector's own type, for its charts and tables."""
         from .analytics.rows import Row
+        from .core.remarks import read
 
-        known = Row.__dataclass_fields__  # a newer collector may tell more
-        return [Row(**{name: row[name] for name in row if name in known}) for row in self.rows]
+        known = {*Row.__struct_fields__} - {"notes", "refusal"}  # a newer collector may tell more
+        return [
+            Row(
+                **{name: row[name] for name in row if name in known},
+                notes=tuple(map(read, row["notes"])),
+                refusal=row["reason"] and read(row["reason"]),
+            )
+            for row in self.rows
+        ]
 
     def _repr_html_(self) -> str:
         """Show the answer in a notebook."""

@@ -35,7 +35,7 @@ from collector.intake.wire import Upload
 from collector.query import Answer, plan, read, run
 from collector.query.plan import Plan
 from collector.query.reading import slices_of, without_pruned
-from collector.query.repair import Wish, proposed
+from collector.query.repair import ExclusionRequest, proposed
 from collector.storage.hashes import MemoryHashes
 from collector.storage.records import SuspicionStore
 from collector.worker.poisoning_watch import Watch
@@ -136,7 +136,7 @@ class Site:
     def exclude(self, storage: MemoryStorage) -> None:
         """Take the first key out of the last day, by the command's own code."""
         day = epoch_label("1d", TODAY)
-        wish = Wish("key", KEYS[0], "fakes", "benchmark", first=day, last=day)
+        wish = ExclusionRequest("key", KEYS[0], "fakes", "benchmark", first=day, last=day)
         exclusion, _ = proposed(wish, self._catalog, storage, KEYS)
         storage.excluded[exclusion.id] = to_json(exclusion)
 

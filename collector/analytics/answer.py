@@ -7,17 +7,15 @@ definitions of a metric become one.  Pure.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
-from math import ceil, floor, nan
+from math import ceil, floor
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from client_sdk.mechanisms import (
-    UNIT,
     DistributionMechanism,
     KeyValueMechanism,
     VectorMechanism,
@@ -27,6 +25,7 @@ from client_sdk.registry.keys import GRID, SMOOTH
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.items import MEAN_OF
 
+from ..core.remarks import Code, remark
 from ..estimation.estimate import (
     Estimate,
     coordinates,
@@ -34,7 +33,6 @@ from ..estimation.estimate import (
     key_shares,
     mean,
     normal_quantile,
-    quantile_positions,
     shares,
 )
 from ..estimation.precision import drawn, half_width
@@ -46,19 +44,24 @@ from .rows import (
     UPPER,
     Findings,
     Row,
-    empty_row,
     quality_of,
     row_of,
     with_item,
 )
-from .verb import Slice, devices_of, draw_law, mean_of_drawn, sampled, widened
+from .verb import (
+    Slice,
+    devices_of,
+    draw_law,
+    mean_of_drawn,
+    named,
+    refused_rows,
+    sampled,
+    widened,
+)
 
 QUANTILES: Final = {"p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9}
 MEAN: Final = "mean"
 MONOTONE: Final = "monotone"  # of a distribution made to rise
-_NO_HOLDERS: Final = "not enough reports: whether any device holds the key is not sure"
-_NOTE = "over several definitions of the metric, each by its reports"
-_DRAWN = "over several definitions of the metric, each by the devices that its reports stand for"
 
 
 def _mean_items(domain: Domain) -> tuple[str, ...]:
@@ -79,38 +82,6 @@ def _key_estimates(metric: Metric, tally: Any, n: int, alpha: float) -> dict[str
     return {
         **dict(zip(domain.labels, held, strict=True)),
         **dict(zip(_mean_items(domain), means, strict=True)),
-    }
-
-
-def key_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float]:
-    """Return the true answers from how many devices hold each mapping; for demos and tests.
-
-    The mean of a key that nobody holds is NaN.
-    """
-    domain: Any = metric.domain
-    holders = dict.fromkeys(range(domain.size), 0)
-    sums = dict.fromkeys(range(domain.size), Fraction(0))
-    for value, devices in values.items():
-        for key, position in domain.encode(value, metric.name).items():
-            holders[key] += devices
-            sums[key] += devices * position
-    low, step, total = domain.numbers.minimum, domain.numbers.step, sum(values.values())
-    means = [float(low + step * sums[key] / n) if n else nan for key, n in holders.items()]
-    shares = [n / total for n in holders.values()]
-    return dict(zip((*domain.labels, *_mean_items(domain)), (*shares, *means), strict=True))
-
-
-def vector_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float]:
-    """Return the mean of each labelled coordinate from how many devices hold each value."""
-    domain: Any = metric.domain
-    sums = [0] * domain.size
-    for value, devices in values.items():
-        parts = domain.encode(value, metric.name)
-        sums = [sum_ + devices * part for sum_, part in zip(sums, parts, strict=True)]
-    whole = sum(values.values()) * UNIT
-    return {
-        label: domain.least + domain.extent * (sum_ / whole + 1) / 2
-        for label, sum_ in zip(domain.labels, sums, strict=False)
     }
 
 
@@ -182,40 +153,6 @@ def _limited(
     return Estimate(limited, error, float(low), float(high))
 
 
-def quantile_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float]:
-    """Return the true quantiles from how many devices hold each value; for demos and tests.
-
-    Of a smooth population they are those of its bins; of others the least number up to which so
-    many of the devices are.
-    """
-    domain, mechanism = metric.domain, metric.mechanism
-    if not domain.grid or not isinstance(mechanism, DistributionMechanism):
-        return {}
-    places = Counter[float]()
-    for value, devices in values.items():
-        places[float(domain.grid.encode(value, metric.name))] += devices
-    if metric.shape == SMOOTH:
-        steps = _smooth_truth(mechanism, places)
-    else:
-        order = sorted(places)
-        up_to = np.cumsum([places[place] for place in order]) / places.total()
-        steps = np.array(order)[np.searchsorted(up_to + 1e-12, tuple(QUANTILES.values()))]
-    numbers = float(domain.grid.minimum) + steps * float(domain.grid.step)
-    return dict(zip(QUANTILES, numbers.tolist(), strict=True))
-
-
-def _smooth_truth(mechanism: DistributionMechanism, places: Mapping[float, int]) -> Any:
-    """Return the quantiles in grid steps; the share of a bin is spread evenly over it."""
-    shares = np.zeros(mechanism.bins)
-    step = mechanism.top / (mechanism.bins - 1)
-    for place, devices in places.items():
-        below, rest = divmod(place / step, 1)
-        shares[int(below)] += devices * (1 - rest)
-        if rest:
-            shares[int(below) + 1] += devices * rest
-    return quantile_positions(shares / shares.sum(), tuple(QUANTILES.values())) * step
-
-
 def _in_unit(estimate: Estimate, domain: NumberGrid) -> Estimate:
     """Return *estimate*, in grid steps from the lowest, in the unit of *domain*."""
     step, low, high = float(domain.step), float(domain.minimum), float(domain.maximum)
@@ -233,7 +170,7 @@ def with_notes(row: Row, metric: Metric) -> Row:
     if row.ci_low == row.ci_high and domain:
         ends = {float(domain.minimum): LOWER, float(domain.maximum): UPPER}
         end = ends.get(row.value or 0.0)
-    return replace(row, note=assumption(metric), end=end)
+    return replace(row, notes=assumption(metric), end=end)
 
 
 def answer_rows(part: Slice, alpha: float) -> tuple[Row, ...]:
@@ -248,10 +185,11 @@ def answer_rows(part: Slice, alpha: float) -> tuple[Row, ...]:
     """
     units = _units(part.metric)
     about: dict[str, Any] = {"is_open": part.is_open}
-    if reason := part.refusal or part.mixture:
+    if part.refusal or part.mixture:
         return tuple(
-            empty_row(with_item(part.dimensions, item), part.n, alpha, unit, reason, **about)
+            row
             for item, unit in units.items()
+            for row in refused_rows(part, named([item]), alpha, unit)
         )
     estimates = _estimates(part, alpha)
     fitted = dict.fromkeys(quantile_items(part.metric), MONOTONE)
@@ -259,7 +197,7 @@ def answer_rows(part: Slice, alpha: float) -> tuple[Row, ...]:
     for item, unit in units.items():
         estimate, place = estimates[item], with_item(part.dimensions, item)
         if estimate is None:
-            rows.append(empty_row(place, part.n, alpha, unit, _NO_HOLDERS, **about))
+            rows += refused_rows(part, named([item]), alpha, unit, refusal=remark(Code.NO_HOLDERS))
         else:
             about["postprocess"] = fitted.get(item, RAW)
             row = row_of(place, estimate, part.n, alpha, unit, **about)
@@ -284,11 +222,6 @@ def _estimates(part: Slice, alpha: float) -> Mapping[str, Estimate | None]:
         return dict(zip(domain.labels, sampled(part, means, alpha), strict=True))
     items = widened(part, shares(mechanism, part.tally, part.n, alpha), alpha)
     return dict(zip(domain.labels, items, strict=True))
-
-
-def shown_items(metric: Metric) -> tuple[str, ...]:
-    """Return the items that get a row: of a boolean only "true", since "false" is the rest."""
-    return tuple(_units(metric))
 
 
 def expectation(metric: Metric, alpha: float) -> tuple[str, float]:
@@ -336,11 +269,11 @@ def combined(
     places: dict[tuple[tuple[tuple[str, str], ...], str], list[_Weighed]] = {}
     for place, part in enumerate(findings):
         slices = definitions[place] if definitions else ()
-        named = {tuple(each.dimensions.items()): each for each in slices}
+        by_name = {tuple(each.dimensions.items()): each for each in slices}
         length = len(slices[0].dimensions) if slices else 0
         for row in part.rows:
             names = tuple(row.dimensions.items())
-            whole = named.get(names[:length])
+            whole = by_name.get(names[:length])
             law = (devices_of(whole), draw_law(whole)) if whole else (row.n, 0.0)
             places.setdefault((names, row.unit), []).append(_Weighed(row, *law))
     rows = tuple(_combine(rows, alpha) for rows in places.values())
@@ -357,12 +290,11 @@ def _combine(each: Sequence[_Weighed], alpha: float) -> Row:
     if missing:
         row_of_rest = _combine([part for part in each if part.row not in missing], alpha)
         few = sum(row.n for row in missing)
-        return replace(
-            row_of_rest, note=f"without {few} reports under another definition, too few alone"
-        )
+        return replace(row_of_rest, notes=(remark(Code.WITHOUT_OTHERS, few=few),))
     weights = [part.weight for part in each]
     laws = [part.law for part in each]
     whole = mean_of_drawn([_unbiased(row) for row in rows], weights, laws, alpha)
+    code = Code.DEFINITIONS_DRAWN if any(part.law for part in each) else Code.DEFINITIONS
     is_raw = all(row.raw is None for row in rows)
     value = whole.value if is_raw else np.average([row.value for row in rows], weights=weights)
     return replace(
@@ -375,7 +307,7 @@ def _combine(each: Sequence[_Weighed], alpha: float) -> Row:
         quality=quality_of(whole),
         raw=None if is_raw else whole.value,
         is_open=any(row.is_open for row in rows),
-        note=_DRAWN if any(part.law for part in each) else _NOTE,
+        notes=(remark(code),),
     )
 
 

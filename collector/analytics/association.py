@@ -22,6 +22,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from ..core.remarks import Code, Remark, remark
 from ..estimation.estimate import Estimate, normal_quantile
 from ..estimation.significance import holm
 from .sums import Shares
@@ -56,7 +57,7 @@ def margins(rows: int, columns: int) -> tuple[Any, Any]:
     )
 
 
-def association(shares: Shares, rows: int, columns: int, alpha: float) -> Association | str:
+def association(shares: Shares, rows: int, columns: int, alpha: float) -> Association | Remark:
     """Return how strongly rows and columns of a table go together, or why it cannot be told.
 
     Rows and columns that perhaps nobody is in are left out.
@@ -64,14 +65,14 @@ def association(shares: Shares, rows: int, columns: int, alpha: float) -> Associ
     Args: shares: of rows * columns items, row by row.
     """
     if rows * columns > MOST_CELLS:
-        return f"the table has more than {MOST_CELLS} cells"
+        return remark(Code.TOO_MANY_CELLS, most=MOST_CELLS)
     of_rows, of_columns = margins(rows, columns)
     kept_rows, kept_columns = (
         _sure_groups(shares, members, alpha) for members in (of_rows, of_columns)
     )
     least = min(len(kept_rows), len(kept_columns))
     if least < 2:
-        return "not enough reports: fewer than two rows or columns are surely above zero"
+        return remark(Code.TOO_FEW_GROUPS)
     r, c = of_rows @ shares.values, of_columns @ shares.values
     places = [(i, j) for i in kept_rows for j in kept_columns]
     weights = np.array([_weights(of_rows[i], of_columns[j], r[i], c[j]) for i, j in places])
@@ -107,7 +108,7 @@ def _distinct(count: int) -> int:
     return 1 if count == 2 else count
 
 
-Finding: TypeAlias = Association | str  # or why it cannot be told
+Finding: TypeAlias = Association | Remark  # or why it cannot be told
 
 
 def associations(tables: Sequence[Slice], alpha: float) -> list[Finding]:
@@ -128,8 +129,8 @@ def _of(part: Slice, alpha: float) -> Finding:
 
 def in_words(finding: Finding) -> str:
     """Return an association with its interval, or why there is none."""
-    if isinstance(finding, str):
-        return finding
+    if isinstance(finding, Remark):
+        return finding.text
     return words_of(finding.value, finding.ci_low, finding.ci_high, finding.p_value)
 
 

@@ -26,6 +26,7 @@ from client_sdk.registry.encodings import VectorEncoding
 from client_sdk.registry.keys import GRID, SMOOTH
 from client_sdk.registry.metric import Metric
 
+from ..core.remarks import Code, Remark, remark
 from ..estimation.estimate import Estimate, normal_quantile
 from .postprocess import simplex_l2
 from .quantiles import THRESHOLDS, LinearCDF, bias_aware_reach, linear_cdf
@@ -33,7 +34,6 @@ from .quantiles import THRESHOLDS, LinearCDF, bias_aware_reach, linear_cdf
 _NO_DISTRIBUTION: Final = (
     'tells a mean only; declare it with ask = ["quantiles"], or as a category of ranges'
 )
-_ASSUMES: Final = 'assumes a smooth population: shape = "smooth" is declared'
 Part = tuple[Fraction | None, Fraction]  # from the first end to the second; None: from the least
 
 
@@ -46,9 +46,9 @@ def refusal(metric: Metric) -> str | None:
     return None if isinstance(metric.mechanism, DistributionMechanism) else _NO_DISTRIBUTION
 
 
-def assumption(metric: Metric) -> str | None:
-    """Return what the intervals of the distribution of *metric* assume, or None."""
-    return _ASSUMES if metric.shape == SMOOTH else None
+def assumption(metric: Metric) -> tuple[Remark, ...]:
+    """Return what the intervals of the distribution of *metric* assume, if anything."""
+    return (remark(Code.SMOOTH),) if metric.shape == SMOOTH else ()
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ number stays in the row, and the interval stays that of the raw number.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from ..core.errors import QueryError
 from .monotone import isotonic, weights_of

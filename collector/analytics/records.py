@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,8 @@ from client_sdk.mechanisms import RecordMechanism
 from client_sdk.registry.metric import Metric, Sample
 from client_sdk.registry.types.record import ATTRIBUTE, AttributeDomain, RecordDomain
 
+from ..core.remarks import Code, remark
 from .verb import Slice
-
-_NONE_ABOUT: Final = "not enough reports: none is about this attribute"
 
 
 def is_of_records(metric: Metric) -> bool:
@@ -61,7 +60,7 @@ def by_attribute(part: Slice) -> Iterator[Slice]:
             dimensions={**part.dimensions, ATTRIBUTE: attribute.name},
             n=table.n,
             tally=table.tally,
-            refusal=part.refusal or (None if table.n else _NONE_ABOUT),
+            refusal=part.refusal or (None if table.n else remark(Code.NONE_ABOUT)),
             reports={},
             origins={},
         )

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from msgspec import Struct, field
+
+from client_sdk.core.epoch import DAY, HOUR, LENGTHS
 from client_sdk.registry.domain import SHARE as SHARE
 
+from ..core.remarks import Remark
+
 if TYPE_CHECKING:
-    from ..core.remarks import Remark
     from ..estimation.estimate import Estimate  # which loads numpy, and rows are drawn without it
 
 AGAINST: Final = "against"  # the dimension of what a number is compared with
@@ -27,10 +33,15 @@ LOWER, UPPER = "lower", "upper"  # the ends of the range of a metric
 DEVICES: Final = "devices"  # the unit of how many reported
 RAW: Final = "raw"  # unbiased, as debiased
 POSSIBLE: Final = "possible"  # moved to the nearest possible number, to be shown
+BETWEEN: Final = "/"  # of the labels of the first and the last epoch of a stretch of several
 _DATE: Final = len("2026-11-16")  # the label of a day, and of what begins on it
+_MONTH: Final = len("2026-11")
 SURE, LIKELY = "sure", "likely"  # to be there at all; by the interval, or but for one in ten
 LEAST_P: Final = 0.001  # noise is not known well enough for less
-GOOD, FAIR, POOR, _INSUFFICIENT = "good", "fair", "poor", "insufficient"
+Quality: TypeAlias = Literal["good", "fair", "poor", "insufficient"]
+GOOD: Final = "good"
+FAIR: Final = "fair"
+POOR: Final = "poor"
 GOOD_RELATIVE_ERROR: Final = 0.05  # half-width over value
 FAIR_RELATIVE_ERROR: Final = 0.25
 
@@ -49,9 +60,8 @@ class Chart(StrEnum):
     MAP = "map"
 
 
-@dataclass(frozen=True)
-class Row:
-    """One number with its interval, or ``value`` None and the ``reason`` why there is no number.
+class Row(Struct, frozen=True):
+    """One number with its interval, or ``value`` None and the ``refusal``: why there is no number.
 
     Where nothing but bounds is known, they are the ends of the interval, without a value.
     The interval and the standard error are those of the unbiased estimate, which is ``value`` or,
@@ -65,7 +75,7 @@ class Row:
     std_error: float | None
     n: int  # reports
     alpha: float  # 1 - level of the interval
-    quality: str
+    quality: Quality
     unit: str = SHARE
     postprocess: str = RAW
     raw: float | None = None  # the unbiased number, where postprocess changed it
@@ -77,19 +87,23 @@ class Row:
     fakes_to_flip: int | None = None  # fake devices that could reverse a difference
     end: str | None = None  # LOWER or UPPER: the range cuts it off, so 0 is no known error
     certainty: str | None = None  # SURE or LIKELY, of what was found without a list
-    note: str | None = None  # what a reader must know beside the number
-    reason: str | None = None
+    notes: tuple[Remark, ...] = ()  # what a reader must know beside the number
+    refusal: Remark | None = field(default=None, name="reason")
 
     @property
     def item(self) -> str:
         """What the number is of, within its slice; "" if the slice has one number."""
         return self.dimensions.get(ITEM, "")
 
+    @property
+    def note(self) -> str | None:
+        """The notes in words, None without any."""
+        return "; ".join(map(str, self.notes)) or None
 
-_DEFAULTS: Final = {
-    name: None if field.default is MISSING else field.default
-    for name, field in Row.__dataclass_fields__.items()
-}
+    @property
+    def reason(self) -> str | None:
+        """Why there is no number, in words; None if there is one."""
+        return None if self.refusal is None else str(self.refusal)
 
 
 @dataclass(frozen=True)
@@ -101,19 +115,14 @@ class Findings:
 
     rows: tuple[Row, ...]
     warnings: tuple[Remark, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def row_of(
     dimensions: Mapping[str, str], estimate: Estimate, n: int, alpha: float, unit: str, **more: Any
 ) -> Row:
-    """Return the row of *estimate*; *more* are further fields of the row by name.
-
-    Made without ``Row``, which sets its frozen fields one by one: that takes five times as long.
-    """
-    row = object.__new__(Row)
-    row.__dict__.update(
-        _DEFAULTS,
+    """Return the row of *estimate*; *more* are further fields of the row by name."""
+    return Row(
         dimensions=dimensions,
         value=estimate.value,
         ci_low=estimate.ci_low,
@@ -125,14 +134,6 @@ def row_of(
         unit=unit,
         **more,
     )
-    return row
-
-
-def altered(row: Row, **fields: Any) -> Row:
-    """Return a copy of *row* with other *fields*; ``replace`` takes ten times as long."""
-    copy = object.__new__(Row)
-    copy.__dict__.update(row.__dict__, **fields)
-    return copy
 
 
 def empty_row(
@@ -140,7 +141,7 @@ def empty_row(
     n: int,
     alpha: float,
     unit: str,
-    reason: str,
+    refusal: Remark,
     *,
     ends: tuple[float, float] | tuple[None, None] = (None, None),
     **more: Any,
@@ -154,14 +155,14 @@ def empty_row(
         std_error=None,
         n=n,
         alpha=alpha,
-        quality=_INSUFFICIENT,
+        quality="insufficient",
         unit=unit,
-        reason=reason,
+        refusal=refusal,
         **more,
     )
 
 
-def quality_of(estimate: Estimate) -> str:
+def quality_of(estimate: Estimate) -> Quality:
     """Return how far *estimate* can be relied on: its half-width beside its value.
 
     An interval that misses its own value, since no truth gives it, is never a good one.
@@ -175,12 +176,37 @@ def quality_of(estimate: Estimate) -> str:
     return FAIR if relative <= FAIR_RELATIVE_ERROR else POOR
 
 
+# of a flat row, after its dimensions: texts in words
+COLUMNS: Final = (
+    "value",
+    "ci_low",
+    "ci_high",
+    "std_error",
+    "n",
+    "alpha",
+    "unit",
+    "quality",
+    "postprocess",
+    "raw",
+    "shrunken",
+    "simultaneous",
+    "is_open",
+    "influence",
+    "p_value",
+    "fakes_to_flip",
+    "end",
+    "certainty",
+    "note",
+    "reason",
+)
+
+
 def flat(row: Row, others: Collection[str] = ()) -> dict[str, Any]:
     """Return *row* as one flat record: a column a dimension, then those of the number.
 
     Args: others: columns that stand beside these.
     """
-    columns = {name: value for name, value in vars(row).items() if name != "dimensions"}
+    columns = {name: getattr(row, name) for name in COLUMNS}
     return {**{column_of(k, others): v for k, v in row.dimensions.items()}, **columns}
 
 
@@ -189,7 +215,7 @@ def column_of(dimension: str, others: Collection[str] = ()) -> str:
 
     Segments and parts of a pair may be called "n"; no name of theirs holds a full stop.
     """
-    return f"dimension.{dimension}" if dimension in _DEFAULTS or dimension in others else dimension
+    return f"dimension.{dimension}" if dimension in COLUMNS or dimension in others else dimension
 
 
 def with_item(dimensions: Mapping[str, str], item: str) -> dict[str, str]:
@@ -200,6 +226,48 @@ def with_item(dimensions: Mapping[str, str], item: str) -> dict[str, str]:
 def units_of(rows: Sequence[Row]) -> tuple[str, ...]:
     """Return the units of *rows*, in order: numbers of different units share no scale."""
     return tuple(dict.fromkeys(row.unit for row in rows))
+
+
+@dataclass(frozen=True)
+class Period:
+    """A stretch of time, as an answer names it: by the beginning of an epoch, in UTC.
+
+    "2026-11-16T09:00Z" is an hour, "2026-11-16" a day or what begins on it, "2026-11" a month, and
+    "a/b" the epochs from a to b.
+    """
+
+    label: str
+    begin: datetime  # of the first epoch
+    last: datetime  # beginning of the last epoch
+    every: str  # how long an epoch is, as metrics say how often they are reported; "": unknown
+
+    @classmethod
+    def read(cls, label: str, every: str = "") -> Period | None:
+        """Return the period that *label* names, None if it names no time."""
+        first, _, last = label.partition(BETWEEN)
+        begin, end = _moment(first), _moment(last or first)
+        return cls(label, begin, end, every) if begin and end else None
+
+    @property
+    def hours(self) -> float:
+        """Hours from the start of 1970 to its beginning."""
+        return self.begin.timestamp() / HOUR
+
+    @property
+    def days(self) -> tuple[date, date] | None:
+        """The first and the last day; None of hours and months, which are no epochs of days."""
+        if any(len(part) != _DATE for part in self.label.split(BETWEEN)):
+            return None
+        length = max(LENGTHS.get(self.every, DAY) // DAY, 1)
+        return self.begin.date(), self.last.date() + timedelta(days=length - 1)
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(f"{text}-01" if len(text) == _MONTH else text)
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=UTC)
 
 
 def moment(label: str, stretch: str) -> str:

@@ -26,6 +26,7 @@ from client_sdk.registry.domain import Domain
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.joint import FunnelDomain, RetentionDomain
 
+from ..core.remarks import Code, Remark, remark
 from ..estimation.estimate import (
     Estimate,
     is_pure,
@@ -37,8 +38,6 @@ from ..estimation.estimate import (
 from .rows import ITEM, MEASURE, Findings, Row
 from .verb import Slice, draw_law, refused_rows, repeats_of, rows_of
 
-BOUND_NOTE: Final = "the interval is a bound: it is at least as wide as its level asks for"
-UNSURE: Final = "not enough reports: whether any device is in the group before is not sure"
 _SURE: Final = 0.05  # 1 - level at which a group must be above 0 for a part of it to be compared
 
 
@@ -72,9 +71,9 @@ class Shares:
         return replace(shares, repeats=repeats_of(part), drawn=draw_law(part))
 
     @property
-    def note(self) -> str | None:
+    def notes(self) -> tuple[Remark, ...]:
         """What must be said beside sums of several items."""
-        return None if self.mechanism.knows_sums(np) else BOUND_NOTE
+        return () if self.mechanism.knows_sums(np) else (remark(Code.BOUND),)
 
     def groups(self, members: Any, alpha: float) -> list[Estimate]:
         """Return the share of each group: score intervals where the variance is linear in it.
@@ -128,7 +127,7 @@ class Shares:
         if under <= normal_quantile(alpha) * np.sqrt(of_whole):
             return None
         shared = (of_both - of_part - of_whole) / 2
-        if self.note is not None:  # nothing is known of it: then the worst
+        if self.notes:  # nothing is known of it: then the worst
             shared = -np.sqrt(of_part * of_whole)
         turn = shared / of_whole
         law = max(of_part - shared * turn, 0.0), of_whole
@@ -224,7 +223,7 @@ def joined(part: Slice, alpha: float) -> Mapping[str, GroupShare]:
     }
 
 
-def unsure(part: Slice) -> str | None:
+def unsure(part: Slice) -> Remark | None:
     """Return why a slice has no number to compare, however many reports it has; None if it has.
 
     Of a retention, parts of the first period are compared.
@@ -235,7 +234,8 @@ def unsure(part: Slice) -> str | None:
     first = members_of(domain)[:1].astype(np.float64)
     shares = Shares.of_slice(part)
     (value,), (variance,) = first @ shares.values, shares.variances(first)
-    return UNSURE if value <= normal_quantile(_SURE) * np.sqrt(variance) else None
+    is_sure = value > normal_quantile(_SURE) * np.sqrt(variance)
+    return None if is_sure else remark(Code.NO_GROUP)
 
 
 def joined_reach(metric: Metric, label: str) -> Reach | None:
@@ -271,13 +271,14 @@ def answer_joined(
             continue
         counts, members = Shares.of_slice(part), members_of(domain)
         estimates = counts.groups(members, level)
-        rows += rows_of(part, share_names, estimates, alpha, simultaneous=True, note=counts.note)
+        rows += rows_of(part, share_names, estimates, alpha, simultaneous=True, notes=counts.notes)
         for name, (inner, whole) in zip(part_names, ratios(members), strict=True):
             ratio = counts.ratio(inner, whole, level)
             if ratio is None:
-                rows += refused_rows(part, [name], alpha, reason=UNSURE, simultaneous=True)
+                no_group = remark(Code.NO_GROUP)
+                rows += refused_rows(part, [name], alpha, refusal=no_group, simultaneous=True)
             else:
-                rows += rows_of(part, [name], [ratio], alpha, simultaneous=True, note=counts.note)
+                rows += rows_of(part, [name], [ratio], alpha, simultaneous=True, notes=counts.notes)
     return Findings(tuple(rows))
 
 

@@ -18,7 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from client_sdk.registry.metric import Metric
 
@@ -28,16 +28,14 @@ from ..estimation.precision import ALPHA, in_words, scale_of, still_needed, wish
 from .rows import TIME, Row, empty_row
 from .verb import OTHER, Slice, in_order, merged
 
-TOGETHER: Final = "groups that have too few reports of their own, together"
 
-
-def shortage(metric: Metric, n: int) -> str:
+def shortage(metric: Metric, n: int) -> Remark:
     """Return why *n* reports, fewer than ``min_reports``, give no number, and what is missing."""
-    least = f"{n:,} of at least {metric.min_reports:,} needed"
-    return f"not enough reports: {least}; {_missing(metric, n)}"
+    missing = _missing(metric, n)
+    return remark(Code.TOO_FEW, n=n, least=metric.min_reports, missing=missing)
 
 
-def guard(rows: Sequence[Row], metric: Metric) -> tuple[Row, ...]:
+def suppress_imprecise(rows: Sequence[Row], metric: Metric) -> tuple[Row, ...]:
     """Return *rows* of estimates of *metric*, without the numbers that miss its declared need.
 
     Differences, and rows in another unit than that of the need, stay as they are.
@@ -64,16 +62,16 @@ def _refused(row: Row, metric: Metric, need: float) -> Row:
     part = width / scale_of(metric).whole
     planned = still_needed(metric, row.n)
     missing = None if planned is None else max(planned, ceil(row.n * (width / need) ** 2) - row.n)
-    reason = f"not precise enough: {in_words(metric, part)}; {_missing(metric, row.n, missing)}"
+    said = {"width": in_words(metric, part), "missing": _missing(metric, row.n, missing)}
     return empty_row(
         dimensions=row.dimensions,
         n=row.n,
         alpha=row.alpha,
         unit=row.unit,
-        reason=reason,
+        refusal=remark(Code.NOT_PRECISE, **said),
         simultaneous=row.simultaneous,
         is_open=row.is_open,
-        note=row.note,
+        notes=row.notes,
     )
 
 
@@ -90,7 +88,7 @@ Group: TypeAlias = tuple[str, ...]  # the values of all dimensions but time
 Sizes: TypeAlias = Counter[str]  # reports by stretch of time
 
 
-def sized(
+def merge_small(
     definitions: Sequence[Sequence[Slice]], metric: Metric, *, together: bool
 ) -> tuple[list[list[Slice]], list[Remark]]:
     """Return the slices of each definition of *metric* as rows tell them, and what to say of it.
@@ -112,7 +110,7 @@ def sized(
     return complete, list(notes)
 
 
-def too_few(metric: Metric, n: int) -> str | None:
+def too_few(metric: Metric, n: int) -> Remark | None:
     """Return why *n* reports of *metric* give no number, None if they do."""
     return shortage(metric, n) if n < metric.min_reports else None
 

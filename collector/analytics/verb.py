@@ -29,6 +29,7 @@ from client_sdk.registry.domain import Domain
 from client_sdk.registry.metric import Metric
 
 from ..core.cells import Source
+from ..core.remarks import Code, Remark, remark
 from ..estimation.estimate import Estimate, mean_of, normal_quantile
 from .rows import ITEM, RAW, SHARE, TIME, Chart, Findings, Row, empty_row, row_of
 
@@ -82,26 +83,26 @@ class Slice:
     epochs: tuple[int, ...]  # whose reports are here, ascending
     is_open: bool = False  # the last epoch is still running
     late: int = 0  # of the n reports, those folded later than a day after their epoch
-    refusal: str | None = None
+    refusal: Remark | None = None
     reports: Mapping[int, int] = field(default_factory=dict)  # by epoch; empty: not known
     origins: Mapping[Origin, int] = field(default_factory=dict)  # reports of a known source
-    left_out: int = 0  # reports that exclusions have taken out, not among the n
-    along: int = 0  # of these, those of other keys that went with the one excluded
+    excluded: int = 0  # reports that exclusions have taken out, not among the n
+    merged_key_reports: int = 0  # of these, those of other keys that went with the one excluded
     # of a metric whose reports say what they are about, such as gradients their round: all that the
     # n reports say; NOT_SAID where one says nothing
-    about: frozenset[str] = frozenset()
+    labels: frozenset[str] = frozenset()
     # of a metric that was reported under several definitions, where they are told as one: the
     # reports under each; there is no tally of all
     definitions: tuple[Slice, ...] = ()
 
     @property
-    def mixture(self) -> str | None:
+    def mixture(self) -> Remark | None:
         """Why the mean of the reports is about nothing; None if they are all about the same."""
-        if len(self.about) < 2 and NOT_SAID not in self.about:
+        if len(self.labels) < 2 and NOT_SAID not in self.labels:
             return None
         names = " and ".join(self.metric.domain.segment)
-        few = f"{len(self.about):,} values" if len(self.about) > 1 else "no value"
-        return f"reports of {few} of {names} have no mean together; break down by {names}"
+        few = f"{len(self.labels):,} values" if len(self.labels) > 1 else "no value"
+        return remark(Code.MIXED, few=few, names=names)
 
 
 @dataclass(frozen=True)
@@ -160,9 +161,9 @@ def merged(parts: Sequence[Slice], dimensions: Mapping[str, str]) -> Slice:
         refusal=None,
         reports=_added(part.reports for part in parts),
         origins=_added(part.origins for part in parts),
-        left_out=sum(part.left_out for part in parts),
-        along=sum(part.along for part in parts),
-        about=frozenset().union(*(part.about for part in parts)),
+        excluded=sum(part.excluded for part in parts),
+        merged_key_reports=sum(part.merged_key_reports for part in parts),
+        labels=frozenset().union(*(part.labels for part in parts)),
     )
 
 
@@ -434,12 +435,12 @@ def rows_of(
     unit: str = SHARE,
     *,
     simultaneous: bool = False,
-    note: str | None = None,
+    notes: Sequence[Remark] = (),
     postprocess: str = RAW,
 ) -> list[Row]:
     """Return a row of a slice that may have numbers for each of *names*.
 
-    Args: names: dimensions within the slice.  note, postprocess: of every row.
+    Args: names: dimensions within the slice.  notes, postprocess: of every row.
     """
     return [
         row_of(
@@ -450,7 +451,7 @@ def rows_of(
             unit,
             is_open=part.is_open,
             simultaneous=simultaneous,
-            note=note,
+            notes=tuple(notes),
             postprocess=postprocess,
         )
         for name, estimate in zip(names, estimates, strict=True)
@@ -463,14 +464,26 @@ def refused_rows(
     alpha: float,
     unit: str = SHARE,
     *,
-    reason: str | None = None,
+    refusal: Remark | None = None,
     simultaneous: bool = False,
 ) -> list[Row]:
-    """Return rows without numbers, with the reason of the slice or another *reason*."""
-    why = reason or part.refusal or ""
-    kind: dict[str, Any] = {"is_open": part.is_open, "simultaneous": simultaneous}
+    """Return rows without numbers, as *refusal* says why or else that of the slice.
+
+    Args: names: dimensions within the slice.
+    """
+    why = refusal or part.refusal or part.mixture
+    assert why is not None  # noqa: S101 - the caller has looked
     return [
-        empty_row({**part.dimensions, **name}, part.n, alpha, unit, why, **kind) for name in names
+        empty_row(
+            {**part.dimensions, **name},
+            part.n,
+            alpha,
+            unit,
+            why,
+            is_open=part.is_open,
+            simultaneous=simultaneous,
+        )
+        for name in names
     ]
 
 

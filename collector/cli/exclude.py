@@ -58,7 +58,7 @@ def exclude(
     """Take reports of a key or version out of all answers; `hearsay include` puts them back."""
     from ..core.catalog import Catalog
     from ..core.credentials import REPORT, id_of, readable
-    from ..query.repair import Wish, proposed, untouched
+    from ..query.repair import ExclusionRequest, kept_once_only, proposed
     from ..query.repair import exclude as write
     from ..storage.connect import connect
     from ..storage.documents import ExclusionStore
@@ -72,7 +72,7 @@ def exclude(
     stored = readable(CredentialStore.of(config).records())
     known = {**stored, **config.credentials}
     keys = {id_of(digest) for digest, each in known.items() if REPORT in each.scopes}
-    wish = Wish(
+    wish = ExclusionRequest(
         by=by,
         name=key or version or "",
         because=because,
@@ -84,7 +84,7 @@ def exclude(
     exclusion, effects = proposed(wish, catalog, store, keys)
     for line in _effect_lines(effects):
         click.echo(line)
-    for metric in untouched(wish, exclusion, catalog, store):
+    for metric in kept_once_only(wish, exclusion, catalog, store):
         rule = "is asked once, so it has no days and stays; the same without --from and --to"
         click.echo(f"{metric.address}: {rule} takes out its reports, too")
     if dry_run:
@@ -139,7 +139,7 @@ def _effect_lines(effects: list[Effect]) -> Iterator[str]:
                 rule = "stay: they came before keys were kept apart"
                 yield f"{metric.address}: {counted(unknown, 'report')}{of_when} {rule}"
             continue
-        along = f", {gone.along:,} of them of other keys" if gone.along else ""
+        along = f", {gone.merged:,} of them of other keys" if gone.merged else ""
         before = f", {already:,} of them by earlier exclusions already" if already else ""
         of = f"{gone.reports:,} of {counted(total, 'report')}{of_when}"
         yield f"{metric.address}: {of} are left out{along}{before}"

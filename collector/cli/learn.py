@@ -65,10 +65,10 @@ def naive_bayes(metric: str, label: str | None, words: str | None, first: str | 
     """
     from ..learning.naive_bayes import learn as learned
     from ..learning.naive_bayes import summary
-    from ..query.reading import blaming
+    from ..query.reading import naming
 
     crowd = read(metric, {"range": words, "from": first, "to": last})
-    with blaming(crowd.part.metric):
+    with naming(crowd.part.metric):
         model = crowd.noted_in(learned(crowd.part, label, alpha))
     write(model, output)
     if output is not None:

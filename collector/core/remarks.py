@@ -1,4 +1,4 @@
-"""Remarks: what must be known beside the numbers of an answer.  Pure.
+"""Remarks: what must be known beside the numbers of an answer, and why one is missing.  Pure.
 
 A remark is a value with a code, by which programs and other rooms know it, and with the metric and
 the group that it is about.  Its words are made here, once, of a code and its parameters: nothing
@@ -59,6 +59,47 @@ class Code(StrEnum):
     TABLES = "tables"
     TABLE = "table"
     ALL_TABLES = "all_tables"
+    # why a row has no number
+    TOO_FEW = "too_few"
+    NOT_PRECISE = "not_precise"
+    NO_HOLDERS = "no_holders"
+    MIXED = "mixed"
+    NONE_ABOUT = "none_about"
+    BOUNDS = "bounds"
+    APART = "apart"
+    NO_GROUP = "no_group"
+    NO_BASE = "no_base"
+    UNBOUNDED = "unbounded"
+    NO_OTHERS = "no_others"
+    TOO_RARE = "too_rare"
+    OUT_OF_REACH = "out_of_reach"
+    TOO_MANY_CELLS = "too_many_cells"
+    TOO_FEW_GROUPS = "too_few_groups"
+    # what must be known beside the number of a row
+    DEFINITIONS = "definitions"
+    DEFINITIONS_DRAWN = "definitions_drawn"
+    WITHOUT_OTHERS = "without_others"
+    EXACT = "exact"
+    AVERAGE = "average"
+    OF_EXPECTED = "of_expected"
+    AT_LEAST = "at_least"
+    IF_ALIKE = "if_alike"
+    OF_DRAWN = "of_drawn"
+    SMOOTH = "smooth"
+    CUT = "cut"
+    LIKELY = "likely"
+    PERHAPS_ZERO = "perhaps_zero"
+    NOISE = "noise"
+    BOUND = "bound"
+    NO_CHANGE = "no_change"
+    POOLED = "pooled"
+    TOGETHER = "together"
+    SUM_OF_REPORTS = "sum_of_reports"
+    SUM_OF_EPOCHS = "sum_of_epochs"
+    SUM_OF_DRAWN = "sum_of_drawn"
+    RANK = "rank"
+    UNRANKED = "unranked"
+    DEVIATION = "deviation"
     NOTE = "note"
 
 
@@ -164,6 +205,68 @@ WORDS: Final[Mapping[Code, str]] = MappingProxyType(
         Code.TABLES: "associations of {tables} tables are in meta.facts.association",
         Code.TABLE: "how far both answers go together{place}: {strength}",
         Code.ALL_TABLES: "p, the chance of as much by noise, counts all {tables} tables (Holm)",
+        Code.TOO_FEW: "not enough reports: {n:,} of at least {least:,} needed; {missing}",
+        Code.NOT_PRECISE: "not precise enough: {width}; {missing}",
+        Code.NO_HOLDERS: "not enough reports: whether any device holds the key is not sure",
+        Code.MIXED: "reports of {few} of {names} have no mean together; break down by {names}",
+        Code.NONE_ABOUT: "not enough reports: none is about this attribute",
+        Code.BOUNDS: ("no more than bounds is known: reports do not tell which devices came again"),
+        Code.APART: (
+            "the two were collected apart, so no more than bounds of both together is known"
+        ),
+        Code.NO_GROUP: (
+            "not enough reports: whether any device is in the group before is not sure"
+        ),
+        Code.NO_BASE: "no ratio: the control may be 0",
+        Code.UNBOUNDED: (
+            "unbounded: the number that is divided by may be 0; a longer window or fewer groups"
+            " make it surer"
+        ),
+        Code.NO_OTHERS: "nothing else beside it has enough reports",
+        Code.TOO_RARE: (
+            "not enough reports: of {n:,} only strings that {found:.3g} % hold are found;"
+            " {needed:,} are needed for a share of {share:.3g} %"
+        ),
+        Code.OUT_OF_REACH: (
+            "a share of {share:.3g} is out of reach of a search with so many characters"
+        ),
+        Code.TOO_MANY_CELLS: "the table has more than {most} cells",
+        Code.TOO_FEW_GROUPS: (
+            "not enough reports: fewer than two rows or columns are surely above zero"
+        ),
+        Code.DEFINITIONS: "over several definitions of the metric, each by its reports",
+        Code.DEFINITIONS_DRAWN: (
+            "over several definitions of the metric, each by the devices that its reports stand for"
+        ),
+        Code.WITHOUT_OTHERS: "without {few} reports under another definition, too few alone",
+        Code.EXACT: "exact: counted in the clear",
+        Code.AVERAGE: "average of {periods} periods, each counted in the clear",
+        Code.OF_EXPECTED: "{percent:.3g} % of the {expected:,} expected",
+        Code.AT_LEAST: "at least {percent:.3g} % of the {expected:,} expected",
+        Code.IF_ALIKE: "of devices, if each reports as often",
+        Code.OF_DRAWN: "counted in the clear among the devices drawn; the interval is of all",
+        Code.SMOOTH: 'assumes a smooth population: shape = "smooth" is declared',
+        Code.CUT: (
+            "longer strings that begin with it are counted, too: strings are cut to {size} bytes"
+        ),
+        Code.LIKELY: "likely, not sure: {percent:.0f} % of such strings are expected to be noise",
+        Code.PERHAPS_ZERO: "not distinguishable from zero",
+        Code.NOISE: "noise alone may be the reason",
+        Code.BOUND: "the interval is a bound: it is at least as wide as its level asks for",
+        Code.NO_CHANGE: "no detectable change",
+        Code.POOLED: ("drawn towards the mean of all segments; the interval is of the raw number"),
+        Code.TOGETHER: "groups that have too few reports of their own, together",
+        Code.SUM_OF_REPORTS: "the sum over the devices that reported, not over all there are",
+        Code.SUM_OF_EPOCHS: (
+            "the sum over the reports, of which a device may have sent one in each of {epochs}"
+            " epochs"
+        ),
+        Code.SUM_OF_DRAWN: (
+            "scaled up from the devices of the sample to all that would have reported"
+        ),
+        Code.RANK: "rank {ranks}",
+        Code.UNRANKED: "not enough reports to rank it (it may be {ranks})",
+        Code.DEVIATION: "standard deviation {middle} {unit}, interval {low} to {high}",
         Code.NOTE: "{text}",
     }
 )
@@ -195,8 +298,8 @@ def remark(code: Code, metric: str = "", group: str = "", **parameters: object) 
     return Remark(code, WORDS[code].format(**parameters), metric, group)
 
 
-def line_of(warning: Mapping[str, str]) -> str:
-    """Return a warning of the API, which may be newer, as a line that names what it is about."""
-    text = warning["text"]  # first: what has none is no warning, and raises TypeError
-    name, group = (warning.get(part, "") for part in ("metric", "group"))
-    return str(Remark(Code.NOTE, text, name, group))
+def read(fields: Mapping[str, str]) -> Remark:
+    """Return a remark of the API; one of a newer collector, whose code is not known, is a note."""
+    text = fields["text"]  # first: what has none is no remark, and raises TypeError
+    code = Code(fields["code"]) if fields.get("code") in set(Code) else Code.NOTE
+    return Remark(code, text, fields.get("metric", ""), fields.get("group", ""))

@@ -8,25 +8,26 @@ from __future__ import annotations
 import csv
 import random
 import time
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import chain, repeat
+from itertools import accumulate, chain, repeat
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
 from client_sdk.client import Client
 from client_sdk.core.epoch import day_of
 from client_sdk.gateway import Gateway
-from client_sdk.mechanisms import VectorMechanism
+from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.privacy.consent import Consent, NoOptOuts
 from client_sdk.registry.contract import Registry
 from client_sdk.registry.metric import Metric
 from client_sdk.upload.transport import Transport
 
-from ..analytics.answer import MEAN, key_truth, quantile_truth, vector_truth
+from ..analytics.answer import MEAN, QUANTILES
 
 Truth: TypeAlias = Mapping[str, Mapping[str, float]]  # metric name to row to true answer
 
@@ -63,14 +64,6 @@ class Crowd:
     usual: int
     day: int
     reported: int
-
-
-def truth_of(people: Sequence[Person], registry: Registry) -> Truth:
-    """Return the exact answer of every metric for *people*: what a query should cover."""
-    return {
-        metric.name: label_truth(metric, Counter(_counted(person, metric) for person in people))
-        for metric in registry
-    }
 
 
 def drive(
@@ -148,14 +141,6 @@ def drive_gateways(
 def _traffic(devices: int, stats: Mapping[str, int]) -> Traffic:
     left_out = stats.get("not_in_panel", 0)
     return Traffic(devices, stats["recorded"], stats["uploaded"], left_out)
-
-
-def _counted(person: Person, metric: Metric) -> object:
-    """Return the value of *person* in a form that can be counted."""
-    value = person.values[metric.name]
-    if metric.domain.parts and isinstance(value, Mapping):
-        return tuple(value[name] for name in metric.domain.parts)
-    return value
 
 
 def run_forever(
@@ -331,27 +316,53 @@ def _counts(name: str) -> dict[tuple[str, ...], int]:
     return {tuple(values): int(count) for *values, count in lines}
 
 
+_ROUNDING: Final = 1e-12  # of a share
+
+
+def truth_of(people: Sequence[Person], registry: Registry) -> Truth:
+    """Return the exact answer of every metric for *people*: what a query should cover."""
+    return {
+        metric.name: label_truth(metric, Counter(_counted(person, metric) for person in people))
+        for metric in registry
+    }
+
+
+def _counted(person: Person, metric: Metric) -> object:
+    """Return the value of *person* in a form that can be counted."""
+    value = person.values[metric.name]
+    if metric.domain.parts and isinstance(value, Mapping):
+        return tuple(value[name] for name in metric.domain.parts)
+    return value
+
+
 def label_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float]:
-    """Return the true answer per row from how many devices hold each value; for demos and tests.
+    """Return the true answer per row from how many devices hold each value.
 
     A pair is given as the tuple of its answers, since a mapping cannot be counted.
     """
     total, domain = sum(values.values()), metric.domain
     if domain.grid:
         exact = sum(float(str(value)) * n for value, n in values.items()) / total
-        return {**quantile_truth(metric, values), MEAN: exact}
-    if domain.numbers:
-        return key_truth(metric, values)
-    if isinstance(metric.mechanism, VectorMechanism):
-        return vector_truth(metric, values)
+        return {**_quantile_truth(metric, values), MEAN: exact}
     held = Counter[str]()
     for value, n in values.items():
         if domain.parts and isinstance(value, tuple):
             value = dict(zip(domain.parts, value, strict=True))
-        encoded = domain.encode(value, metric.name)
-        if isinstance(encoded, tuple):  # a record, of an item each attribute
-            held.update(dict.fromkeys((domain.labels[item] for item in encoded), n))
-            continue
-        answer = domain.as_given(encoded)
+        answer = domain.as_given(domain.encode(value, metric.name))
         held.update(dict.fromkeys(answer if isinstance(answer, list) else [str(answer)], n))
     return {item: held[item] / total for item in domain.answer_items() or held}
+
+
+def _quantile_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float]:
+    """Return the least numbers up to which as many of the devices are as each quantile says."""
+    domain = metric.domain
+    if not domain.grid or not isinstance(metric.mechanism, DistributionMechanism):
+        return {}
+    places = Counter[float]()
+    for value, devices in values.items():
+        places[float(domain.grid.encode(value, metric.name))] += devices
+    order = sorted(places)
+    up_to = [part / places.total() for part in accumulate(map(places.__getitem__, order))]
+    steps = (order[bisect_left(up_to, level - _ROUNDING)] for level in QUANTILES.values())
+    low, step = float(domain.grid.minimum), float(domain.grid.step)
+    return dict(zip(QUANTILES, (low + step * place for place in steps), strict=True))

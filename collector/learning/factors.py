@@ -48,7 +48,7 @@ from ..analytics.verb import Slice
 from ..core.errors import QueryError
 from ..estimation.estimate import coordinates
 from ..estimation.precision import ALPHA
-from ..query.reading import blaming
+from ..query.reading import naming
 
 FALSE_ALARM: Final = 1e-3  # chance that a direction of noise is published, at most
 _DIGITS: Final = 6  # after the point; of a billion reports the noise is larger
@@ -109,7 +109,7 @@ def learn(part: Slice, rank: int | None = None) -> Model:
         raise QueryError("metric", "must be of type taste to have factors", metric.address)
     if rank is not None and rank < 1:
         raise InvalidParameterError("rank", rank, "must be at least 1")
-    with blaming(metric):
+    with naming(metric):
         moment = Moment.of(part)
     values, vectors = np.linalg.eigh(moment.matrix)
     values, vectors = values[::-1], vectors[:, ::-1]

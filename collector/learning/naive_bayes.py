@@ -56,6 +56,7 @@ from ..analytics.records import attributes_of, by_attribute, is_of_records
 from ..analytics.sums import Shares
 from ..analytics.verb import Slice
 from ..core.errors import QueryError
+from ..core.remarks import Remark
 from ..estimation.estimate import Estimate, normal_quantile
 from ..estimation.significance import chi_square_tail
 
@@ -298,8 +299,8 @@ def _entry(table: Table, centre: float, strength: Finding, metric: Metric) -> di
 
 def _strength(finding: Finding) -> dict[str, Any]:
     """Return how strongly an attribute goes with the labels, of all of them."""
-    if isinstance(finding, str):
-        return {"cramers_v": None, "reason": finding}
+    if isinstance(finding, Remark):
+        return {"cramers_v": None, "reason": finding.text}
     ends = {"low": finding.ci_low, "high": finding.ci_high}
     return {"cramers_v": finding.value, **ends, "p_value": finding.p_value}
 

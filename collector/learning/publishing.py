@@ -34,8 +34,8 @@ from ..core.errors import ConfigError, PrunedError, QueryError
 from ..core.files import put_text
 from ..query import Query, plan, without_pruned
 from ..query.basis import or_emptied
-from ..query.once import require_unpruned
-from ..query.reading import blaming, slices_of
+from ..query.reader import Reader
+from ..query.reading import naming
 from ..storage.protocols import TallyStore
 from .reading import NOTHING, LeftOut
 from .rounds import DAMAGED, Pass, Reports, as_json, current_model, from_json
@@ -160,14 +160,15 @@ def reports_by_round(
     metric = catalog.metric(name)
     learning(metric)
     query = Query(metrics=[metric.address], verb=metric.domain.verb, dimensions=[DIMENSION])
-    resolved = without_pruned(plan(query, catalog, now), storage)
+    reader = Reader(storage)
+    resolved = without_pruned(plan(query, catalog, now), reader)
     if resolved.notes:
         raise PrunedError("metric", f"{resolved.notes[0]}; a pass needs all reports", name)
     (reading,) = resolved.readings
-    with blaming(metric):
-        slices = slices_of(resolved, reading, metric, storage)
-        whole = or_emptied(slices, resolved, reading, metric, storage)
-        require_unpruned(resolved, storage)
+    with naming(metric):
+        slices = reader.slices(resolved, reading, metric)
+        whole = or_emptied(slices, resolved, reading, metric, reader)
+        reader.require_unpruned(resolved)
     numbers = {part.dimensions[DIMENSION]: part for part in slices}
     reports = {
         UNNAMED if label == NOT_SAID else int(label): Reports(part.n, tuple(map(int, part.tally)))

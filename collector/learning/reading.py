@@ -19,10 +19,10 @@ from ..analytics.verb import Slice
 from ..core.catalog import Catalog
 from ..core.errors import PrunedError, QueryError
 from ..query import Plan, plan, question, without_pruned
-from ..query.basis import gone_of
+from ..query.basis import excluded_in
 from ..query.exclusions import remarks_on
-from ..query.once import require_unpruned
-from ..query.reading import blaming, slices_of
+from ..query.reader import Reader
+from ..query.reading import naming
 from ..storage.protocols import TallyStore
 
 EXCLUDED: Final = "excluded"  # the part of a model that says what was left out
@@ -39,7 +39,7 @@ class LeftOut:
     @classmethod
     def of(cls, plan: Plan, parts: Iterable[Slice]) -> LeftOut:
         """Return what a *plan* of one metric leaves out of its *parts*."""
-        (reading,), gone = plan.readings, gone_of([parts])
+        (reading,), gone = plan.readings, excluded_in(parts)
         said = remarks_on(plan.excluded, reading.metric, reading.epochs, gone)
         ids = sorted(exclusion.id for exclusion in plan.excluded.applied)
         return cls(tuple(ids), gone.reports, tuple(map(str, said)))
@@ -81,13 +81,14 @@ def reports_of(
     if window and metric.every == ONCE:
         rule = f"metric={metric.address} is asked once, so its reports have no days; leave it out"
         raise QueryError(min(window), rule)
-    resolved = without_pruned(plan(question(metric, window, now), catalog, now), storage)
+    reader = Reader(storage)
+    resolved = without_pruned(plan(question(metric, window, now), catalog, now), reader)
     if resolved.notes:
         raise PrunedError("date_range", f"{resolved.notes[0]}; take later days")
     (reading,) = resolved.readings
-    with blaming(metric):
-        read = slices_of(resolved, reading, reading.metric, storage)
-        require_unpruned(resolved, storage)
+    with naming(metric):
+        read = reader.slices(resolved, reading, reading.metric)
+        reader.require_unpruned(resolved)
     left_out = LeftOut.of(resolved, read)
     besides = "".join(f"; {note}" for note in left_out.notes)
     if not read or read[0].n == 0:

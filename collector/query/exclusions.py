@@ -16,6 +16,7 @@ whole such sources.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -25,11 +26,23 @@ from typing import Final, NamedTuple, TypeAlias
 from client_sdk.privacy.wording import counted
 from client_sdk.registry.metric import Metric
 
-from ..core.cells import SOURCE, Cell, Source, key_in, key_source, split_source, values_in
+from ..core.cells import (
+    FACTS,
+    OTHER_KEYS,
+    SOURCE,
+    Cell,
+    Source,
+    key_in,
+    key_source,
+    split_source,
+    values_in,
+)
+from ..core.cells import KEY as _OF_KEY
 from ..core.errors import QueryError
 from ..core.exclusions import KEY, VERSION, Exclusion
 from ..core.remarks import Code, Remark, remark
 from ..estimation.tally import merge_cells, reports_of
+from .request import Query
 
 LEAST: Final = 100  # reports of a source in a place, below which it is together with others
 _PLACES_KEPT: Final = 16_384  # texts of segments that are taken apart; some 500 bytes each
@@ -69,17 +82,20 @@ def taken_out(counts: Mapping[str | None, int], keys: Iterable[str]) -> frozense
     return gone | small if gone & small else gone
 
 
+_KEYED: Final = re.compile(
+    f"{_OF_KEY}([0-9a-f]{{12}}|{OTHER_KEYS})"
+)  # as hearsay keys list shows it
 NOTHING: Final = Excluded()
 
 
-class Gone(NamedTuple):
-    """How many reports exclusions have taken out, and how many of these only went along."""
+class ExcludedCounts(NamedTuple):
+    """How many reports exclusions have taken out, and how many of these were of other keys."""
 
     reports: int
-    along: int
+    merged: int  # of other keys, which went with the one excluded
 
 
-class Sieve:
+class ExclusionFilter:
     """Lets the tallies of a metric pass that no exclusion takes out; counts those that it does."""
 
     def __init__(
@@ -173,8 +189,8 @@ class Sieve:
         return any(version == name and cell.epoch in epochs for epochs, name in self._versions)
 
 
-class KeySieve:
-    """Does as ``Sieve`` for a question about keys, whose places wait until all is counted."""
+class KeyFilter:
+    """Does as ``ExclusionFilter`` for a question about keys; places wait until all is counted."""
 
     def __init__(
         self,
@@ -184,7 +200,7 @@ class KeySieve:
         selections: Sequence[Selection],
     ) -> None:
         """Heed *exclusions* and *selections*.  *cells* are all that will be passed."""
-        self._exclusions = Sieve(exclusions, metric, cells)
+        self._exclusions = ExclusionFilter(exclusions, metric, cells)
         self._selections = selections
         self._counts: dict[Place, dict[str | None, int]] = defaultdict(lambda: defaultdict(int))
         self._waiting: list[tuple[Cell, bytes]] = []
@@ -235,7 +251,7 @@ def place_of(cell: Cell) -> tuple[Place, str | None]:
     return (cell.epoch, segment, facts), key
 
 
-def met(
+def overlapping(
     exclusions: Sequence[Exclusion], readings: Iterable[tuple[Metric, Sequence[int]]]
 ) -> tuple[Exclusion, ...]:
     """Return those of *exclusions* in force that meet a metric and epochs that are read."""
@@ -260,7 +276,7 @@ def meets(exclusion: Exclusion, metric: Metric, epochs: Sequence[int]) -> bool:
 
 
 def remarks_on(
-    excluded: Excluded, metric: Metric, epochs: Sequence[int], gone: Gone
+    excluded: Excluded, metric: Metric, epochs: Sequence[int], gone: ExcludedCounts
 ) -> list[Remark]:
     """Return what an answer says of the exclusions that *epochs* of *metric* meet."""
     name, remarks = metric.address, list[Remark]()
@@ -271,7 +287,7 @@ def remarks_on(
     if gone.reports or not all(exclusion.deleted for exclusion in applied):
         # How many are of other keys is not told: it would tell how few are of the excluded one.
         rule = f", some of other keys, as fewer than {LEAST} of a key would single somebody out"
-        total, along = counted(gone.reports, "report"), rule if gone.along else ""
+        total, along = counted(gone.reports, "report"), rule if gone.merged else ""
         remarks.append(remark(Code.EXCLUDED, name, reports=total, along=along))
     for exclusion in excluded.later:
         if meets(exclusion, metric, epochs):
@@ -289,3 +305,41 @@ def _which(exclusion: Exclusion, metric: Metric) -> dict[str, str]:
 def _reason(exclusion: Exclusion) -> str:
     day = datetime.fromtimestamp(exclusion.at, UTC).date()
     return f"{exclusion.because} ({exclusion.author}, {day}, exclusion {exclusion.id})"
+
+
+def source_filters(query: Query) -> Iterator[tuple[bool, frozenset[str]]]:
+    """Yield the filters of ways of coming.  Raises QueryError: one names what there is not."""
+    for place, (kind, name, values) in enumerate(query.filters):
+        if name == SOURCE and not all(map(_KEYED.fullmatch, values)):
+            if not set(FACTS).issuperset(values):
+                known = f"{', '.join(FACTS)}, or {_OF_KEY} and the id of a key"
+                both = "; take keys by a filter of their own" if any(map(_is_key, values)) else ""
+                raise QueryError(f"filters.{place}", f"{SOURCE} has the values {known}{both}")
+            yield kind == "is", frozenset(values)
+
+
+def key_filters(query: Query) -> Iterator[Selection]:
+    """Yield the filters of keys."""
+    for kind, name, values in query.filters:
+        if name == SOURCE and all(map(_KEYED.fullmatch, values)):
+            names = frozenset(value.removeprefix(_OF_KEY) for value in values)
+            yield Selection(names, is_wanted=kind == "is")
+
+
+def _is_key(value: str) -> bool:
+    return value.startswith(_OF_KEY)
+
+
+def source_notes(query: Query) -> Iterator[Remark]:
+    """Yield what an answer says of the filters of ways of coming, and of keys."""
+    for kind, name, values in query.filters:
+        if name != SOURCE:
+            continue
+        said, not_ = " or ".join(dict.fromkeys(values)), "not " if kind == "is" else ""
+        if not all(map(_is_key, values)):
+            yield remark(Code.SOURCES, sources=not_ + said)
+            continue
+        said = said.replace(_OF_KEY, "key ")
+        unknown = "left out" if kind == "is" else "counted"
+        keys = f"{not_}come under {said}"
+        yield remark(Code.KEYS, keys=keys, least=LEAST, unknown=unknown)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -17,11 +16,18 @@ from client_sdk.registry.metric import COUNT, Metric
 from ..analytics.rows import TIME
 from ..analytics.verb import ACTIVES, AVERAGED, ESTIMATE, Verb, load, names
 from ..core.catalog import Catalog
-from ..core.cells import FACTS, KEY, LAST_VERSION, OTHER_KEYS, SOURCE, Source, version_of
+from ..core.cells import LAST_VERSION, SOURCE, Source, version_of
 from ..core.errors import QueryError
 from ..core.remarks import Code, Remark, remark
 from .completion import completed
-from .exclusions import LEAST, NOTHING, Excluded, Selection
+from .exclusions import (
+    NOTHING,
+    Excluded,
+    Selection,
+    key_filters,
+    source_filters,
+    source_notes,
+)
 from .request import Query, convert
 from .window import (
     EPOCH,
@@ -37,7 +43,6 @@ from .window import (
 
 MOST_GROUPS: Final = 50_000  # slices of one question
 MOST_ROWS: Final = 200_000  # of all pages; each takes 500 bytes and 7 µs
-_KEY: Final = re.compile(f"{KEY}([0-9a-f]{{12}}|{OTHER_KEYS})")  # as hearsay keys list shows it
 _FEWER: Final = "take fewer dimensions, a longer stretch of time or a shorter window"
 
 
@@ -149,9 +154,9 @@ def plan(query: Query, catalog: Catalog, now: float) -> Plan:
         readings=readings,
         dimensions=dimensions,
         filters=_filters(query, metrics),
-        sources=tuple(_sources(query)),
-        keys=tuple(_keys(query)),
-        notes=(*_definition_notes(query, metrics[0]), *_source_notes(query)),
+        sources=tuple(source_filters(query)),
+        keys=tuple(key_filters(query)),
+        notes=(*_definition_notes(query, metrics[0]), *source_notes(query)),
         is_as_folded=query.version is not None,
     )
     _require_moderate(resolved)
@@ -290,42 +295,6 @@ def _filters(query: Query, metrics: Sequence[Metric]) -> dict[str, frozenset[str
         if not taken[name]:
             raise QueryError(f"filters.{place}", f"leaves no value of {name}")
     return taken
-
-
-def _sources(query: Query) -> Iterator[tuple[bool, frozenset[str]]]:
-    """Yield the filters of ways of coming.  Raises QueryError: one names what there is not."""
-    for place, (kind, name, values) in enumerate(query.filters):
-        if name == SOURCE and not all(map(_KEY.fullmatch, values)):
-            if not set(FACTS).issuperset(values):
-                known = f"{', '.join(FACTS)}, or {KEY} and the id of a key"
-                both = "; take keys by a filter of their own" if any(map(_is_key, values)) else ""
-                raise QueryError(f"filters.{place}", f"{SOURCE} has the values {known}{both}")
-            yield kind == "is", frozenset(values)
-
-
-def _keys(query: Query) -> Iterator[Selection]:
-    for kind, name, values in query.filters:
-        if name == SOURCE and all(map(_KEY.fullmatch, values)):
-            names = frozenset(value.removeprefix(KEY) for value in values)
-            yield Selection(names, is_wanted=kind == "is")
-
-
-def _is_key(value: str) -> bool:
-    return value.startswith(KEY)
-
-
-def _source_notes(query: Query) -> Iterator[Remark]:
-    for kind, name, values in query.filters:
-        if name != SOURCE:
-            continue
-        said, not_ = " or ".join(dict.fromkeys(values)), "not " if kind == "is" else ""
-        if not all(map(_is_key, values)):
-            yield remark(Code.SOURCES, sources=not_ + said)
-            continue
-        said = said.replace(KEY, "key ")
-        unknown = "left out" if kind == "is" else "counted"
-        keys = f"{not_}come under {said}"
-        yield remark(Code.KEYS, keys=keys, least=LEAST, unknown=unknown)
 
 
 def _days(

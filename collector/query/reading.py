@@ -3,20 +3,15 @@
 A slice holds every report of its group, in however many segments they came: what a query does not
 group by is merged here.  What a window has lost because an operator deleted it is said, and never
 answered as nothing.
-
-Reading is what a store pays for questions: what waits to be sent counts as its memory, and a full
-store takes no uploads.  So a question is priced before it reads, in counters of eight bytes.
 """
 
 from __future__ import annotations
 
 import json
-import threading
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, partial
 from typing import Final, TypeAlias
@@ -31,7 +26,6 @@ from ..analytics.suppression import too_few
 from ..analytics.verb import NOT_SAID, Origin, Slice, in_order
 from ..core.cells import Cell, split_source
 from ..core.errors import (
-    BusyError,
     DamagedTallyError,
     PrunedError,
     QueryError,
@@ -42,8 +36,9 @@ from ..core.remarks import Code, Remark, remark
 from ..estimation.tally import Sum, reports_of
 from ..storage.protocols import TallyStore
 from ..storage.values import Index
-from .exclusions import Excluded, KeySieve, Sieve, met
-from .plan import Plan, Reading, most_groups
+from .exclusions import Excluded, ExclusionFilter, KeyFilter, overlapping
+from .gate import require_affordable, require_few_indexes
+from .plan import Plan, Reading
 
 Group: TypeAlias = tuple[str, ...]
 _WAITING: Final = 512 * 1024  # bytes of vectors of a group that are added at once
@@ -70,17 +65,17 @@ def slices_of(plan: Plan, reading: Reading, metric: Metric, storage: TallyStore)
     width = metric.mechanism.tally_size + 1
     require_affordable(index.tallies, len(keys), width)
     totals = {group: _Total(metric, may_lack=bool(plan.keys)) for group in keys}
-    sieve: Sieve | KeySieve = Sieve(plan.excluded.applied, metric, index.cells)
+    sieve: ExclusionFilter | KeyFilter = ExclusionFilter(plan.excluded.applied, metric, index.cells)
     if plan.keys:
-        sieve = KeySieve(plan.excluded.applied, metric, index.cells, plan.keys)
+        sieve = KeyFilter(plan.excluded.applied, metric, index.cells, plan.keys)
     for cell, vector in storage.vectors(index, width):
         if sieve.passes(cell, vector, cell in groups):
             totals[groups[cell]].take(cell, vector)
     for cell, vector in sieve.rest():
         totals[groups[cell]].take(cell, vector)
     for cell, n, is_along in sieve.left_out:
-        totals[groups[cell]].left_out += n
-        totals[groups[cell]].along += n if is_along else 0
+        totals[groups[cell]].excluded += n
+        totals[groups[cell]].merged_key_reports += n if is_along else 0
     return in_order(_slices(plan, reading, totals))
 
 
@@ -106,14 +101,14 @@ def _slices(plan: Plan, reading: Reading, totals: Mapping[Group, _Total]) -> lis
     ]
     gone = [total for group, total in totals.items() if group not in kept]
     if slices and gone:
-        left_out = slices[0].left_out + sum(total.left_out for total in gone)
-        along = slices[0].along + sum(total.along for total in gone)
-        slices[0] = replace(slices[0], left_out=left_out, along=along)
+        excluded = slices[0].excluded + sum(total.excluded for total in gone)
+        merged = slices[0].merged_key_reports + sum(total.merged_key_reports for total in gone)
+        slices[0] = replace(slices[0], excluded=excluded, merged_key_reports=merged)
     return slices
 
 
 @contextmanager
-def blaming(*metrics: Metric) -> Iterator[None]:
+def naming(*metrics: Metric) -> Iterator[None]:
     """Turn what is wrong with a stored tally into an error that names the metric."""
     try:
         yield
@@ -147,12 +142,12 @@ class _Total:
         self._waiting: list[bytes] = []
         self._room = _WAITING
         self._reports = Counter[Cell]()
-        self.left_out = self.along = 0  # reports that exclusions have taken out
+        self.excluded = self.merged_key_reports = 0  # reports that exclusions have taken out
 
     @property
     def is_there(self) -> bool:
         """Whether something was added, or at least nothing taken out."""
-        return bool(self._reports) or not (self.left_out or self._may_lack)
+        return bool(self._reports) or not (self.excluded or self._may_lack)
 
     def take(self, cell: Cell, vector: bytes) -> None:
         """Add the *vector* of a cell."""
@@ -187,12 +182,12 @@ class _Total:
             refusal=refusal,
             reports=reports,
             origins=origins,
-            left_out=self.left_out,
-            along=self.along,
-            about=self._about(),
+            excluded=self.excluded,
+            merged_key_reports=self.merged_key_reports,
+            labels=self._labels(),
         )
 
-    def _about(self) -> frozenset[str]:
+    def _labels(self) -> frozenset[str]:
         """Return what the reports say that they are about, where their values make them say it."""
         names = self._metric.domain.segment
         if not names:
@@ -243,7 +238,7 @@ def excluded_of(plan: Plan, readings: Iterable[Reading], records: Mapping[str, b
     if not records:
         return Excluded()
     wanted = [(reading.metric, reading.epochs) for reading in readings]
-    meeting = met(read_all(records), wanted)
+    meeting = overlapping(read_all(records), wanted)
     later = tuple(each for each in meeting if plan.is_as_folded and not each.deleted)
     return Excluded(tuple(each for each in meeting if each not in later), later)
 
@@ -278,138 +273,3 @@ def _notes(reading: Reading, marks: Mapping[bytes, int]) -> Iterator[Remark]:
         whose = "" if len(gone) == 1 else " under one of its definitions"
         epochs = len(reading.epochs)
         yield remark(Code.PRUNED, name, last=last, whose=whose, count=count, epochs=epochs)
-
-
-MOST_READ: Final = 64_000_000  # counters that one question reads: 512 MB in all, a page at a time
-MOST_HELD: Final = 4_500_000  # counters of all groups of one question; each takes some 90 bytes
-_MOST_INDEXES: Final = 300_000  # index sets that one question reads, about a second of a store
-LARGE: Final = 1_000_000  # counters from which a question is a large one: 8 MB
-AT_ONCE: Final = 2  # large questions that a process answers at once
-QUEUE: Final = 4  # that wait for these
-_PATIENCE: Final = 10.0  # seconds that one waits
-_MOST_SECONDS: Final = 10.0  # of a processor, for one question
-
-
-def require_affordable(tallies: int, groups: int, width: int) -> None:
-    """Raise QueryError if so many tallies of *width* counters are too much for one question."""
-    if tallies * width > MOST_READ:
-        rule = f"would read {tallies * width} counters, must be at most {MOST_READ}"
-        raise QueryError("date_range", f"{rule}; take a shorter window")
-    if groups * width > MOST_HELD:
-        rule = f"would give {groups} groups of {width} counters, must be {MOST_HELD // width}"
-        raise QueryError("dimensions", f"{rule} at most; take fewer, or a longer stretch of time")
-
-
-def require_few_indexes(epochs: int, shards: int) -> None:
-    """Raise QueryError if so many epochs on so many shards are too many to look at."""
-    if epochs * shards > _MOST_INDEXES:
-        rule = f"leaves {epochs} epochs, must be at most {_MOST_INDEXES // shards} in this store"
-        raise QueryError("date_range", f"{rule}; take a shorter window")
-
-
-def price_of(plan: Plan) -> int:
-    """Return what the groups of a question cost beyond their reading, at most, in counters."""
-    readings, cost = plan.readings, plan.verb.cost
-    return sum(most_groups(plan, each) * cost(each.metric, plan.options) for each in readings)
-
-
-def allowance(clock: Callable[[], float]) -> Callable[[], None]:
-    """Return what raises QueryError once the processor has worked for too long, by *clock*.
-
-    Args: clock: seconds that the processor has worked for the question.
-    """
-    end = clock() + _MOST_SECONDS
-
-    def pause() -> None:
-        if clock() > end:
-            rule = f"takes more than {_MOST_SECONDS:.0f} seconds of the processor"
-            ask = "ask for fewer groups, one at a time by a filter, or for fewer days"
-            raise QueryError("dimensions", f"{rule}; {ask}")
-
-    return pause
-
-
-class _Question(ExitStack):
-    """What is given back at the end of a question."""
-
-    has_place = False
-
-
-_question: Final[ContextVar[_Question | None]] = ContextVar("question", default=None)
-
-
-@contextmanager
-def one_question() -> Iterator[None]:
-    """Keep a place that is taken within for as long: an answer costs more than its reading."""
-    with _Question() as held:
-        token = _question.set(held)
-        try:
-            yield
-        finally:
-            _question.reset(token)
-
-
-class Gate:
-    """Tallies of which a few large questions at once may be read; some others wait a little."""
-
-    def __init__(self, storage: TallyStore) -> None:
-        """Read from *storage*."""
-        self._storage = storage
-        self._free = threading.Condition()
-        self.reading, self.waiting = 0, 0  # large questions
-
-    @property
-    def shards(self) -> int:
-        """Number of shards."""
-        return self._storage.shards
-
-    def pruned(self, metrics: Sequence[bytes]) -> Mapping[bytes, int]:
-        """Return what the store does."""
-        return self._storage.pruned(metrics)
-
-    def exclusions(self) -> Mapping[str, bytes]:
-        """Return what the store does."""
-        return self._storage.exclusions()
-
-    def index(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Index:
-        """Return what the store does."""
-        return self._storage.index(metric, epochs, latest)
-
-    def vectors(self, index: Index, width: int) -> Generator[tuple[Cell, bytes], None, None]:
-        """Yield what the store does, of a large index once there is a place.
-
-        Raises: BusyError: too many others wait for one, or it took too long.
-        """
-        with _Question() as alone:
-            self.hold(index.tallies * width, _question.get() or alone)
-            yield from self._storage.vectors(index, width)
-
-    def hold(self, price: int, question: _Question | None = None) -> None:
-        """Wait for a place for *question*, or the one being answered, if its *price* is large.
-
-        Args:   price: in counters.
-        Raises: BusyError: too many others wait for one, or it took too long.
-        """
-        question = question or _question.get()
-        if price < LARGE or question is None or question.has_place:
-            return
-        self._take_place()
-        question.callback(self._give_back)
-        question.has_place = True
-
-    def _give_back(self) -> None:
-        with self._free:
-            self.reading -= 1
-            self._free.notify()
-
-    def _take_place(self) -> None:
-        with self._free:
-            if self.reading >= AT_ONCE and self.waiting >= QUEUE:
-                raise BusyError("questions: too many large ones wait; ask again later, or for less")
-            self.waiting += 1
-            try:
-                if not self._free.wait_for(lambda: self.reading < AT_ONCE, _PATIENCE):
-                    raise BusyError("questions: large ones are being answered; ask again later")
-                self.reading += 1
-            finally:
-                self.waiting -= 1

@@ -37,8 +37,8 @@ from ..core.exclusions import (
 from ..estimation.tally import reports_of
 from ..storage.protocols import ExclusionRecords, TallyStore
 from ..storage.values import COUNTER_SIZE, Health
-from .exclusions import Gone, Sieve
-from .reading import require_affordable, require_few_indexes
+from .exclusions import ExcludedCounts, ExclusionFilter
+from .gate import require_affordable, require_few_indexes
 from .window import day_of_text
 
 _ID_DIGITS: Final = 8
@@ -52,7 +52,7 @@ class Store(TallyStore, Protocol):
 
 
 @dataclass(frozen=True)
-class Wish:
+class ExclusionRequest:
     """What an operator wants taken out.  Days are dates; without any it is of what is asked once.
 
     Without metrics it is of all that the catalog knows.
@@ -72,7 +72,7 @@ class Effect(NamedTuple):
 
     metric: Metric
     stretch: str  # all days of the whole epochs, in words; "" if it is asked once
-    gone: Gone
+    gone: ExcludedCounts
     of: int  # reports in these epochs
     already: int = 0  # of those that go, how many other exclusions leave out, too
     unknown: int = 0  # of these, those whose key nobody knows
@@ -91,48 +91,54 @@ def _clock_of(store: Store) -> int:
 
 
 def proposed(
-    wish: Wish, catalog: Catalog, store: Store, keys: Collection[str]
+    request: ExclusionRequest, catalog: Catalog, store: Store, keys: Collection[str]
 ) -> tuple[Exclusion, list[Effect]]:
-    """Return the exclusion that *wish* asks for, and what it would do; nothing is written.
+    """Return the exclusion that *request* asks for, and what it would do; nothing is written.
 
     Args:   keys: names of the keys that there are or were.
     Raises: ExclusionError: it cannot be meant, or what is stored cannot be parted.
             UnknownMetricError, QueryError: too many epochs at once.
     """
     now = _clock_of(store)
-    first, last = _days(wish, now)
+    first, last = _days(request, now)
     exclusion = Exclusion(
         id="",
-        by=wish.by,
-        name=wish.name,
-        metrics=tuple(sorted({Exclusion.address_of(catalog.metric(n)) for n in wish.metrics})),
+        by=request.by,
+        name=request.name,
+        metrics=tuple(sorted({Exclusion.address_of(catalog.metric(n)) for n in request.metrics})),
         first=first,
         last=last,
-        author=checked_words("author", wish.author, MAX_AUTHOR),
-        because=checked_words("because", wish.because, MAX_REASON),
+        author=checked_words("author", request.author, MAX_AUTHOR),
+        because=checked_words("because", request.because, MAX_REASON),
         at=now,
     )
-    if wish.by == VERSION and not wish.metrics:
+    if request.by == VERSION and not request.metrics:
         exclusion = structs.replace(exclusion, metrics=_versioned(exclusion, catalog, store))
     known = read_all(store.exclusions())
-    alike = [each for each in known if _what(each) == _what(exclusion)]
+    alike = [each for each in known if _key(each) == _key(exclusion)]
     for each in alike:
         if each.included is None:
-            raise ExclusionError(f"{wish.by}={wish.name}: is excluded there already, by {each.id}")
+            raise ExclusionError(
+                f"{request.by}={request.name}: is excluded there already, by {each.id}"
+            )
     exclusion = structs.replace(exclusion, id=_id(exclusion, len(alike)))
     metrics = list(_metrics(exclusion, catalog, store))
     effects = [_effect(exclusion, metric, catalog, store, known) for metric in metrics]
     if not any(effect.gone.reports for effect in effects):
-        raise ExclusionError(f"{wish.by}={wish.name}: {_absent(wish, catalog, keys, effects)}")
+        raise ExclusionError(
+            f"{request.by}={request.name}: {_why_nothing(request, catalog, keys, effects)}"
+        )
     return exclusion, [each for each in effects if each.gone.reports or each.unknown or each.others]
 
 
-def untouched(wish: Wish, exclusion: Exclusion, catalog: Catalog, store: Store) -> list[Metric]:
+def kept_once_only(
+    request: ExclusionRequest, exclusion: Exclusion, catalog: Catalog, store: Store
+) -> list[Metric]:
     """Return the metrics that are asked once and keep reports of the source.
 
     Days were given, and these metrics have none.
     """
-    if not wish.first or wish.metrics:
+    if not request.first or request.metrics:
         return []
     of_all_days = structs.replace(exclusion, metrics=(), first="", last="")
     return [
@@ -190,7 +196,7 @@ def record_deleted(
             at=_clock_of(store),
             deleted=True,
         )
-        alike = sum(_what(each) == _what(exclusion) for each in known)
+        alike = sum(_key(each) == _key(exclusion) for each in known)
         exclude(structs.replace(exclusion, id=_id(exclusion, alike)), store, records)
 
 
@@ -223,22 +229,22 @@ def _id(exclusion: Exclusion, before: int) -> str:
     It follows from what is taken out, so of two operators who ask for the same at once only one
     writes it.
     """
-    text = msgspec.json.encode([*_what(exclusion), before])
+    text = msgspec.json.encode([*_key(exclusion), before])
     return hashlib.sha256(text).hexdigest()[:_ID_DIGITS]
 
 
-def _what(exclusion: Exclusion) -> tuple[object, ...]:
+def _key(exclusion: Exclusion) -> tuple[object, ...]:
     """Return what an exclusion takes out, whoever made it."""
     return exclusion.by, exclusion.name, exclusion.metrics, exclusion.first, exclusion.last
 
 
-def _days(wish: Wish, now: int) -> tuple[str, str]:
+def _days(request: ExclusionRequest, now: int) -> tuple[str, str]:
     """Return the first and the last day as they are stored."""
-    if not wish.first and not wish.last:
+    if not request.first and not request.last:
         return "", ""
-    if not wish.first or not wish.last:
+    if not request.first or not request.last:
         raise ExclusionError("from, to: must both be given, or neither for what is asked once")
-    first, last = day_of_text(wish.first, "from"), day_of_text(wish.last, "to")
+    first, last = day_of_text(request.first, "from"), day_of_text(request.last, "to")
     today = datetime.fromtimestamp(now, UTC).date()
     if first > last:
         raise ExclusionError(f"from={first}: must not be after {last}")
@@ -318,7 +324,8 @@ def _effect(
         width = definition.mechanism.tally_size + 1
         require_affordable(index.tallies, 1, width)
         sieve, before, after = (
-            Sieve(each, metric, index.cells) for each in ([exclusion], known, [*known, exclusion])
+            ExclusionFilter(each, metric, index.cells)
+            for each in ([exclusion], known, [*known, exclusion])
         )
         for cell, vector in store.vectors(index, width):
             n = reports_of(vector)
@@ -337,12 +344,12 @@ def _effect(
     is_of_key = exclusion.by == KEY
     nameless = sum(unknown.values()) if is_of_key else 0
     others = others if is_of_key and exclusion.name != OTHER_KEYS else 0
-    gone = Gone(left_out, along)
+    gone = ExcludedCounts(left_out, along)
     stretch = exclusion.stretch(metric)
     return Effect(metric, stretch, gone, total, left_out - new, nameless, others)
 
 
-def _reports_out(sieve: Sieve) -> int:
+def _reports_out(sieve: ExclusionFilter) -> int:
     """Return how many reports *sieve* leaves out, once all were given to it."""
     for _ in sieve.rest():
         pass
@@ -359,14 +366,16 @@ def _require_known(metric: Metric, unknown: Mapping[int, int]) -> None:
         raise ExclusionError(f"metric={metric.address}: {rule} {what}")
 
 
-def _absent(wish: Wish, catalog: Catalog, keys: Collection[str], effects: Sequence[Effect]) -> str:
-    """Return why *wish* finds nothing, and what would."""
+def _why_nothing(
+    request: ExclusionRequest, catalog: Catalog, keys: Collection[str], effects: Sequence[Effect]
+) -> str:
+    """Return why *request* finds nothing, and what would."""
     unknown, others = sum(each.unknown for each in effects), sum(each.others for each in effects)
-    if wish.by == VERSION:
+    if request.by == VERSION:
         known = sorted({v for metric in catalog for v in metric.segments.get(VERSION, ())})
-        if wish.name not in known:
+        if request.name not in known:
             return f"no metric has it among the values of {VERSION}: {', '.join(known) or 'none'}"
-    elif wish.name not in keys and wish.name != OTHER_KEYS:
+    elif request.name not in keys and request.name != OTHER_KEYS:
         return "there is no such key; hearsay keys list shows the id of each"
     elif others:
         rule = "are of keys that are not kept apart, perhaps of it: exclude the key other"
@@ -374,7 +383,7 @@ def _absent(wish: Wish, catalog: Catalog, keys: Collection[str], effects: Sequen
     elif unknown:
         rule = "came before keys were kept apart, so no key can be parted from them"
         return f"there are no reports of it there, but {unknown} {rule}"
-    if not wish.first:
+    if not request.first:
         rule = "no metric that is asked once has reports of it; to take it out of the others, give"
         return f"{rule} --from and --to"
     return "there are no reports of it on these days"

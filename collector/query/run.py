@@ -14,28 +14,22 @@ from client_sdk.privacy.time_off import DAYS_ON, HOURS_ON
 from client_sdk.registry.metric import Metric
 
 from ..analytics.answer import combined
-from ..analytics.poisoning.findings import missed, suspicions, with_influence
+from ..analytics.poisoning.findings import missed, with_influence
 from ..analytics.records import is_of_records
 from ..analytics.rows import LEFT_OUT, TIME, Chart, Findings, Row
 from ..analytics.sums import is_joined
-from ..analytics.suppression import guard, sized
+from ..analytics.suppression import merge_small, suppress_imprecise
 from ..analytics.verb import OF_ALL, OF_ANSWERED, OF_BOTH, Slice, VerbQuery, united
 from ..core.config import RelayTerms
 from ..core.errors import QueryError
 from ..core.remarks import Code, Remark, remark
 from ..storage.protocols import TallyStore
-from .basis import Basis, basis, estimand, gone_of, or_emptied, reports_in
-from .exclusions import Gone, remarks_on
-from .once import Once, hold, require_unpruned
+from .basis import Basis, MetricReports, basis, estimand, reports_in
+from .exclusions import remarks_on
+from .gate import allowance, price_of
 from .plan import Plan, Reading
-from .reading import (
-    allowance,
-    blaming,
-    one_question,
-    price_of,
-    slices_of,
-    without_pruned,
-)
+from .reader import Reader
+from .reading import naming, without_pruned
 from .request import TOGETHER, WITHHOLD, Query
 from .window import days_of_epochs
 
@@ -77,10 +71,21 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True):
     meta: Meta
 
 
-@one_question()
 def run(
     plan: Plan,
     storage: TallyStore,
+    *,
+    is_checked: bool = True,
+    relay: RelayTerms | None = None,
+    clock: Callable[[], float] = thread_time,
+) -> Answer:
+    """Return the answer to *plan* from *storage*, as ``answer`` does."""
+    return answer(plan, Reader(storage), is_checked=is_checked, relay=relay, clock=clock)
+
+
+def answer(
+    plan: Plan,
+    reader: Reader,
     *,
     is_checked: bool = True,
     relay: RelayTerms | None = None,
@@ -98,21 +103,20 @@ def run(
             QueryError: the verb cannot be asked so, or the answer takes too long.
     """
     pause = allowance(clock)
-    resolved = without_pruned(plan, storage) if plan.marks is None else plan
+    resolved = without_pruned(plan, reader) if plan.marks is None else plan
 
     def work() -> Answer:
-        hold(storage, price_of(resolved))
-        return _answered(resolved, storage, is_checked, relay, pause)
+        reader.hold(price_of(resolved))
+        return _answered(resolved, reader, is_checked, relay, pause)
 
-    if not isinstance(storage, Once):
-        return work()
-    besides = is_checked, relay and (relay.operator, str(relay.colluding))
-    return storage.answer(resolved, besides, work)
+    variant = is_checked, relay and (relay.operator, str(relay.colluding))
+    with reader.question():
+        return reader.answer(resolved, variant, work)
 
 
 def _answered(
     plan: Plan,
-    storage: TallyStore,
+    reader: Reader,
     is_checked: bool,
     relay: RelayTerms | None,
     pause: Callable[[], None],
@@ -126,123 +130,89 @@ def _answered(
         tuple(reading.metric for reading in plan.readings),
         pause,
     )
-    raw = [_read(plan, reading, storage) for reading in plan.readings]
-    gone = [
-        _gone(plan, reading, definitions, storage)
-        for reading, definitions in zip(plan.readings, raw, strict=True)
-    ]
-    read = [_with_reports(definitions) for definitions in raw]
-    require_unpruned(plan, storage)
-    used, notes = _sized(plan, _used(plan, read))
-    notes = [*plan.notes, *notes]
-    findings = _findings(plan, request, used)
+    read = [MetricReports.read(plan, reading, reader) for reading in plan.readings]
+    reader.require_unpruned(plan)
+    metrics, notes = _sized(plan, [replace(each, used=_used(plan, each)) for each in read])
+    findings = _findings(plan, request, metrics)
     page = plan.query.pagination
-    checked = _suspicions(plan, read, storage) if is_checked else ()
+    checked = _suspicions(metrics, reader) if is_checked else ()
     rows = ordered(findings.rows, plan)[page.offset : page.offset + page.limit]
     return Answer(
-        _influenced(rows, plan, used),
-        _meta(
-            plan,
-            findings,
-            read=read,
-            gone=gone,
-            used=used,
-            notes=notes,
-            checked=checked,
-            relay=relay,
-        ),
+        _influenced(rows, plan, metrics),
+        _meta(plan, findings, metrics, (*checked, *plan.notes, *notes), relay),
     )
 
 
-def _read(plan: Plan, reading: Reading, storage: TallyStore) -> list[list[Slice]]:
-    """Return the slices of each definition, the current one first."""
-    with blaming(reading.metric):
-        return [
-            storage.slices(plan, reading, definition)
-            if isinstance(storage, Once)
-            else slices_of(plan, reading, definition, storage)
-            for definition in reading.definitions
-        ]
-
-
-def _with_reports(definitions: list[list[Slice]]) -> list[list[Slice]]:
-    """Return the slices of the current definition, then of each other that has reports."""
-    return [
-        definitions[0],
-        *(slices for slices in definitions[1:] if any(part.n for part in slices)),
-    ]
-
-
-def _used(plan: Plan, read: Sequence[list[list[Slice]]]) -> list[list[list[Slice]]]:
-    """Return of each metric the definitions whose reports the answer rests on.
+def _used(plan: Plan, reports: MetricReports) -> Sequence[Sequence[Slice]]:
+    """Return the slices of the definitions whose reports the answer rests on.
 
     All of them where reports are only counted.  Otherwise the current one, and with it those of
     the same values, made by the devices in the same way, where numbers of several can be combined.
     What values themselves say that they
     are about is another thing in each definition: its round 2 is at a model of its own.
     """
+    definitions, domain = reports.definitions, reports.metric.domain
     if plan.verb.counts(plan.options):
-        return list(read)
-    domain = plan.readings[0].metric.domain
-    if len(read) > 1 or domain.labelled or not plan.verb.combines(domain, plan.options):
-        return [definitions[:1] for definitions in read]
-    (reading,), (definitions,) = plan.readings, read
-    meant = estimand(reading.metric)
+        return definitions
+    several = len(plan.readings) > 1 or domain.labelled
+    if several or not plan.verb.combines(domain, plan.options):
+        return definitions[:1]
+    meant = estimand(reports.metric)
     alike = [
         slices
         for slices in definitions[1:]
         if estimand(slices[0].metric) == meant and not plan.verb.refusal(slices[0].metric)
     ]
-    current = [definitions[0]] if any(definition.n for definition in definitions[0]) else []
-    return [current + alike or definitions[:1]]
+    current = definitions[:1] if reports_in(definitions[0]) else []
+    return [*current, *alike] or definitions[:1]
 
 
 def _sized(
-    plan: Plan, used: Sequence[list[list[Slice]]]
-) -> tuple[list[list[list[Slice]]], list[Remark]]:
-    """Return *used* with small groups told together, and what to say of them.
+    plan: Plan, metrics: Sequence[MetricReports]
+) -> tuple[Sequence[MetricReports], list[Remark]]:
+    """Return *metrics* with small groups told together, and what to say of them.
 
     Counts obey no size.  Groups of several metrics stay, as each may have others that are small.
     """
     if plan.verb.counts(plan.options):
-        return list(used), []
-    together = plan.verb.merges_small and len(used) == 1 and plan.query.small_cells == TOGETHER
-    groups, notes = [], []
-    for reading, definitions in zip(plan.readings, used, strict=True):
-        slices, said = sized(definitions, reading.metric, together=together)
-        groups.append(slices)
+        return metrics, []
+    together = plan.verb.merges_small and len(metrics) == 1 and plan.query.small_cells == TOGETHER
+    sized, notes = [], list[Remark]()
+    for each in metrics:
+        used, said = merge_small(each.used, each.metric, together=together)
+        sized.append(replace(each, used=used))
         notes += said if together or plan.query.small_cells == WITHHOLD else []
-    return groups, notes
+    return sized, notes
 
 
-def _findings(plan: Plan, request: VerbQuery, used: Sequence[list[list[Slice]]]) -> Findings:
+def _findings(plan: Plan, request: VerbQuery, metrics: Sequence[MetricReports]) -> Findings:
     """Ask the verb, of each definition if several are used, and hold numbers against the need."""
-    metrics = [reading.metric for reading in plan.readings]
-    with blaming(*metrics):
-        if len(used) > 1 or not plan.verb.combines(metrics[0].domain, request.options):
-            every = [part for definitions in used for slices in definitions for part in slices]
+    first, used = metrics[0].metric, metrics[0].used
+    with naming(*request.metrics):
+        if len(metrics) > 1 or not plan.verb.combines(first.domain, request.options):
+            every = [part for each in metrics for slices in each.used for part in slices]
             findings = plan.verb.answer(every, request)
         elif plan.verb.unites:
-            findings = plan.verb.answer(united(used[0], metrics[0]), request)
+            findings = plan.verb.answer(united(used, first), request)
         else:
-            each = [plan.verb.answer(slices, request) for slices in used[0]]
-            findings = combined(each, request.alpha, used[0])
+            each = [plan.verb.answer(slices, request) for slices in used]
+            findings = combined(each, request.alpha, used)
     if not plan.verb.estimates or len(metrics) > 1:
         return findings
-    return replace(findings, rows=guard(findings.rows, metrics[0]))
+    return replace(findings, rows=suppress_imprecise(findings.rows, first))
 
 
 def _influenced(
-    rows: Sequence[Row], plan: Plan, read: Sequence[list[list[Slice]]]
+    rows: Sequence[Row], plan: Plan, metrics: Sequence[MetricReports]
 ) -> tuple[Row, ...]:
     """Return *rows* with what fakes could do to each, where they are estimates of one metric."""
-    if not plan.verb.estimates or len(read) > 1:
+    if not plan.verb.estimates or len(metrics) > 1:
         return tuple(rows)
-    if plan.verb.joins and is_joined(plan.readings[0].metric.domain):
+    (reports,) = metrics
+    if plan.verb.joins and is_joined(reports.metric.domain):
         return tuple(rows)  # what one fake report can do to several items at once is another bound
-    slices = read[0][0]
-    tally = slices[0].tally if len(slices) == 1 else None
-    return with_influence(rows, plan.readings[0].metric, tally)
+    slices = reports.used[0]
+    return with_influence(rows, reports.metric, slices[0].tally if len(slices) == 1 else None)
 
 
 def ordered(rows: Iterable[Row], plan: Plan) -> list[Row]:
@@ -273,58 +243,33 @@ def _key(row: Row, name: str) -> tuple[bool, Any]:
 def _meta(
     plan: Plan,
     findings: Findings,
-    *,
-    read: Sequence[list[list[Slice]]],
-    gone: Sequence[Gone],
-    used: Sequence[list[list[Slice]]],
-    notes: Sequence[Remark],
-    checked: Iterable[Remark],
+    metrics: Sequence[MetricReports],
+    notes: Iterable[Remark],
     relay: RelayTerms | None,
 ) -> Meta:
     query = plan.query
-    left_out = list(_left_out(plan, gone))
-    facts = dict(findings.facts) | ({LEFT_OUT: list(map(str, left_out))} if left_out else {})
-    warnings = [
-        *left_out,
-        *_warnings(plan, read, used),
-        *checked,
-        *notes,
-        *findings.warnings,
-        *_missed(plan, findings),
+    excluded = [
+        said
+        for each in metrics
+        for said in remarks_on(plan.excluded, each.metric, each.reading.epochs, each.excluded)
     ]
+    left_out = {LEFT_OUT: list(map(str, excluded))} if excluded else {}
+    warnings = (each for reports in metrics for each in _warnings(plan, reports))
     return Meta(
         verb=query.verb,
         chart=plan.verb.chart,
-        metrics=[
-            basis(plan, reading, slices, relay, out)
-            for reading, slices, out in zip(plan.readings, read, gone, strict=True)
-        ],
-        n=sum(reports_in(definition) for definitions in read for definition in definitions),
+        metrics=[basis(plan, each, relay) for each in metrics],
+        n=sum(reports_in(each.parts) for each in metrics),
         dimensions=list(plan.dimensions),
         alpha=query.alpha,
         intervals=_intervals(findings.rows),
         postprocess=query.postprocess,
-        warnings=warnings,
-        facts=facts,
+        warnings=[*excluded, *warnings, *notes, *findings.warnings, *_missed(plan, findings)],
+        facts={**findings.facts, **left_out},
         query=query,
         total_rows=len(findings.rows) if "total_rows" in query.include else UNSET,
         time_labels=_time_labels(plan) if "time_labels" in query.include else UNSET,
     )
-
-
-def _gone(plan: Plan, reading: Reading, read: Sequence[list[Slice]], storage: TallyStore) -> Gone:
-    """Return what exclusions have taken out of the slices of each definition."""
-    with blaming(reading.metric):
-        return gone_of(
-            or_emptied(slices, plan, reading, definition, storage)
-            for slices, definition in zip(read, reading.definitions, strict=True)
-        )
-
-
-def _left_out(plan: Plan, gone: Sequence[Gone]) -> Iterator[Remark]:
-    """Yield what is to be said of the exclusions that *plan* meets."""
-    for reading, out in zip(plan.readings, gone, strict=True):
-        yield from remarks_on(plan.excluded, reading.metric, reading.epochs, out)
 
 
 def _time_labels(plan: Plan) -> list[str]:
@@ -368,56 +313,51 @@ def _missed(plan: Plan, findings: Findings) -> list[Remark]:
     return list(missed(findings.rows, plan.readings[0].metric))
 
 
-def _warnings(
-    plan: Plan, read: Sequence[list[list[Slice]]], used: Sequence[list[list[Slice]]]
-) -> Iterator[Remark]:
-    for reading, slices, taken in zip(plan.readings, read, used, strict=True):
-        of_metric = partial(remark, metric=reading.metric.address)
-        if reading.is_unfinished and (TIME not in plan.dimensions or reading.earlier):
-            yield of_metric(Code.IN_PROGRESS)
-        if gap := reading.gap:
-            yield of_metric(Code.NOT_COUNTED, days=" to ".join(dict.fromkeys(gap)))
-        drawn = [reading.metric, *(part.metric for each in taken for part in each if part.n)]
-        if samples := list(filter(None, dict.fromkeys(each.sample.in_words for each in drawn))):
-            words = ", under an earlier definition ".join(samples)
-            yield of_metric(Code.SAMPLE, samples=words, held_for=_held_for(plan, drawn))
-        if is_of_records(reading.metric) and not plan.verb.counts_attributes:
-            yield of_metric(Code.REPORTS_OF_RECORDS)
-        if _is_of_furthest(plan, reading):
-            yield of_metric(Code.FURTHEST_STEP)
-        counted = {part.metric.digest for definition in taken for part in definition}
-        for code, is_counted in ((Code.EARLIER_COUNTED, True), (Code.EARLIER_LEFT_OUT, False)):
-            others = {
-                definition[0].metric.digest.hex(): sum(part.n for part in definition)
-                for definition in slices[1:]
-                if (definition[0].metric.digest in counted) == is_counted
-            }
-            if n := sum(others.values()):
-                reports = f"{n} report" if n == 1 else f"{n} reports"
-                yield of_metric(code, reports=reports, definitions=", ".join(others))
-        if not any(part.n for definition in slices for part in definition):
-            if reading.version is None:
-                yield of_metric(Code.NO_REPORTS)
-            else:
-                yield of_metric(Code.NOT_PUBLISHED, version=reading.version)
-            if reading.is_unfinished and reading.metric.aggregate:
-                yield of_metric(Code.SENT_LATER)
-        elif (before := reading.earlier) and not any(
-            part.n and before.start <= part.epochs[0] and part.epochs[-1] < before.stop
-            for definition in slices
-            for part in definition
-        ):
-            first, last = days_of_epochs(reading.metric.every, before)
-            yield of_metric(Code.NO_EARLIER_REPORTS, first=first, last=last)
+def _warnings(plan: Plan, reports: MetricReports) -> Iterator[Remark]:
+    reading = reports.reading
+    of_metric = partial(remark, metric=reports.metric.address)
+    if reading.is_unfinished and (TIME not in plan.dimensions or reading.earlier):
+        yield of_metric(Code.IN_PROGRESS)
+    if gap := reading.gap:
+        yield of_metric(Code.NOT_COUNTED, days=" to ".join(dict.fromkeys(gap)))
+    used = [part for slices in reports.used for part in slices]
+    drawn = [reports.metric, *(part.metric for part in used if part.n)]
+    if samples := list(filter(None, dict.fromkeys(each.sample.in_words for each in drawn))):
+        words = ", under an earlier definition ".join(samples)
+        yield of_metric(Code.SAMPLE, samples=words, held_for=_held_for(plan, drawn))
+    if is_of_records(reports.metric) and not plan.verb.counts_attributes:
+        yield of_metric(Code.REPORTS_OF_RECORDS)
+    if _is_of_furthest(plan, reading):
+        yield of_metric(Code.FURTHEST_STEP)
+    counted = {part.metric.digest for part in used}
+    for code, is_counted in ((Code.EARLIER_COUNTED, True), (Code.EARLIER_LEFT_OUT, False)):
+        others = {
+            slices[0].metric.digest.hex(): reports_in(slices)
+            for slices in reports.definitions[1:]
+            if (slices[0].metric.digest in counted) == is_counted
+        }
+        if n := sum(others.values()):
+            text = f"{n} report" if n == 1 else f"{n} reports"
+            yield of_metric(code, reports=text, definitions=", ".join(others))
+    if not reports_in(reports.parts):
+        if reading.version is None:
+            yield of_metric(Code.NO_REPORTS)
+        else:
+            yield of_metric(Code.NOT_PUBLISHED, version=reading.version)
+        if reading.is_unfinished and reports.metric.aggregate:
+            yield of_metric(Code.SENT_LATER)
+    elif (before := reading.earlier) and not any(
+        part.n and before.start <= part.epochs[0] and part.epochs[-1] < before.stop
+        for part in reports.parts
+    ):
+        first, last = days_of_epochs(reports.metric.every, before)
+        yield of_metric(Code.NO_EARLIER_REPORTS, first=first, last=last)
 
 
-def _suspicions(
-    plan: Plan, read: Sequence[list[list[Slice]]], storage: TallyStore
-) -> Iterator[Remark]:
+def _suspicions(metrics: Sequence[MetricReports], reader: Reader) -> Iterator[Remark]:
     """Yield what in the tallies cannot come from honest devices alone."""
-    check = storage.suspicions if isinstance(storage, Once) else suspicions
-    for reading, slices in zip(plan.readings, read, strict=True):
-        for definition in slices:
-            with blaming(reading.metric):
-                remarks = list(check(definition))
+    for reports in metrics:
+        for slices in reports.definitions:
+            with naming(reports.metric):
+                remarks = reader.suspicions(slices)
             yield from remarks

@@ -24,9 +24,10 @@ from ..core.remarks import Remark
 from ..estimation.tally import Sum, reports_of
 from ..storage.protocols import TallyStore
 from ..storage.values import Index
-from .exclusions import Gone, Place, Sieve, place_of, remarks_on, together
+from .exclusions import ExcludedCounts, ExclusionFilter, Place, place_of, remarks_on, together
+from .gate import require_affordable
 from .plan import Plan
-from .reading import index_of, require_affordable
+from .reading import index_of
 
 _NOT_KNOWN: Final = "not known"  # reports from before keys were kept apart
 SMALL: Final = "small keys"  # those that are together with others
@@ -97,14 +98,14 @@ def by_source(plan: Plan, storage: TallyStore) -> SourceReports:
         place, key = place_of(cell)
         counts[place][key] += reports_of(vector)
     small = {place: together(sources) for place, sources in counts.items()}
-    sieve = Sieve(plan.excluded.applied, metric, index.cells)
+    sieve = ExclusionFilter(plan.excluded.applied, metric, index.cells)
     sums: dict[str, Sum] = defaultdict(lambda: Sum(width - 1))
     for cell, vector in chain(_passed(sieve, index, storage, width), sieve.rest()):
         place, key = place_of(cell)
         own = _NOT_KNOWN if key is None else key
         sums[SMALL if key in small[place] else own].add([vector])
     known = sorted(sums.items(), key=lambda item: (-item[1].n, item[0]))
-    gone = Gone(
+    gone = ExcludedCounts(
         sum(n for _, n, _ in sieve.left_out), sum(n for _, n, along in sieve.left_out if along)
     )
     return SourceReports(
@@ -115,7 +116,7 @@ def by_source(plan: Plan, storage: TallyStore) -> SourceReports:
 
 
 def _passed(
-    sieve: Sieve, index: Index, storage: TallyStore, width: int
+    sieve: ExclusionFilter, index: Index, storage: TallyStore, width: int
 ) -> Iterator[tuple[Cell, bytes]]:
     for cell, vector in storage.vectors(index, width):
         if sieve.passes(cell, vector, wanted=True):

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
 
 from ..analytics.rows import ITEM, LEFT_OUT, Row, column_of, flat
 from ..core.errors import QueryError

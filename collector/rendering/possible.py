@@ -12,6 +12,8 @@ from math import inf
 from types import MappingProxyType
 from typing import Final
 
+from msgspec.structs import replace
+
 from ..analytics.monotone import isotonic, weights_of
 from ..analytics.rows import (
     DEVICES,
@@ -24,7 +26,6 @@ from ..analytics.rows import (
     SHARE,
     Chart,
     Row,
-    altered,
 )
 from .numbers import POINTS, Numbers, numbers_of, unit_of
 
@@ -88,7 +89,7 @@ def _moved(row: Row, numbers: Numbers) -> Row:
     if (value, low, high) == (row.value, row.ci_low, row.ci_high):
         return row
     if value == row.value:
-        return altered(row, ci_low=low, ci_high=high)
+        return replace(row, ci_low=low, ci_high=high)
     raw = row.value if row.raw is None else row.raw
     kind = POSSIBLE if row.postprocess == RAW else row.postprocess
-    return altered(row, value=value, ci_low=low, ci_high=high, raw=raw, postprocess=kind)
+    return replace(row, value=value, ci_low=low, ci_high=high, raw=raw, postprocess=kind)

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from client_sdk.privacy.wording import counted
 
-from ..analytics.rows import LEFT_OUT, SHARE, Chart, Row, chance
+from ..analytics.rows import COLUMNS, LEFT_OUT, SHARE, Chart, Row, chance
+from ..core import remarks as api
 from ..core.cells import FACTS
-from ..core.remarks import line_of
 from ..core.text_tables import above, table_lines
 from .charts.frame import remarks
 from .charts.svg import Element, element, markup
@@ -34,28 +34,6 @@ from .places import leading_columns, located, records_of
 from .possible import possible
 from .wording import last_day
 
-COLUMNS: Final = (
-    "value",
-    "ci_low",
-    "ci_high",
-    "std_error",
-    "n",
-    "alpha",
-    "unit",
-    "quality",
-    "postprocess",
-    "raw",
-    "shrunken",
-    "simultaneous",
-    "is_open",
-    "influence",
-    "p_value",
-    "fakes_to_flip",
-    "end",
-    "certainty",
-    "note",
-    "reason",
-)
 _MOST: Final = 1_000  # rows of a page; the file has them all
 # What a spreadsheet would run: a cell that begins so and is not a number or a range of numbers.
 _FORMULA: Final = re.compile(r"[\s]*[=@]|[\t\r]|\s*[-+](?![\d.,\s–…-]*$)")
@@ -184,7 +162,7 @@ def lines_of(title: str, rows: Sequence[Row], meta: Mapping[str, Any]) -> Iterat
     for note in remarks(rows):
         yield f"note: {note.text}"
     for warning in meta["warnings"]:
-        yield f"warning: {one_line(line_of(warning))}"
+        yield f"warning: {one_line(str(api.read(warning)))}"
 
 
 def _table(rows: Sequence[Row]) -> Iterator[str]:

@@ -6,13 +6,13 @@ Files and the API keep what the rows say: "true", "(rest)", "2026-11-10/2026-11-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date
 from types import MappingProxyType
 from typing import Final
 
-from client_sdk.core.epoch import DAY, LENGTHS
+from msgspec.structs import replace
 
-from ..analytics.rows import AGAINST, ITEM, REST, TIME, Chart, Row, altered, moment
+from ..analytics.rows import AGAINST, BETWEEN, ITEM, REST, TIME, Chart, Period, Row, moment
 from ..core.remarks import Remark
 
 _ANSWERS: Final = MappingProxyType({"true": "yes", "false": "no"})
@@ -20,7 +20,6 @@ _QUANTILES: Final = MappingProxyType({"p50": "median"})
 _OTHERS: Final = "the others"
 _STRETCHES: Final = MappingProxyType({f"{TIME}:day": "1d", f"{TIME}:week": "7d"})
 _EACH: Final = MappingProxyType({"1h": "an hour", "1d": "a day", "7d": "a week"})
-_BETWEEN: Final = "/"  # of the first days of the first and the last epoch of a stretch
 
 
 def worded(
@@ -35,7 +34,7 @@ def worded(
     values = {value for row in rows for value in row.dimensions.values()}
     # Against another epoch each is a stretch; on an axis of time they stay dates.
     ends = [(row.dimensions[TIME], row.dimensions[AGAINST]) for row in rows if _held(row)]
-    is_stretch = _length(every) > 1 and any(all(map(days_of_label, pair)) for pair in ends)
+    is_stretch = every in ("7d", "28d") and any(all(map(_days, pair)) for pair in ends)
     names = days_in_words(values, every, alone=is_stretch)
     items = _ANSWERS if is_boolean else _QUANTILES if chart == Chart.QUANTILES else {}
     if not names and not items and REST not in values:
@@ -47,7 +46,7 @@ def worded(
         return items.get(value, value) if name == ITEM else names.get(value, value)
 
     return [
-        altered(row, dimensions={name: word(name, value) for name, value in row.dimensions.items()})
+        replace(row, dimensions={name: word(name, value) for name, value in row.dimensions.items()})
         for row in rows
     ]
 
@@ -81,7 +80,7 @@ def when_counted(label: str, every: str, stretch: str = TIME) -> str:
     Args: every: how long the epochs are, each of which is counted.
           stretch: of time, which the label names, as a question asks for it.
     """
-    if _BETWEEN in label:
+    if BETWEEN in label:
         return f"{_EACH.get(every, 'each')} on average from {days_in_words([label], every)[label]}"
     length = _STRETCHES.get(stretch, every)
     at = moment(label, length)
@@ -91,18 +90,14 @@ def when_counted(label: str, every: str, stretch: str = TIME) -> str:
 
 def last_day(label: str, every: str) -> str:
     """Return the last day of the epoch that *label* names by its first, or the label of an hour."""
-    days = days_of_label(label, every)
+    days = _days(label, every)
     return days[1].isoformat() if days else label
 
 
-def days_of_label(label: str, every: str = "") -> tuple[date, date] | None:
+def _days(label: str, every: str = "") -> tuple[date, date] | None:
     """Return the first and the last day of a stretch of epochs, None of hours and other labels."""
-    first, _, last = label.partition(_BETWEEN)
-    try:
-        ends = date.fromisoformat(first), date.fromisoformat(last or first)
-    except ValueError:
-        return None
-    return ends[0], ends[1] + timedelta(days=_length(every) - 1)
+    period = Period.read(label, every)
+    return period.days if period else None
 
 
 def days_in_words(
@@ -116,17 +111,12 @@ def days_in_words(
     stretches = {
         label: (days[0], max(days[0], min(days[1], today)))
         for label in labels
-        if (days := days_of_label(label, every))
+        if (days := _days(label, every))
     }
-    if not (alone or any(_BETWEEN in label for label in stretches)):
+    if not (alone or any(BETWEEN in label for label in stretches)):
         return {}
     has_years = len({day.year for days in stretches.values() for day in days}) > 1
     return {label: _said(first, last, has_years) for label, (first, last) in stretches.items()}
-
-
-def _length(every: str) -> int:
-    """Return how many days an epoch has, 1 if it has less or is not known."""
-    return max(LENGTHS.get(every, DAY) // DAY, 1)
 
 
 def _held(row: Row) -> bool:

@@ -39,7 +39,7 @@ from ..operations.questions import Questions
 from ..operations.telemetry.activity import LOST, WEB, Activity
 from ..operations.telemetry.snapshot import Sources, take
 from ..query.cache import Cache
-from ..query.reading import Gate
+from ..query.gate import Gate
 from ..storage.connect import connect, connect_reader
 from ..storage.documents import DocumentStore
 from ..storage.hashes import MemoryHashes
@@ -116,7 +116,7 @@ def create_app(
         DocumentStore(MemoryHashes()) if storage else DocumentStore.of(config)
     )
     file = read_file(config.boards) if config.boards else File(schema=1)
-    tallies = Gate(storage or connect_reader(config))
+    tallies = storage or connect_reader(config)
     storage = storage or connect(config)
     tell_lost = partial(activity.add, LOST, "")
     limits = config.max_backlog, config.key_rate
@@ -154,6 +154,7 @@ def create_app(
         cors=Cors(config.origins),
         storage=storage,
         tallies=tallies,
+        gate=Gate(),
         keyring=keyring,
         clock=clock,
         pressure=pressure,

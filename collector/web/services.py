@@ -23,6 +23,7 @@ from ..operations.questions import Questions
 from ..operations.telemetry.activity import Activity
 from ..operations.telemetry.snapshot import Snapshot
 from ..query.cache import Cache
+from ..query.gate import Gate
 from ..storage.protocols import Intake, TallyStore
 from ..storage.records import WatchState
 from ..workspace.links import Links
@@ -58,6 +59,7 @@ class Services:
     cors: Cors  # whose pages may report from a browser
     storage: Intake
     tallies: TallyStore  # of the same store, to be read only
+    gate: Gate  # of large questions
     keyring: Keyring
     clock: Callable[[], float]
     pressure: Pressure

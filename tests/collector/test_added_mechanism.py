@@ -22,12 +22,13 @@ from client_sdk.mechanisms.frequency import PairLaw
 from client_sdk.registry import Registry
 from client_sdk.testing import FrozenClock, MemoryClient, MemoryTransport
 from collector.analytics.poisoning.anomaly import anomalies
-from collector.analytics.sums import BOUND_NOTE, Shares
+from collector.analytics.sums import Shares
 from collector.audit.audit import FAILS, audit
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell, segment_text
 from collector.core.config import Config
 from collector.core.credentials import OPERATOR, READ, Credential
+from collector.core.remarks import WORDS, Code
 from collector.estimation.tally import fault_of, vector_of
 from collector.planning.compilation import compiled
 from collector.planning.planner import PlanRequest, plan
@@ -213,7 +214,7 @@ def test_every_verb_answers_with_intervals_and_no_wider_bound(
     assert answer.status_code == 200, answer.text
     numbers = [row for row in answer.get_json()["rows"] if row.get("value") is not None]
     assert numbers
-    assert BOUND_NOTE not in answer.text
+    assert WORDS[Code.BOUND] not in answer.text
     assert all(row["ci_low"] <= row["ci_high"] for row in numbers if row.get("ci_low") is not None)
 
 
@@ -250,7 +251,7 @@ def test_its_sums_have_the_variance_that_a_law_of_pairs_would_give(registry: Reg
     found = Shares.of(mechanism, tally, n).variances(weights)
 
     assert found == pytest.approx(Shares.of(Told("1", 5), tally, n).variances(weights))
-    assert Shares.of(mechanism, tally, n).note is None
+    assert Shares.of(mechanism, tally, n).notes == ()
 
 
 def test_its_reports_have_a_reach_and_a_group_of_them_a_bound() -> None:

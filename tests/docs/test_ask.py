@@ -17,7 +17,7 @@ from client_sdk.registry import Registry
 from client_sdk.registry.keys import METRIC, Key
 from client_sdk.registry.registry import known_keys
 from client_sdk.registry.types import kinds
-from collector.analytics.suppression import guard, shortage
+from collector.analytics.suppression import shortage, suppress_imprecise
 from collector.analytics.verb import Slice, VerbQuery, load
 from collector.cli.registry import plan_metrics as plan_command
 from collector.core.catalog import Catalog
@@ -179,7 +179,7 @@ def test_the_reasons_on_the_page_are_what_answers_would_say() -> None:
     metric = Registry.from_text(file_with(BOOLEAN, need="0.02")).metric("m")
     half = Slice(metric, {}, 2_000, np.array([1_000, 1_000]), (0,))
 
-    (row,) = guard(load("estimate").answer([half], VerbQuery(0.05)).rows, metric)
+    (row,) = suppress_imprecise(load("estimate").answer([half], VerbQuery(0.05)).rows, metric)
 
     assert f"`{row.reason}`" in PLAN
     assert f"`{shortage(metric, 120)}`" in PLAN

@@ -108,7 +108,7 @@ def test_what_devices_hold_comes_back_as_shares_and_means(
     for item, truth in TRUTH.items():
         assert rows[item]["ci_low"] <= truth <= rows[item]["ci_high"]
     assert rows["mean of chess"]["value"] is None
-    assert rows["mean of chess"]["reason"].startswith("not enough reports")
+    assert rows["mean of chess"]["reason"]["code"] == "no_holders"
 
 
 def test_bytes_that_no_mapping_gives_are_rejected_and_counted(client: FlaskClient) -> None:

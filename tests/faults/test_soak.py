@@ -26,7 +26,7 @@ from collector.core.errors import CollectorError, ExclusionError
 from collector.core.exclusions import read_all
 from collector.query import plan, read, repair
 from collector.query.reading import slices_of, without_pruned
-from collector.query.repair import Wish, proposed
+from collector.query.repair import ExclusionRequest, proposed
 from collector.storage.connect import open_connection
 from collector.storage.connection import Connection
 from collector.storage.documents import ExclusionStore
@@ -206,7 +206,7 @@ class Operator:
         key = self._chance.choice(KEYS)
         first = self._chance.randrange(2)
         days = range(DAYS[first], DAYS[self._chance.randrange(first, 2)] + 1)
-        wish = Wish(
+        wish = ExclusionRequest(
             "key", key, "a soak", "ada", (PAGE.address,), text_of(days[0]), text_of(days[-1])
         )
         with suppress(ExclusionError):  # nothing of it is there yet, or it is excluded already

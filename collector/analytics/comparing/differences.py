@@ -17,10 +17,11 @@ from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.items import listed
 
 from ...core.errors import QueryError
+from ...core.remarks import Code, Remark, remark
 from ...estimation.estimate import Estimate, normal_quantile
 from ...estimation.significance import each_of, holm
 from ..poisoning.influence import Side, fakes_to_flip
-from ..rows import AGAINST, REST, TIME, Row, row_of, with_item
+from ..rows import AGAINST, REST, TIME, Row, empty_row, row_of, with_item
 from ..sums import unsure
 from ..suppression import too_few
 from ..verb import Slice, each_definition, merged, without
@@ -37,11 +38,9 @@ from .numbers import (
 from .ratios import ratio_of
 
 POWER: Final = 0.8  # the chance with which an effect is to be seen
-NO_CHANGE: Final = "no detectable change"
 _MOST_REPORTS: Final = 10**12  # needed; beyond, it is as good as never
 _MOST_EPOCHS: Final = 10**5
 PREVIOUS, FIRST = "previous", "first"  # stretches of time
-_ALONE: Final = "nothing else beside it has enough reports"
 MOST_ITEMS: Final = 1_024  # compared at once; more would leave each interval too wide to tell
 _MOST_COMPARISONS: Final = 50_000  # of one answer
 
@@ -142,7 +141,7 @@ class Pair:
     dimensions: Mapping[str, str]  # of the first, with AGAINST
     first: Slice
     second: Slice
-    refusal: str | None = None
+    refusal: Remark | None = None
 
 
 def pairs_of(slices: Sequence[Slice], by: str, against: str | None) -> list[Pair]:
@@ -193,7 +192,8 @@ def _with_rest(group: Sequence[Slice], by: str) -> Iterator[Pair]:
     whole = merged(group, {**others(group[0], by), by: REST})
     for part in group:
         rest = without(whole, part, whole.dimensions)
-        alone = _ALONE if too_few(rest.metric, rest.n) else unsure(rest)
+        few = too_few(rest.metric, rest.n)
+        alone = remark(Code.NO_OTHERS) if few else unsure(rest)
         yield Pair({**part.dimensions, AGAINST: REST}, part, rest, part.refusal or alone)
 
 
@@ -218,9 +218,9 @@ class Comparison:
         return self.pair.first.metric
 
     @property
-    def note(self) -> str | None:
+    def notes(self) -> tuple[Remark, ...]:
         """What a reader must know beside the difference."""
-        return NO_CHANGE if covers_zero(self.difference) else None
+        return (remark(Code.NO_CHANGE),) if covers_zero(self.difference) else ()
 
 
 def compared(
@@ -264,7 +264,20 @@ def difference_row(comparison: Comparison, alpha: float) -> Row:
         is_open=is_open(comparison.pair),
         p_value=comparison.p_value,
         fakes_to_flip=_flipped_by(comparison),
-        note=comparison.note,
+        notes=comparison.notes,
+    )
+
+
+def refused_row(pair: Pair, item: str, alpha: float) -> Row:
+    """Return the row of a pair that has a refusal."""
+    assert pair.refusal is not None  # noqa: S101 - the caller has looked
+    return empty_row(
+        with_item(pair.dimensions, item),
+        pair.first.n,
+        alpha,
+        pair.first.metric.domain.unit,
+        pair.refusal,
+        is_open=is_open(pair),
     )
 
 

@@ -45,10 +45,20 @@ from ...estimation.estimate import (
 )
 from ..answer import MEAN
 from ..poisoning.influence import mean_reach
-from ..rows import TIME
+from ..rows import TIME, Row
 from ..sums import is_joined, joined, joined_reach, unsure
 from ..suppression import too_few
-from ..verb import Slice, devices_of, draw_law, each_definition, mean_of_drawn, widened
+from ..verb import (
+    Slice,
+    devices_of,
+    draw_law,
+    each_definition,
+    mean_of_drawn,
+    named,
+    refused_rows,
+    rows_of,
+    widened,
+)
 
 Population: TypeAlias = Literal["drawn", "new", "reported"]
 DRAWN: Final = "drawn"
@@ -122,9 +132,30 @@ def askable(slices: Iterable[Slice]) -> list[Slice]:
     ]
 
 
-def why_none(part: Slice) -> str | None:
+def why_none(part: Slice) -> Remark | None:
     """Return why a slice has no number to compare; None if it has."""
     return too_few(part.metric, part.n) or unsure(part)
+
+
+def number_rows(
+    part: Slice,
+    items: Sequence[str],
+    alpha: float,
+    level: float,
+    notes: Sequence[Remark] = (),
+    *,
+    simultaneous: bool = False,
+) -> list[Row]:
+    """Return a row for each of *items* of a slice, or why it has none.
+
+    Args: alpha: that rows name.  level: 1 - that of each interval.  notes: of rows with numbers.
+    """
+    names, unit = named(items), part.metric.domain.unit
+    if part.refusal is not None:
+        return refused_rows(part, names, alpha, unit)
+    estimates = estimates_of(part, level)
+    numbers = [estimates[item] for item in items]
+    return rows_of(part, names, numbers, alpha, unit, notes=notes, simultaneous=simultaneous)
 
 
 def estimates_of(part: Slice, alpha: float) -> Mapping[str, Estimate]:

@@ -15,12 +15,9 @@ Source: Fieller, JRSS B 1954: the interval; what two drawn numbers share is boun
 from __future__ import annotations
 
 from math import sqrt
-from typing import Final
 
 from ...estimation.estimate import Estimate, normal_quantile
 from .numbers import Number
-
-UNBOUNDED: Final = "unbounded: the number that is divided by may be 0"
 
 
 def ratio_of(first: Number, second: Number, alpha: float, shared: float = 0.0) -> Estimate | None:

@@ -27,7 +27,7 @@ from ...core.remarks import Code, Remark, remark
 from ...estimation.estimate import is_pure, mean
 from ...estimation.significance import binomial_tail
 from ..answer import QUANTILES
-from ..rows import ITEM, SHARE, TIME, Row, altered
+from ..rows import ITEM, SHARE, TIME, Row
 from ..verb import Slice, repeats_of
 from .anomaly import CHANGE, FALSE_ALARM, REPORTS, Anomaly, anomalies_after
 from .checks import EpochEstimates, epoch_estimates
@@ -47,7 +47,7 @@ def with_influence(rows: Sequence[Row], metric: Metric, tally: Any = None) -> tu
     """
     grid = metric.domain.grid
     influences = dict(_of_numbers(rows, metric, grid, tally) if grid else _of_items(rows, metric))
-    return tuple(altered(row, influence=influences.get(i)) for i, row in enumerate(rows))
+    return tuple(replace(row, influence=influences.get(i)) for i, row in enumerate(rows))
 
 
 def _of_numbers(
@@ -122,7 +122,7 @@ def suspicions(slices: Sequence[Slice]) -> Iterator[Remark]:
     for part in slices[-_MOST_LOOKED_AT:]:
         if part.refusal is not None or repeats_of(part) > 1:
             continue
-        place, past = ", ".join(part.dimensions.values()), pasts[part.left_out > 0]
+        place, past = ", ".join(part.dimensions.values()), pasts[part.excluded > 0]
         known = epoch_estimates(part.metric.mechanism, part.tally, part.n) if in_time else None
         for each in suspicions_of(part, past, known):
             yield replace(each, metric=part.metric.address, group=place)

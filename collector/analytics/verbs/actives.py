@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
 
 from client_sdk.registry.metric import Metric
 
-from ...core.remarks import Code, remark
+from ...core.remarks import Code, Remark, remark
 from ...estimation.estimate import Estimate
 from ..comparing.numbers import others
 from ..rows import ALL, DEVICES, TIME, Findings, Row, empty_row, row_of
 from ..verb import Offer, Slice, Verb, VerbQuery, always
 from .adoption import alike
-
-EXACT: Final = "exact: counted in the clear"
-_AVERAGE: Final = "average of {} periods, each counted in the clear"
-BOUNDS: Final = "no more than bounds is known: reports do not tell which devices came again"
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,7 +61,8 @@ def _together(parts: Sequence[Slice], alpha: float, expected: int) -> Row:
     first, n = parts[0], sum(part.n for part in parts)
     is_open = any(part.is_open for part in parts)
     least = max(-(-part.n // max(len(part.epochs), 1)) for part in parts)
-    return _row(dict(first.dimensions), (least, n), n, alpha, expected, is_open=is_open)
+    names, counted = dict(first.dimensions), remark(Code.EXACT)
+    return _row(names, (least, n), n, alpha, expected, is_open=is_open, counted=counted)
 
 
 def _average(parts: Sequence[Slice], alpha: float, expected: int) -> Row:
@@ -79,9 +76,10 @@ def _average(parts: Sequence[Slice], alpha: float, expected: int) -> Row:
     each = [[counts[epoch] for counts in reports.values()] for epoch in epochs]
     n, many = sum(map(sum, each)), max(len(epochs), 1)
     ends = sum(map(max, each)) / many, n / many
-    note = _AVERAGE.format(many) if many > 1 else ""
+    counted = remark(Code.AVERAGE, periods=many) if many > 1 else None
     is_open = bool(running & epochs)
-    return _row(dict(parts[0].dimensions), ends, n, alpha, expected, is_open=is_open, counted=note)
+    names = dict(parts[0].dimensions)
+    return _row(names, ends, n, alpha, expected, is_open=is_open, counted=counted)
 
 
 def _row(
@@ -92,21 +90,21 @@ def _row(
     expected: int,
     *,
     is_open: bool,
-    counted: str = EXACT,
+    counted: Remark | None,
 ) -> Row:
     """Return the row of a number of devices between *ends*, of *n* reports.
 
-    Args: counted: how; "" where it needs no word.
+    Args: counted: how; None where it needs no word.
     """
     least, most = map(float, ends)
-    part = f"{100 * least / expected:.3g} % of the {expected:,} expected"
+    code = Code.OF_EXPECTED if least == most else Code.AT_LEAST
+    part = remark(code, percent=100 * least / expected, expected=expected)
     more: dict[str, Any] = {"simultaneous": True, "is_open": is_open}
     if least == most:
-        exact = Estimate(most, 0.0, most, most)
-        note = f"{counted}; {part}" if counted else None
-        return row_of(dimensions, exact, n, alpha, DEVICES, note=note, **more)
-    note = f"at least {part}"
-    return empty_row(dimensions, n, alpha, DEVICES, BOUNDS, ends=(least, most), note=note, **more)
+        more["notes"] = (counted, part) if counted else ()
+        return row_of(dimensions, Estimate(most, 0.0, most, most), n, alpha, DEVICES, **more)
+    more |= {"ends": (least, most), "notes": (part,)}
+    return empty_row(dimensions, n, alpha, DEVICES, remark(Code.BOUNDS), **more)
 
 
 def refusal(metric: Metric) -> str | None:

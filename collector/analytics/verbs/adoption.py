@@ -13,9 +13,10 @@ from msgspec import Meta, Struct
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
+from ...core.remarks import Code, remark
 from ...estimation.estimate import Estimate
-from ..comparing.numbers import askable, estimates_of, items_of, others, refusal
-from ..rows import SHARE, TIME, Chart, Findings, Row, empty_row, row_of, with_item
+from ..comparing.numbers import askable, items_of, number_rows, others, refusal
+from ..rows import SHARE, TIME, Chart, Findings, Row, row_of
 from ..verb import (
     Offer,
     Slice,
@@ -27,8 +28,6 @@ from ..verb import (
     with_draw,
 )
 
-EXACT: Final = "exact: counted in the clear; of devices, if each reports as often"
-DRAWN: Final = "counted in the clear among the devices drawn; the interval is of all"
 _SPREADING: Final = frozenset({"version", "release", "build"})
 _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
 
@@ -117,7 +116,7 @@ def _counted(parts: Sequence[Slice], totals: _Totals, name: str, alpha: float) -
     devices = sum(map(devices_of, wholes.values()))
     share = sum(map(devices_of, parts)) / devices
     point = Estimate(share, 0.0, share, share)
-    more: dict[str, Any] = {"is_open": any(part.is_open for part in parts), "note": EXACT}
+    more: dict[str, Any] = {"is_open": any(part.is_open for part in parts)}
     own = {part.metric.digest: part.n for part in parts}
     laws = [
         (draw_law(whole) * (devices_of(whole) / devices) ** 2, own.get(digest, 0) / whole.n - share)
@@ -130,19 +129,16 @@ def _counted(parts: Sequence[Slice], totals: _Totals, name: str, alpha: float) -
             return sqrt(sum(parts))
 
         point = with_draw(point, alpha, error)
-        more["note"] = DRAWN
+        more["notes"] = (remark(Code.OF_DRAWN),)
     else:
-        more["simultaneous"] = True
+        more |= {"simultaneous": True, "notes": (remark(Code.EXACT), remark(Code.IF_ALIKE))}
     n = sum(part.n for part in parts)
     return row_of(first.dimensions, point, n, alpha, SHARE, **more)
 
 
 def _estimated(part: Slice, item: str, alpha: float) -> Row:
-    name, unit = with_item(part.dimensions, item), part.metric.domain.unit
-    if part.refusal is not None:
-        return empty_row(name, part.n, alpha, unit, part.refusal, is_open=part.is_open)
-    estimate = estimates_of(part, alpha)[item]
-    return row_of(name, estimate, part.n, alpha, unit, is_open=part.is_open)
+    (row,) = number_rows(part, [item], alpha, alpha)
+    return row
 
 
 def _spreading(metric: Metric) -> list[str]:

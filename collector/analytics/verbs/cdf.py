@@ -53,8 +53,8 @@ def _rows(part: Slice, query: VerbQuery, alpha: float) -> Sequence[Row]:
     if part.refusal is not None:
         return refused_rows(part, names, query.alpha, simultaneous=simultaneous)
     estimates = Curve.of(part.metric, part.tally, part.n).up_to(points, alpha)
-    note = assumption(part.metric)
-    rows = rows_of(part, names, estimates, query.alpha, simultaneous=simultaneous, note=note)
+    notes = assumption(part.metric)
+    rows = rows_of(part, names, estimates, query.alpha, simultaneous=simultaneous, notes=notes)
     return processed(rows, query.postprocess)
 
 

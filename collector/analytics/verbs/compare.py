@@ -14,8 +14,8 @@ from ..comparing.differences import (
     Pair,
     compared,
     difference_row,
-    is_open,
     pairs_of,
+    refused_row,
     sides,
 )
 from ..comparing.mix import of_pairs
@@ -27,7 +27,7 @@ from ..comparing.numbers import (
     refusal,
     taken_for_granted,
 )
-from ..rows import TIME, Chart, Findings, Row, empty_row, with_item
+from ..rows import TIME, Chart, Findings
 from ..sums import averages
 from ..verb import Offer, Slice, Verb, VerbQuery
 
@@ -72,7 +72,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     }
     return Findings(
         tuple(
-            _refused(pair, item, query.alpha) if pair.refusal else next(rows)
+            refused_row(pair, item, query.alpha) if pair.refusal else next(rows)
             for pair in pairs
             for item in items
         ),
@@ -119,17 +119,6 @@ def _dimension(part: Slice, choice: str | None) -> str:
     if choice not in names:
         raise QueryError("options.by", f"must be one of the dimensions asked: {', '.join(names)}")
     return choice
-
-
-def _refused(pair: Pair, item: str, alpha: float) -> Row:
-    return empty_row(
-        with_item(pair.dimensions, item),
-        pair.first.n,
-        alpha,
-        pair.first.metric.domain.unit,
-        pair.refusal or "",
-        is_open=is_open(pair),
-    )
 
 
 VERB = Verb(

@@ -31,11 +31,11 @@ from ...estimation.estimate import Estimate, shares
 from ..association import Finding, associations, in_words, margins
 from ..records import by_attribute, is_of_records
 from ..rows import ALL, MEASURE, SHARE, Chart, Findings, Row, empty_row
-from ..sums import UNSURE, Shares
+from ..sums import Shares
 from ..verb import Offer, Slice, Verb, VerbQuery, refused_rows, rows_of, widened
 
 _MOST_SAID: Final = 12  # associations that are put in words; more are facts only
-APART: Final = "the two were collected apart, so no more than bounds of both together is known"
+APART: Final = remark(Code.APART)
 _DECLARE: Final = "a metric of the type pair shows which answers go together"
 
 
@@ -56,7 +56,7 @@ def bounded(part: Slice, other: Slice, alpha: float, tables: int = 0) -> list[Ro
         return [
             row
             for each, names in ((fewer, cells), (part, rows), (other, columns))
-            for row in refused_rows(each, names, alpha, reason=refusal, simultaneous=tables > 0)
+            for row in refused_rows(each, names, alpha, refusal=refusal, simultaneous=tables > 0)
         ]
     margins = (len(rows) + len(columns)) * tables
     inside = [_shares(half, alpha / (margins or 2)) for half in (part, other)]
@@ -117,7 +117,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     of = query.options.of
     if len(metrics) == 2:
         if of is not None:
-            raise QueryError("options.of", f"{APART}; {_DECLARE}")
+            raise QueryError("options.of", f"{APART.text}; {_DECLARE}")
         return _apart(slices, metrics, query)
     if not metrics:
         return Findings(())
@@ -176,7 +176,7 @@ def _table(part: Slice, domain: PairDomain, level: float, query: VerbQuery) -> l
     inside, beside = names[: domain.size], names[domain.size :]
     return [
         *rows_of(part, inside, cells, query.alpha, simultaneous=at_once),
-        *rows_of(part, beside, sums, query.alpha, simultaneous=at_once, note=slice_shares.note),
+        *rows_of(part, beside, sums, query.alpha, simultaneous=at_once, notes=slice_shares.notes),
     ]
 
 
@@ -226,10 +226,17 @@ def _within(
             estimate = ratio
         else:
             name = [condition.names]
-            yield from refused_rows(part, name, query.alpha, reason=UNSURE, simultaneous=at_once)
+            no_group = remark(Code.NO_GROUP)
+            yield from refused_rows(part, name, query.alpha, refusal=no_group, simultaneous=at_once)
             continue
-        more: dict[str, Any] = {"simultaneous": at_once, "note": cells.note}
-        yield from rows_of(part, [condition.names], [estimate], query.alpha, **more)
+        yield from rows_of(
+            part,
+            [condition.names],
+            [estimate],
+            query.alpha,
+            simultaneous=at_once,
+            notes=cells.notes,
+        )
 
 
 def _names(domain: PairDomain) -> list[Mapping[str, str]]:
@@ -251,8 +258,8 @@ def _require_free(part: Slice, names: Sequence[str]) -> None:
 def _facts(part: Slice, table: Finding) -> dict[str, Any]:
     """Return the association of a slice as facts."""
     place = {"dimensions": dict(part.dimensions)}
-    if isinstance(table, str):
-        return {**place, "cramers_v": None, "reason": table}
+    if isinstance(table, Remark):
+        return {**place, "cramers_v": None, "reason": table.text}
     domain: Any = part.metric.domain
     labels = domain.first.labels[table.cell[0]], domain.second.labels[table.cell[1]]
     return {
@@ -283,7 +290,7 @@ def _apart(slices: Sequence[Slice], metrics: Sequence[Metric], query: VerbQuery)
             _require_free(part, (first.address, second.address))
             rows += bounded(part, other, query.alpha, comparisons)
     names = {"first": first.address, "second": second.address}
-    apart = remark(Code.COLLECTED_APART, **names, why=f"{APART}; {_DECLARE}")
+    apart = remark(Code.COLLECTED_APART, **names, why=f"{APART.text}; {_DECLARE}")
     return Findings(tuple(rows), (apart,))
 
 

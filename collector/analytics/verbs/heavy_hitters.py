@@ -8,14 +8,16 @@ from functools import cached_property
 from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct, field
+from msgspec.structs import replace
 
 from client_sdk.mechanisms import TextMechanism
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
+from ...core.remarks import Code, Remark, remark
 from ...estimation.estimate import normal_quantile
 from ...estimation.precision import ALPHA
-from ..rows import LIKELY, SURE, Findings, Row, altered
+from ..rows import LIKELY, SURE, Findings, Row
 from ..text.certainty import FALSE, Shares, sorted_out
 from ..text.search import Plan, Search, candidates
 from ..text.sketches import shares_of, sketches_of
@@ -33,9 +35,9 @@ from ..verb import (
 
 _PRINTABLE: Final = "".join(map(chr, range(32, 127)))
 USELESS: Final = 0.5  # share; where only strings more common than that would be found, none is told
-CUT: Final = "longer strings that begin with it are counted, too: strings are cut to {} bytes"
-UNSURE: Final = "not distinguishable from zero"
-_NOT_SURE: Final = f"likely, not sure: {FALSE * 100:.0f} % of such strings are expected to be noise"
+
+_LIKELY: Final = remark(Code.LIKELY, percent=100 * FALSE)
+_PERHAPS_ZERO: Final = remark(Code.PERHAPS_ZERO)
 
 Share = Annotated[float, Meta(gt=0, lt=1)]
 Text = Annotated[str, Meta(max_length=128)]
@@ -125,8 +127,8 @@ class _Searching:
             "reports_needed": plan.reports_needed(threshold),
         }
         if detectable > threshold:
-            reason = _shortage(plan, part.n, threshold)
-            return refused_rows(part, [{}], alpha, reason=reason), fact
+            refusal = _shortage(plan, part.n, threshold)
+            return refused_rows(part, [{}], alpha, refusal=refusal), fact
         levels = sketches_of(plan.mechanism, part.tally, part.n)
         search = candidates(levels, plan, self.query.pause)
         if plan.groups > 1:
@@ -140,7 +142,7 @@ class _Searching:
         both = _most_common(shown | more, None, options.k)
         marks = {text: SURE if text in shown else LIKELY for text in both}
         rows = zip(marks.values(), _rows(part, both, alpha, marks), strict=True)
-        return [altered(row, certainty=mark) for mark, row in rows], fact
+        return [replace(row, certainty=mark) for mark, row in rows], fact
 
 
 def _most_common(estimates: Shares, least: float | None, k: int) -> Shares:
@@ -166,24 +168,21 @@ def _of_candidates(part: Slice, query: VerbQuery, alpha: float) -> tuple[list[Ro
 def _rows(part: Slice, estimates: Shares, alpha: float, marks: dict[bytes, str]) -> list[Row]:
     rows: list[Row] = []
     for text, estimate in estimates.items():
-        notes = [_NOT_SURE if text in marks else UNSURE] if estimate.ci_low <= 0 else []
-        if len(text) > part.metric.mechanism.domain_size - 4:  # a character has up to 4 bytes
-            notes.append(CUT.format(part.metric.mechanism.domain_size))
+        notes = [_LIKELY if text in marks else _PERHAPS_ZERO] if estimate.ci_low <= 0 else []
+        if len(text) > (size := part.metric.mechanism.domain_size) - 4:  # of a character up to 4
+            notes.append(remark(Code.CUT, size=size))
         names = named([text.decode("utf-8", "replace")])
-        note = "; ".join(notes) or None
-        rows += rows_of(part, names, [estimate], alpha, simultaneous=True, note=note)
+        rows += rows_of(part, names, [estimate], alpha, simultaneous=True, notes=notes)
     return rows
 
 
-def _shortage(plan: Plan, n: int, threshold: float) -> str:
+def _shortage(plan: Plan, n: int, threshold: float) -> Remark:
     """Return why there is no row, and how many reports would do."""
     needed = plan.reports_needed(threshold)
     if needed is None:
-        return f"a share of {threshold:.3g} is out of reach of a search with so many characters"
-    return (
-        f"not enough reports: of {n:,} only strings that {100 * min(plan.detectable(n), 1):.3g} % "
-        f"hold are found; {needed:,} are needed for a share of {100 * threshold:.3g} %"
-    )
+        return remark(Code.OUT_OF_REACH, share=threshold)
+    found = 100 * min(plan.detectable(n), 1)
+    return remark(Code.TOO_RARE, n=n, found=found, needed=needed, share=100 * threshold)
 
 
 def _plan(metric: Metric, options: Options, alpha: float, groups: int) -> Plan:

@@ -48,8 +48,8 @@ def _rows(part: Slice, query: VerbQuery, alpha: float) -> Sequence[Row]:
         return refused_rows(part, names, query.alpha, simultaneous=simultaneous)
     buckets = [(None if i == 0 else low, high) for i, (low, high) in enumerate(ends)]
     estimates = Curve.of(part.metric, part.tally, part.n).between(buckets, alpha)
-    note = assumption(part.metric)
-    rows = rows_of(part, names, estimates, query.alpha, simultaneous=simultaneous, note=note)
+    notes = assumption(part.metric)
+    rows = rows_of(part, names, estimates, query.alpha, simultaneous=simultaneous, notes=notes)
     return processed(rows, query.postprocess)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from math import ceil
 from typing import Annotated, Any, Final, TypeAlias
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from client_sdk.core.epoch import DAY, LENGTHS, ONCE
 from client_sdk.registry.metric import Metric
@@ -25,9 +25,9 @@ from ..comparing.differences import (
     covers_zero,
     difference_row,
     epochs_needed,
-    is_open,
     lift,
     pairs_of,
+    refused_row,
     reports_needed,
     require_value,
     smallest_seen,
@@ -64,7 +64,6 @@ _MORE_DEVICES: Final = (
     "more devices: running longer is not enough, as each may repeat itself; if none reports twice, "
     f'ask with population "{NEW}"'
 )
-_NO_BASE: Final = "no ratio: the control may be 0"
 _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
 
 
@@ -136,19 +135,17 @@ def _rows(comparison: Comparison, alpha: float) -> Iterator[Row]:
     ratio = lift(comparison.first, comparison.second, comparison.level)
     more: dict[str, Any] = {"simultaneous": True, "is_open": row.is_open}
     if ratio is None:
-        yield empty_row(name, row.n, alpha, RELATIVE, _NO_BASE, **more)
+        yield empty_row(name, row.n, alpha, RELATIVE, remark(Code.NO_BASE), **more)
     else:
-        more |= {"p_value": row.p_value, "fakes_to_flip": row.fakes_to_flip, "note": row.note}
+        more |= {"p_value": row.p_value, "fakes_to_flip": row.fakes_to_flip, "notes": row.notes}
         yield row_of(name, ratio, row.n, alpha, RELATIVE, **more)
 
 
 def _refused(pair: Pair, item: str, alpha: float) -> Iterator[Row]:
-    metric, is_growing = pair.first.metric, is_open(pair)
+    row, metric = refused_row(pair, item, alpha), pair.first.metric
     measures = {DIFFERENCE: metric.domain.unit} | ({LIFT: RELATIVE} if _has_parts(metric) else {})
     for measure, unit in measures.items():
-        name = {**with_item(pair.dimensions, item), MEASURE: measure}
-        reason = pair.refusal or ""
-        yield empty_row(name, pair.first.n, alpha, unit, reason, is_open=is_growing)
+        yield replace(row, dimensions={**row.dimensions, MEASURE: measure}, unit=unit)
 
 
 def _has_parts(metric: Metric) -> bool:

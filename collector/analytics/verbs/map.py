@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -11,14 +11,13 @@ from msgspec import Meta, Struct
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.places import GridDomain
 
+from ...core.remarks import Code, Remark, remark
 from ...estimation.estimate import Estimate
 from ..postprocess import OF_PARTS, base_cut, processed
 from ..rows import Chart, Findings, Row
 from ..sums import Shares
 from ..verb import Offer, Slice, Verb, VerbQuery, named, refused_rows, rows_of
 from .frequency import shares_of
-
-NOISE: Final = "noise alone may be the reason"
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,21 +52,21 @@ def _rows(
     certain = base_cut([e.value for e in estimates], [e.std_error for e in estimates]) > 0
     rows = []
     for name, estimate, is_kept in zip(names, estimates, certain.tolist(), strict=True):
-        note = "; ".join(filter(None, (None if is_kept else NOISE, bound))) or None
-        rows += rows_of(part, [name], [estimate], query.alpha, simultaneous=True, note=note)
+        notes = bound if is_kept else (remark(Code.NOISE), *bound)
+        rows += rows_of(part, [name], [estimate], query.alpha, simultaneous=True, notes=notes)
     return processed(rows, query.postprocess)
 
 
 def _estimates(
     part: Slice, cells: dict[tuple[int, int], list[int]], alpha: float
-) -> tuple[list[Estimate], str | None]:
+) -> tuple[list[Estimate], tuple[Remark, ...]]:
     if len(cells) == part.metric.domain.size:
-        return shares_of(part, alpha), None
+        return shares_of(part, alpha), ()
     members = np.zeros((len(cells), part.metric.domain.size), dtype=bool)
     for row, items in zip(members, cells.values(), strict=True):
         row[items] = True
     shares = Shares.of_slice(part)
-    return shares.groups(members, alpha), shares.note
+    return shares.groups(members, alpha), shares.notes
 
 
 def _areas_of(part: Slice, coarsen: int) -> dict[tuple[int, int], list[int]]:

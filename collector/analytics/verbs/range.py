@@ -15,6 +15,7 @@ from client_sdk.registry.encodings import ItemEncoding
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
+from ...core.remarks import Remark
 from ...estimation.estimate import Estimate
 from .. import distribution
 from ..distribution import Curve
@@ -68,16 +69,16 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
             rows += refused_rows(part, names, query.alpha, simultaneous=options.simultaneous)
             continue
         comparisons = len(slices) * len(ranges) if options.simultaneous else 1
-        estimates, note = _estimates(part, places, query.alpha / comparisons)
+        estimates, notes = _estimates(part, places, query.alpha / comparisons)
         rows += rows_of(
-            part, names, estimates, query.alpha, simultaneous=options.simultaneous, note=note
+            part, names, estimates, query.alpha, simultaneous=options.simultaneous, notes=notes
         )
     return Findings(tuple(rows), facts={"ranges": _CONSISTENT})
 
 
 def _estimates(
     part: Slice, places: Sequence[Any], alpha: float
-) -> tuple[list[Estimate], str | None]:
+) -> tuple[list[Estimate], tuple[Remark, ...]]:
     if part.metric.domain.grid:
         curve = Curve.of(part.metric, part.tally, part.n)
         return curve.between(places, alpha, closed=True), distribution.assumption(part.metric)
@@ -85,7 +86,7 @@ def _estimates(
     for row, (first, last) in zip(members, places, strict=True):
         row[first : last + 1] = True
     shares = Shares.of_slice(part)
-    return shares.groups(members, alpha), shares.note
+    return shares.groups(members, alpha), shares.notes
 
 
 def _place(index: int, low: End, high: End, metric: Metric) -> Any:

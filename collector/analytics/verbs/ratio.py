@@ -9,6 +9,7 @@ from math import sqrt
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from client_sdk.registry.metric import Metric
 
@@ -26,9 +27,8 @@ from ..comparing.numbers import (
     scatters_of,
     variance_if,
 )
-from ..comparing.ratios import UNBOUNDED, ratio_of
+from ..comparing.ratios import ratio_of
 from ..rows import SHARE, Findings, Row, empty_row, row_of, with_item
-from ..sums import BOUND_NOTE
 from ..suppression import shortage
 from ..verb import Offer, Slice, Verb, VerbQuery, always, draw_law
 
@@ -36,7 +36,6 @@ MOST_FACTS: Final = 1_000  # groups whose two numbers are told
 TOTALS: Final = "totals"
 TIMES: Final = "times"  # the unit of a ratio of two numbers of one unit
 _APART: Final = 0.05  # part by which numbers of reports may differ before it is said
-_SURER: Final = "a longer window or fewer groups make it surer"
 _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
 
 
@@ -73,10 +72,10 @@ class Side:
         items = self.metric.domain.answer_items()
         return self.metric.address if len(items) < 2 else f"{self.metric.address} {self.item}"
 
-    def why_none(self, part: Slice | None) -> str | None:
+    def why_none(self, part: Slice | None) -> Remark | None:
         """Return why a group has no such number; None if it has."""
-        reason = shortage(self.metric, 0) if part is None else part.refusal
-        return reason and f"{self.metric.address}: {reason}"
+        refusal = shortage(self.metric, 0) if part is None else part.refusal
+        return refusal and replace(refusal, metric=self.metric.address)
 
     def number(self, part: Slice, options: Options) -> tuple[Number, float]:
         """Return the number, and what of its variance the draw of the devices gives it."""
@@ -128,7 +127,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     return Findings(rows, tuple(_unlike(slices, sides, options)), {"sides": facts})
 
 
-def _refusal(sides: Sequence[Side], pair: Sequence[Slice | None]) -> str | None:
+def _refusal(sides: Sequence[Side], pair: Sequence[Slice | None]) -> Remark | None:
     """Return why a group has no ratio, as far as its reports go."""
     reasons = (side.why_none(part) for side, part in zip(sides, pair, strict=True))
     return next(filter(None, reasons), None)
@@ -165,9 +164,8 @@ def _row(
     }
     ratio = ratio_of(over[0], under[0], level, shared)
     if ratio is None:
-        reason = f"{UNBOUNDED}; {_SURER}"
-        return empty_row(place, n, query.alpha, unit, reason, **more), fact
-    more["note"] = BOUND_NOTE if shared else None
+        return empty_row(place, n, query.alpha, unit, remark(Code.UNBOUNDED), **more), fact
+    more["notes"] = (remark(Code.BOUND),) if shared else ()
     return row_of(place, ratio, n, query.alpha, unit, **more), fact
 
 

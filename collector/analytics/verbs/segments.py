@@ -13,25 +13,25 @@ Source: DerSimonian, Laird, Controlled Clinical Trials 1986, eq. 8: the variance
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 import numpy as np
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from client_sdk.registry.metric import Metric
 
+from ...core.remarks import Code, Remark, remark
 from ...estimation.significance import each_of
 from ..comparing.mix import of_groups
-from ..comparing.numbers import askable, estimates_of, items_of, refusal
-from ..rows import RAW, TIME, Findings, Row, empty_row, row_of, with_item
+from ..comparing.numbers import askable, items_of, number_rows, refusal
+from ..rows import RAW, TIME, Findings, Row
 from ..sums import averages
-from ..suppression import TOGETHER
 from ..verb import OTHER, Offer, Slice, Verb, VerbQuery
 
 POOLED: Final = "pooled"
 LEAST: Final = 3  # segments; of fewer, nothing is known of how much they differ
-_BIASED: Final = "drawn towards the mean of all segments; the interval is of the raw number"
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,13 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     rows: list[Row] = []
     facts = []
     for group in groups.values():
-        group_rows = [_row(part, item, level, query.alpha) for part in group]
+        group_rows = [
+            row
+            for part in group
+            for row in number_rows(
+                part, [item], query.alpha, level, _notes(part), simultaneous=True
+            )
+        ]
         if query.postprocess == POOLED:
             group_rows, fact = _pool(group_rows)
             facts += [{"time": group[0].dimensions.get(TIME), **fact}] if fact else []
@@ -96,13 +102,8 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     return Findings(tuple(rows), of_groups(slices), {"segments": answered, "pooling": facts})
 
 
-def _row(part: Slice, item: str, level: float, alpha: float) -> Row:
-    name, unit = with_item(part.dimensions, item), part.metric.domain.unit
-    if part.refusal is not None:
-        return empty_row(name, part.n, alpha, unit, part.refusal, is_open=part.is_open)
-    note = TOGETHER if OTHER in part.dimensions.values() else None
-    more: dict[str, Any] = {"simultaneous": True, "is_open": part.is_open, "note": note}
-    return row_of(name, estimates_of(part, level)[item], part.n, alpha, unit, **more)
+def _notes(part: Slice) -> tuple[Remark, ...]:
+    return (remark(Code.TOGETHER),) if OTHER in part.dimensions.values() else ()
 
 
 def _pool(rows: Sequence[Row]) -> tuple[list[Row], dict[str, Any] | None]:
@@ -116,18 +117,14 @@ def _pool(rows: Sequence[Row]) -> tuple[list[Row], dict[str, Any] | None]:
     )
     if pool is None:
         return list(rows), None
-    moved = dict(zip(rows_by_place, pool.values, strict=True))
+    moved, pooled = dict(zip(rows_by_place, pool.values, strict=True)), remark(Code.POOLED)
     result = [
-        replace(row, value=moved[i], raw=row.value, postprocess=POOLED, note=_noted(row))
+        replace(row, value=moved[i], raw=row.value, postprocess=POOLED, notes=(*row.notes, pooled))
         if i in moved
         else row
         for i, row in enumerate(rows)
     ]
     return result, {"mean": pool.mean, "between": pool.between**0.5, "segments": len(rows_by_place)}
-
-
-def _noted(row: Row) -> str:
-    return "; ".join(filter(None, (row.note, _BIASED)))
 
 
 def _words(metric: Metric, dimension: str) -> str:

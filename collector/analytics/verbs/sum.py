@@ -10,18 +10,14 @@ Source: Horvitz, Thompson, JASA 1952: the estimate and its variance; the bound i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from client_sdk.registry.metric import Metric
 
+from ...core.remarks import Code, Remark, remark
 from ...estimation.estimate import Estimate
 from ..rows import Findings, Row
 from ..verb import Offer, Slice, Verb, VerbQuery, refused_rows, rows_of, sampled
 from . import mean
-
-OF_REPORTS: Final = "the sum over the devices that reported, not over all there are"
-_OF_EPOCHS: Final = "the sum over the reports, of which a device may have sent one in each of {}"
-_OF_DRAWN: Final = "scaled up from the devices of the sample to all that would have reported"
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
@@ -33,14 +29,15 @@ def _rows(part: Slice, alpha: float) -> list[Row]:
     unit = part.metric.domain.unit
     if part.refusal is not None:
         return refused_rows(part, [{}], alpha, unit)
-    return rows_of(part, [{}], [_total(part, alpha)], alpha, unit, note=_note(part))
+    return rows_of(part, [{}], [_total(part, alpha)], alpha, unit, notes=(_note(part),))
 
 
-def _note(part: Slice) -> str:
+def _note(part: Slice) -> Remark:
     if part.metric.sample.share < 1:
-        return _OF_DRAWN
-    epochs = len(part.epochs)
-    return OF_REPORTS if epochs < 2 else _OF_EPOCHS.format(f"{epochs} epochs")
+        return remark(Code.SUM_OF_DRAWN)
+    if len(part.epochs) < 2:
+        return remark(Code.SUM_OF_REPORTS)
+    return remark(Code.SUM_OF_EPOCHS, epochs=len(part.epochs))
 
 
 def _total(part: Slice, alpha: float) -> Estimate:

@@ -7,11 +7,12 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from ...core.remarks import Code, Remark, remark
 from ...estimation.estimate import Estimate
 from ...estimation.shrinkage import is_misleading, shrunken
-from ..rows import Findings, Row, altered
+from ..rows import Findings, Row
 from ..verb import Offer, Slice, Verb, VerbQuery, is_plain, named, refused_rows, rows_of
 from .frequency import refusal, shares_of
 
@@ -87,14 +88,14 @@ def _picked(
     rows = []
     likelier = shrunken(estimates, order.tolist())
     for place, likely in zip(order.tolist(), likelier, strict=True):
-        note = rank_in_words(int(best[place]), int(worst[place]), len(labels))
+        notes = [rank_of(int(best[place]), int(worst[place]), len(labels))]
         if unsure[place]:
-            note += "; not distinguishable from zero"
+            notes.append(remark(Code.PERHAPS_ZERO))
         names = named([labels[place]])
         estimate = estimates[place]
-        (row,) = rows_of(part, names, [estimate], query.alpha, simultaneous=True, note=note)
+        (row,) = rows_of(part, names, [estimate], query.alpha, simultaneous=True, notes=notes)
         misleads = is_misleading(estimate, likely, largest=sign < 0)
-        rows.append(altered(row, shrunken=likely) if misleads else row)
+        rows.append(replace(row, shrunken=likely) if misleads else row)
     fact = {
         "items": len(labels),
         "not_distinguishable_from_zero": int(unsure.sum()),
@@ -116,11 +117,11 @@ def ranks(low: Any, high: Any, order: str = "most") -> tuple[Any, Any]:
     return 1 + ahead, low.size - behind
 
 
-def rank_in_words(best: int, worst: int, count: int) -> str:
+def rank_of(best: int, worst: int, count: int) -> Remark:
     """Return between which ranks an item is; none if these are two thirds of *count* or more."""
-    said = f"{best} to {worst} of {count}" if worst > best else f"{best} of {count}"
+    ranks = f"{best} to {worst} of {count}" if worst > best else f"{best} of {count}"
     is_open = worst > best and 3 * (worst - best + 1) > 2 * count
-    return f"not enough reports to rank it (it may be {said})" if is_open else f"rank {said}"
+    return remark(Code.UNRANKED, ranks=ranks) if is_open else remark(Code.RANK, ranks=ranks)
 
 
 def _sure(best: Any, worst: Any, k: int) -> int:

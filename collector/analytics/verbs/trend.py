@@ -17,14 +17,14 @@ from client_sdk.registry.types.items import BOOLEAN_LABELS
 from ...core.errors import QueryError
 from ...core.remarks import Code, Remark, remark
 from ...estimation.significance import each_of, holm
-from ..comparing.differences import NO_CHANGE, covers_zero, difference
+from ..comparing.differences import covers_zero, difference
 from ..comparing.numbers import (
     DRAWN,
     Population,
     askable,
     estimate_together,
-    estimates_of,
     items_of,
+    number_rows,
     others,
     refusal,
     series_of,
@@ -39,9 +39,7 @@ from ..rows import (
     Findings,
     Row,
     chance,
-    empty_row,
     moment,
-    row_of,
     with_item,
 )
 from ..sums import averages
@@ -138,17 +136,12 @@ def _windows(parts: Sequence[Slice], length: int) -> Iterator[Sequence[Slice]]:
         yield parts[end - length : end]
 
 
-def _rows(window: Sequence[Slice], items: Sequence[str], alpha: float) -> Iterator[Row]:
-    whole = window[0] if len(window) == 1 else merged(window, window[-1].dimensions)
-    refused = why_none(whole)
-    unit = whole.metric.domain.unit
-    estimates = {} if refused else estimates_of(whole, alpha)
-    for item in items:
-        name, is_open = with_item(whole.dimensions, item), whole.is_open
-        if refused:
-            yield empty_row(name, whole.n, alpha, unit, refused, is_open=is_open)
-        else:
-            yield row_of(name, estimates[item], whole.n, alpha, unit, is_open=is_open)
+def _rows(window: Sequence[Slice], items: Sequence[str], alpha: float) -> list[Row]:
+    whole = window[0]
+    if len(window) > 1:
+        whole = merged(window, window[-1].dimensions)
+        whole = replace(whole, refusal=why_none(whole))
+    return number_rows(whole, items, alpha, alpha)
 
 
 def _changes(
@@ -189,7 +182,7 @@ def _change(
         "p_value": p,
         "p_value_constant": scan.constant_p,
         "detected": detected,
-        "note": None if detected else NO_CHANGE,
+        "note": None if detected else remark(Code.NO_CHANGE).text,
     }
 
 

@@ -19,16 +19,18 @@ from math import sqrt
 from typing import Any, Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.registry.domain import NumberGrid
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
+from ...core.remarks import Code, Remark, remark
 from ...core.text_tables import in_digits
 from ...estimation.estimate import Estimate, normal_quantile
 from ..quantiles import linear_cdf
-from ..rows import Findings, Row, altered
+from ..rows import Findings, Row
 from ..verb import Offer, Slice, Verb, VerbQuery, never, of_answered, refused_rows, rows_of
 from . import mean
 
@@ -108,18 +110,18 @@ def _rows(part: Slice, alpha: float) -> list[Row]:
     domain: Any = part.metric.domain
     estimate = population_variance(mechanism, domain, part.tally, part.n, alpha)
     value = min(max(estimate.value, estimate.ci_low), estimate.ci_high)
-    note = _deviation(value, estimate, unit)
-    rows = rows_of(part, [{}], [estimate], alpha, f"{unit}²", note=note)
+    notes = (_deviation(value, estimate, unit),)
+    rows = rows_of(part, [{}], [estimate], alpha, f"{unit}²", notes=notes)
     if value == estimate.value:
         return rows
-    return [altered(row, value=value, raw=row.value, postprocess=POSSIBLE) for row in rows]
+    return [replace(row, value=value, raw=row.value, postprocess=POSSIBLE) for row in rows]
 
 
-def _deviation(value: float, estimate: Estimate, unit: str) -> str:
+def _deviation(value: float, estimate: Estimate, unit: str) -> Remark:
     middle, low, high = (
         in_digits(sqrt(number)) for number in (value, estimate.ci_low, estimate.ci_high)
     )
-    return f"standard deviation {middle} {unit}, interval {low} to {high}"
+    return remark(Code.DEVIATION, middle=middle, unit=unit, low=low, high=high)
 
 
 def refusal(metric: Metric) -> str | None:

@@ -108,7 +108,7 @@ def markdown(facts: Mapping[str, Any]) -> str:
 
 def _sources(parts: Sequence[Part]) -> dict[str, Any]:
     """Return how many reports came in which way, if anything is known of it."""
-    sources = sources_of([[part.slice for part in parts]], 0)
+    sources = sources_of((part.slice for part in parts), 0)
     return {"sources": {fact: getattr(sources, fact) for fact in FACTS}} if sources else {}
 
 

@@ -18,17 +18,17 @@ from typing import Any, Literal
 
 import msgspec
 
-from ...analytics.suppression import sized, withheld
+from ...analytics.suppression import merge_small, withheld
 from ...core.catalog import Catalog
 from ...core.errors import ConfigError, PrunedError, QueryError
 from ...rendering.tables import inert
 from ...storage.protocols import TallyStore
 from .. import Plan, plan, question, without_pruned
-from ..basis import gone_of
-from ..exclusions import Gone, remarks_on
-from ..once import require_unpruned
+from ..basis import excluded_in
+from ..exclusions import ExcludedCounts, remarks_on
 from ..plan import Reading
-from ..reading import blaming, slices_of
+from ..reader import Reader
+from ..reading import naming
 from ..request import TOGETHER
 from .data_sheet import facts_of, markdown
 from .release import Columns, Part, parts_of, records, refusal, table
@@ -70,7 +70,7 @@ def release(
     query = question(metric, request.parameters, now)
     fields = {"dimensions": list(request.by), "small_cells": request.small_cells}
     resolved = without_pruned(plan(msgspec.structs.replace(query, **fields), catalog, now), storage)
-    parts, left_out, gone = _read(resolved, storage)
+    parts, left_out, gone = _read(resolved, Reader(storage))
     data = {f"{metric.name}.histogram.{request.form}": table(parts)}
     drawn: dict[str, int] = {}
     if request.size is not None:
@@ -84,7 +84,7 @@ def release(
     return _write_all(folder, metric.name, data, sheet, request.form)
 
 
-def _read(plan: Plan, storage: TallyStore) -> tuple[tuple[Part, ...], int, Gone]:
+def _read(plan: Plan, reader: Reader) -> tuple[tuple[Part, ...], int, ExcludedCounts]:
     """Return the histograms of the current definition of the metric, and the reports in none.
 
     And what exclusions have taken out.
@@ -93,16 +93,16 @@ def _read(plan: Plan, storage: TallyStore) -> tuple[tuple[Part, ...], int, Gone]
     metric, is_whole = reading.metric, plan.query.small_cells == TOGETHER
     if plan.notes:
         raise PrunedError("date_range", f"{plan.notes[0]}; take later days")
-    with blaming(metric):
-        read = slices_of(plan, reading, metric, storage)
-        require_unpruned(plan, storage)
+    with naming(metric):
+        read = reader.slices(plan, reading, metric)
+        reader.require_unpruned(plan)
         if not read:
             raise QueryError("metric", "no reports in this window", metric.address)
-        ((slices, *_), _) = sized([read], metric, together=is_whole)
+        ((slices, *_), _) = merge_small([read], metric, together=is_whole)
         few = [] if is_whole else withheld(slices)
         kept = slices if is_whole else [part for part in slices if part.refusal is None] or slices
         few_reports = sum(slice_.n for slice_ in few)
-        return parts_of(kept, plan.query.alpha), few_reports, gone_of([read])
+        return parts_of(kept, plan.query.alpha), few_reports, excluded_in(read)
 
 
 def _rests_on(reading: Reading) -> dict[str, Any]:

@@ -13,9 +13,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from msgspec.structs import replace
+
 from client_sdk.privacy.wording import counted
 
-from ...analytics.rows import ITEM, MEASURE, RELATIVE, SHARE, Row, altered, chance
+from ...analytics.rows import ITEM, MEASURE, RELATIVE, SHARE, Row, chance
 from ..letters import width_of
 from ..numbers import POINTS, extent, number, numbers_of, reading, span
 from .axes import FOOT, Columns, bottom_axis
@@ -366,7 +368,7 @@ def _difference_notes(rows: Sequence[Row], drawn: Sequence[Row], scale: Linear) 
         yield Note("a line without an end goes on beyond the axis")
     if len(rows) > len(drawn):
         yield Note(f"and {len(rows) - len(drawn):,} more")
-    yield from remarks([altered(row, note=None) for row in drawn])  # its verdict says the same
+    yield from remarks([replace(row, notes=()) for row in drawn])  # its verdict says the same
     for row in drawn if len(drawn) <= _FEW else ():
         if row.fakes_to_flip is not None and _is_detectable(row):
             name = f"{label_of(row)}: " if label_of(row) else ""

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
-from ...analytics.rows import ALL, SHARE, TIME, Row, altered
+from msgspec.structs import replace
+
+from ...analytics.rows import ALL, SHARE, TIME, Row
 from ..numbers import bounds_of, end_words, extent, numbers_of, reading, span
 from .axes import FOOT, label_width, labels_below, left_axis, left_width, short_ticks
 from .frame import (
@@ -222,7 +224,7 @@ def _stretches(times: Timeline, plot: _Plot, face: Face) -> Iterator[Element]:
         some = places[i : i + every]
         names = [rows[place].dimensions.get(TIME, "") for place in (some[0], some[-1])]
         label = "/".join(dict.fromkeys(names))
-        url = face.link(altered(rows[some[0]], dimensions={TIME: label})) if face.link else ""
+        url = face.link(replace(rows[some[0]], dimensions={TIME: label})) if face.link else ""
         if url:
             left, _ = around(plot.x, plot.x.at(some[0]), apart)
             begin, wide = around(plot.x, plot.x.at(some[-1]), apart)

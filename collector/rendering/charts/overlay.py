@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ...analytics.rows import TIME
+from ...analytics.rows import TIME, Period
 from ..letters import one_line
 from ..numbers import numbers_of, reading
 from .frame import Before, Mark, Note, text
 from .marks import Marker, around, line_path, stroke
-from .scale import Linear, hours_of
+from .scale import Linear
 from .svg import Element, element, group, paint
 from .timeline import Point, Series, Timeline, runs, timeline
 
@@ -83,7 +83,8 @@ def _place(mark: Mark, times: Timeline, x: Linear) -> float | None:
         ranks = {name: float(rank) for rank, name in enumerate(times.names)}
         at = ranks.get(mark.at)
     else:
-        at = hours_of(mark.at)
+        period = Period.read(mark.at)
+        at = period.hours if period else None
     if at is None or not x.low <= at < x.high + times.step:
         return None
     return x.within(at)

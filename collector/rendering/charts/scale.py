@@ -5,7 +5,6 @@ Times are read as answers name them, all in UTC, without a clock.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -15,7 +14,6 @@ from typing import Final
 
 _LEAST: Final = 1e-290  # ends nearer together are one
 _START: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MONTH: Final = re.compile(r"(\d{4})-(\d{2})")
 _MONTHS: Final = (
     "Jan",
     "Feb",
@@ -121,21 +119,6 @@ class Tick:
 
     hours: float
     label: str
-
-
-def hours_of(text: str) -> float | None:
-    """Return the beginning of the time named *text* in hours from 1970, or None if it is no time.
-
-    A date, a date with an hour, an ISO week, a month; "a/b" and "a to b" begin at a.
-    """
-    first = re.split(r"/| to |\.\.|…", text.strip(), maxsplit=1)[0].strip()
-    month = _MONTH.fullmatch(first)
-    try:
-        moment = datetime.fromisoformat(f"{first}-01" if month else first)
-    except ValueError:
-        return None
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return (aware - _START) / timedelta(hours=1)
 
 
 def ticks(low: float, high: float, most: int) -> tuple[Tick, ...]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
-from ...analytics.rows import TIME, Row
+from ...analytics.rows import TIME, Period, Row
 from ..numbers import Numbers, numbers_of
 from .frame import constant, label_of
-from .scale import hours_of, is_gap, usual_step
+from .scale import is_gap, usual_step
 from .svg import SERIES
 
 
@@ -58,14 +58,13 @@ class Timeline:
 def timeline(rows: Sequence[Row], most: int = SERIES) -> Timeline:
     """Return the lines of *rows*: the greatest where there are more than *most*."""
     names = tuple(dict.fromkeys(row.dimensions.get(TIME, "") for row in rows))
-    moments = {name: hours_of(name) for name in names}
-    dated = all(hours is not None for hours in moments.values())
-    ranks = {name: float(rank) for rank, name in enumerate(names)}
-    places = {name: moments[name] if dated else ranks[name] for name in names}
+    hours = [period.hours for name in names if (period := Period.read(name))]
+    dated = len(hours) == len(names)
+    places = dict(zip(names, hours if dated else map(float, range(len(names))), strict=True))
     common = {TIME, *constant(rows)}
     lines: dict[str, list[Point]] = {}
     for row in rows:
-        point = Point(places[row.dimensions.get(TIME, "")] or 0.0, row)
+        point = Point(places[row.dimensions.get(TIME, "")], row)
         lines.setdefault(label_of(row, common), []).append(point)
     series = [
         Series(label, 1, tuple(sorted(points, key=lambda point: point.at)))
@@ -75,7 +74,7 @@ def timeline(rows: Sequence[Row], most: int = SERIES) -> Timeline:
         series.sort(key=lambda line: -line.level)
     numbered = enumerate(series[:most], 1)
     drawn = tuple(Series(entry.label, number, entry.points) for number, entry in numbered)
-    step = usual_step(sorted(place for place in places.values() if place is not None))
+    step = usual_step(sorted(places.values()))
     return Timeline(drawn, len(series) - len(drawn), dated, names, step)
 
 

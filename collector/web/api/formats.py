@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from importlib import import_module
 from typing import Any, Final
 
@@ -13,17 +11,15 @@ import msgspec
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.exceptions import NotAcceptable
 
-from ...analytics.rows import LEFT_OUT, TIME
+from ...analytics.rows import COLUMNS, LEFT_OUT, TIME, Period
 from ...core.errors import QueryError
 from ...query import Answer
 from ...rendering.places import geojson_of, leading_columns, records_of
-from ...rendering.tables import COLUMNS, csv_of
+from ...rendering.tables import csv_of
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
 PARQUET: Final = "application/vnd.apache.parquet"
 GEOJSON: Final = "application/geo+json"
-_TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}")
-_BEGINNING: Final = "0000-01-01T00:00:00Z"  # what a label of time leaves out
 _encode = msgspec.json.Encoder().encode
 
 
@@ -71,9 +67,9 @@ def _arrow(reply: Answer) -> bytes:
 def _parquet(reply: Answer) -> bytes:
     """Return the columns as a file; time is a time in it where every label is one."""
     pa, columns = _pyarrow("pyarrow"), columns_of(reply)
-    moments = [rfc3339(label or "") for label in columns.get(TIME, ())]
-    if moments and all(moments):
-        times = [datetime.fromisoformat(moment or "") for moment in moments]
+    periods = [Period.read(label or "") for label in columns.get(TIME, ())]
+    if periods and None not in periods:
+        times = [period and period.begin for period in periods]
         columns[TIME] = pa.array(times, pa.timestamp("ms", "UTC"))
     sink = pa.BufferOutputStream()
     _pyarrow("pyarrow.parquet").write_table(pa.table(columns), sink)
@@ -128,9 +124,6 @@ def columns_of(reply: Answer) -> dict[str, Any]:
 
 
 def rfc3339(label: str) -> str | None:
-    """Return the beginning of a stretch of time, whose *label* may leave out what is smallest.
-
-    None for a label that is no time.
-    """
-    moment = label.partition("/")[0].removesuffix("Z")
-    return moment + _BEGINNING[len(moment) :] if _TIME.match(moment) else None
+    """Return the beginning of the stretch of time that *label* names; None of what is no time."""
+    period = Period.read(label)
+    return f"{period.begin:%Y-%m-%dT%H:%M:%SZ}" if period else None

@@ -14,7 +14,7 @@ from ...core.cells import LAST_VERSION
 from ...core.credentials import ASK, VIEW
 from ...core.errors import QueryError, UnsupportedTypeError
 from ...intake.wire import JSON
-from ...query import Answer, Query, plan, question, read, run, without_pruned
+from ...query import Answer, Query, Reader, answer, plan, question, read, without_pruned
 from ...query.cache import key_of
 from ...query.request import LEAST_ALPHA, MOST_ALPHA, PARAMETERS, SEGMENT
 from ..auth import admit_question, scope, visible
@@ -140,7 +140,8 @@ def _answer(query: Query) -> ResponseReturnValue:
     shared = services()
     form = form_of(request.args, request.accept_mimetypes)
     shared.pressure.require_contents()
-    resolved = without_pruned(plan(query, visible(), shared.clock()), shared.tallies)
+    reader = Reader(shared.tallies, shared.gate)
+    resolved = without_pruned(plan(query, visible(), shared.clock()), reader)
     admit_question(resolved)
     key = key_of(resolved, form.name, shared.pressure.contents, shared.config.relay)
     tag = key.hex() if key else None
@@ -149,7 +150,7 @@ def _answer(query: Query) -> ResponseReturnValue:
     else:
         body = shared.answers.get(key)
         if body is None:
-            body = form.body(run(resolved, shared.tallies, relay=shared.config.relay))
+            body = form.body(answer(resolved, reader, relay=shared.config.relay))
             shared.answers.put(key, body, len(body))
         response = Response(body, content_type=form.content_type)
     response.headers["Vary"] = "Accept, Authorization, Cookie"

@@ -18,7 +18,7 @@ from client_sdk.core.epoch import ONCE
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
-from ...analytics.rows import ITEM, RAW, TIME, Row, moment
+from ...analytics.rows import ITEM, RAW, TIME, Period, Row, moment
 from ...analytics.verb import ESTIMATE, load
 from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
 from ...core.remarks import Code, Remark
@@ -30,7 +30,6 @@ from ...rendering.possible import possible
 from ...rendering.wording import (
     capitalized,
     days_in_words,
-    days_of_label,
     last_day,
     remark_text,
     sentence,
@@ -128,7 +127,9 @@ def _step(
 
 def _day_of(label: str) -> date:
     """Return the first day of the stretch of *label*, be it an hour, a day, a week or a month."""
-    return date.fromisoformat(f"{label}-01" if label.count("-") == 1 else label[:10])
+    period = Period.read(label)
+    assert period is not None  # noqa: S101 - a line over time has no other labels
+    return period.begin.date()
 
 
 def _level(item: str, query: Query, days: tuple[date, date], answers: Answers) -> Level | None:
@@ -215,8 +216,8 @@ def days_told(reply: Answer, answers: Answers) -> str:
     window, every = windows.pop()
     if every == ONCE:
         return "Each device is asked once; these are all reports so far."
-    days = days_of_label(f"{window.first}/{window.last}", every)
-    if days is None:  # hours
+    period = Period.read(f"{window.first}/{window.last}", every)
+    if period is None or (days := period.days) is None:  # hours
         return ""
     first = answers.first_day([each.name for each in reply.meta.metrics], days)
     label = f"{first}/{window.last}"

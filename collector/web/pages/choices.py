@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import urlencode
 
@@ -18,7 +17,7 @@ from werkzeug.datastructures import MultiDict
 from client_sdk.core.epoch import ONCE
 from client_sdk.registry.metric import Metric
 
-from ...analytics.rows import TIME
+from ...analytics.rows import TIME, Period
 from ...core.errors import QueryError
 from ...query import Query
 from ...query.request import SEGMENT
@@ -47,6 +46,7 @@ EARLIER: Final = {
     YEAR: "the same dates a year ago",
     DATES: "other dates",
 }
+_MOST_DAYS: Final = 120  # of a line, one by one
 _LONG: Final = frozenset({"6mo", "12mo", "year"})
 _SHORT: Final = frozenset({"7d", "14d", "month", "year"})  # may hold no start of four weeks
 
@@ -76,10 +76,8 @@ class Choices:
         """Whether days are more than a line can show."""
         if self.range != DATES:
             return self.range in _LONG
-        try:
-            return (date.fromisoformat(self.last) - date.fromisoformat(self.first)).days > 120
-        except ValueError:
-            return False
+        period = Period.read(f"{self.first}/{self.last}")
+        return period is not None and (period.last - period.begin).days > _MOST_DAYS
 
     def shown_for(self, metrics: Iterable[Metric]) -> Choices:
         """Return these choices with the range that is in force for *metrics*."""

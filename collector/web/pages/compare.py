@@ -15,7 +15,7 @@ from msgspec import structs
 from client_sdk.core.epoch import ONCE
 from client_sdk.registry.metric import COUNT, Metric
 
-from ...analytics.rows import AGAINST, TIME, Chart
+from ...analytics.rows import AGAINST, TIME, Chart, Period
 from ...analytics.verb import ACTIVES, AVERAGED, COMPARE, SEGMENTS, TOP, TREND, load
 from ...core.credentials import ASK
 from ...core.errors import QueryError
@@ -23,7 +23,7 @@ from ...query import Query
 from ...query.request import SEGMENT
 from ...query.window import PERIOD, PREVIOUS
 from ...rendering.charts import Mark
-from ...rendering.wording import days_of_label, worded
+from ...rendering.wording import worded
 from ..api.openapi import Operation, in_query
 from ..auth import scope
 from .beside import counts_told, days_told, with_days
@@ -234,7 +234,8 @@ def _with_periods(panel: Panel, answers: Answers) -> Panel:
         return panel
     every = every_of(reply)
     shown = worded(rows[:1], every=every)[0].dimensions
-    stretches = [days for label in pairs.pop() if label and (days := days_of_label(label, every))]
+    read = (Period.read(label or "", every) for label in pairs.pop())
+    stretches = [days for period in read if period and (days := period.days)]
     is_running = any(last > answers.today for _, last in stretches)
     running = " (in progress)" if is_running else ""
     periods = f"{shown.get(TIME, 'Each')}{running} against {shown.get(AGAINST)}."

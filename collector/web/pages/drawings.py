@@ -12,8 +12,9 @@ from sys import getsizeof
 from typing import Any, Final, NamedTuple
 
 from markupsafe import Markup
+from msgspec import structs
 
-from ...analytics.rows import AGAINST, ALL, DEVICES, ITEM, MEASURE, TIME, Chart, Row, altered
+from ...analytics.rows import AGAINST, ALL, DEVICES, ITEM, MEASURE, TIME, Chart, Row
 from ...query.cache import packed
 from ...rendering.charts import Before, Face, Mark, chart_of
 from ...rendering.charts.frame import measure_words, varying
@@ -171,10 +172,10 @@ def _plain_row(row: Row) -> Row:
         for name, value in row.dimensions.items()
         if name != MEASURE
     }
-    note = None if row.unit == DEVICES else row.note
-    if note == row.note and dimensions == row.dimensions:
+    notes = () if row.unit == DEVICES else row.notes
+    if notes == row.notes and dimensions == row.dimensions:
         return row
-    return altered(row, dimensions=dimensions, note=note)
+    return structs.replace(row, dimensions=dimensions, notes=notes)
 
 
 def labelled(rows: Sequence[Row]) -> Sequence[Row]:
@@ -188,10 +189,10 @@ def labelled(rows: Sequence[Row]) -> Sequence[Row]:
         pair = f"{' · '.join(first[name] for name in groups)} against {first[AGAINST]}"
         items = [{ITEM: row.dimensions[ITEM]} if len(rows) > 1 else {} for row in rows]
         return [
-            altered(row, dimensions={_PAIR: pair, **item})
+            structs.replace(row, dimensions={_PAIR: pair, **item})
             for row, item in zip(rows, items, strict=True)
         ]
     return [
-        altered(row, dimensions={k: v for k, v in row.dimensions.items() if k in telling})
+        structs.replace(row, dimensions={k: v for k, v in row.dimensions.items() if k in telling})
         for row in rows
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Final
 
 from flask import url_for
@@ -13,7 +13,7 @@ from msgspec import structs
 from client_sdk.privacy.wording import counted
 from client_sdk.registry.metric import Metric
 
-from ...analytics.rows import ITEM, TIME, Row
+from ...analytics.rows import ITEM, TIME, Period, Row
 from ...query import Answer, Query, options
 from .choices import DATES, Choices, only
 
@@ -59,13 +59,12 @@ def leads(metric: Metric, choices: Choices, items: tuple[str, ...], stretch: str
 
 def _within(choices: Choices, label: str, days: int) -> Choices:
     """Return *choices* of the *days* from the one named *label*, if it names one, or "a/b"."""
-    first, _, last = label.partition("/")
-    try:
-        begin, end = date.fromisoformat(first), date.fromisoformat(last or first)
-    except ValueError:
+    period = Period.read(label)
+    if period is None or period.days is None:
         return choices
-    until = (end + timedelta(days=days - 1)).isoformat()
-    return replace(choices, range=DATES, first=begin.isoformat(), last=until, against="")
+    first, until = period.days[0], period.days[1] + timedelta(days=days - 1)
+    ends = first.isoformat(), until.isoformat()
+    return replace(choices, range=DATES, first=ends[0], last=ends[1], against="")
 
 
 def earlier_questions(query: Query, reply: Answer) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ from client_sdk.core.epoch import epoch_start
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
-from ...analytics.rows import ALL, ITEM, TIME, Row, altered
+from ...analytics.rows import ALL, ITEM, TIME, Period, Row
 from ...analytics.verb import load
 from ...core.catalog import Catalog
 from ...core.config import RelayTerms
@@ -31,10 +31,9 @@ from ...core.errors import (
     RefusedByStoreError,
 )
 from ...core.remarks import Code, Remark, remark
-from ...query import Answer, Once, Plan, Query, earlier, options, plan, run
+from ...query import Answer, Plan, Query, Reader, answer, earlier, options, plan
 from ...query.window import days_for, epochs_of
 from ...rendering.charts import Before, Mark
-from ...rendering.charts.scale import hours_of
 from ...rendering.wording import last_day, remark_text
 from ...storage.connection import allowed
 from ...workspace.documents import MAX_TITLE, Document, Note
@@ -157,7 +156,7 @@ class Answers:
         self.is_shared = granted is not None
         self.may_ask = granted is None and ASK in reader().scopes
         self._pressure = shared.pressure
-        self._storage = Once(shared.tallies, shared.pages)
+        self._reader = Reader(shared.tallies, shared.gate, shared.pages)
         self._relay = relay
 
     @property
@@ -175,7 +174,7 @@ class Answers:
         self._pressure.require_contents()
         resolved = self.plan(query)
         auth.admit_question(resolved)
-        return run(resolved, self._storage, is_checked=is_checked, relay=self._relay)
+        return answer(resolved, self._reader, is_checked=is_checked, relay=self._relay)
 
     def plan(self, query: Query) -> Plan:
         """Return what is read for *query*."""
@@ -199,7 +198,7 @@ class Answers:
     def _epochs(self, metric: Metric, looked: Sequence[int]) -> Iterator[int]:
         """Yield those of *looked* that have reports, under any definition of *metric*."""
         for definition in self._catalog.definitions(metric):
-            yield from (cell.epoch for cell in self._storage.index(definition.digest, looked).cells)
+            yield from (cell.epoch for cell in self._reader.index(definition.digest, looked).cells)
 
     def first_day(self, names: Iterable[str], days: tuple[date, date]) -> date:
         """Return the day of *days* from which on there are reports of the metrics *names*."""
@@ -281,7 +280,8 @@ class Answers:
         except (BusyError, QueryError, DamagedTallyError, RefusedByStoreError) as error:
             return Before((), 0, words, in_page(error))
         now, then = (answer.meta.metrics[0].window for answer in (reply, other))
-        hours = [hours_of(window.first) or 0.0 for window in (now, then)]
+        begins = [Period.read(window.first) for window in (now, then)]
+        hours = [0.0 if period is None else period.hours for period in begins]
         name = f"{words}, {then.first} – {last_day(then.last, every_of(other))}"
         return Before(other.rows, round((hours[0] - hours[1]) / 24), name)
 
@@ -349,7 +349,7 @@ def _with_title(verb: str, reply: Answer) -> Sequence[Row]:
     if not is_alone:
         return rows
     name = {ITEM: f"{metric.title}: yes"}
-    return [altered(row, dimensions={**row.dimensions, **name}) for row in rows]
+    return [structs.replace(row, dimensions={**row.dimensions, **name}) for row in rows]
 
 
 def every_of(reply: Answer) -> str:
@@ -374,4 +374,4 @@ def _without_common_note(rows: Sequence[Row]) -> tuple[Sequence[Row], tuple[Rema
     note = notes.pop() if len(notes) == 1 and len(rows) > 1 else None
     if not note:
         return rows, ()
-    return [altered(row, note=None) for row in rows], (remark(Code.NOTE, text=note),)
+    return [structs.replace(row, notes=()) for row in rows], (remark(Code.NOTE, text=note),)

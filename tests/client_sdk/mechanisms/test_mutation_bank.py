@@ -348,8 +348,8 @@ SOURCE_BANK: Final = (
         "what two exclusions leave out counted twice",
         f"{EXCLUSIONS}::test_exclusions_that_overlap_count_once",
         "collector/query/reading.py",
-        "totals[groups[cell]].left_out += n",
-        "totals[groups[cell]].left_out += n * len(plan.excluded.applied)",
+        "totals[groups[cell]].excluded += n",
+        "totals[groups[cell]].excluded += n * len(plan.excluded.applied)",
     ),
     SourceBug(
         "the same exclusion written twice",

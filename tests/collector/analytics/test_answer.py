@@ -8,8 +8,8 @@ import pytest
 from client_sdk.registry.metric import Metric
 from collector.analytics.answer import expectation
 from collector.analytics.rows import Row
-from collector.demo.fleet import label_truth
 from tests.support.crowds.asking import answer
+from tests.support.crowds.truths import label_truth
 from tests.support.crowds.uploads import registry
 
 REGISTRY = registry(min_reports=500)

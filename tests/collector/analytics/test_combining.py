@@ -6,6 +6,7 @@ import pytest
 
 from collector.analytics.answer import combined
 from collector.analytics.rows import Findings, Row, empty_row, row_of
+from collector.core.remarks import Code, remark
 from collector.estimation.estimate import Estimate, normal_quantile
 
 Z = normal_quantile(0.05)
@@ -33,13 +34,13 @@ def test_each_definition_counts_by_its_reports() -> None:
 
 def test_a_definition_that_has_just_begun_is_left_out_and_said() -> None:
     """A new release must not silence a metric until it has enough reports of its own."""
-    refused = Findings((empty_row({"item": "a"}, 5, 0.05, "share", "not enough reports"),))
+    refused = Findings((empty_row({"item": "a"}, 5, 0.05, "share", remark(Code.BOUNDS)),))
 
     row = only(combined([refused, found(0.3, 0.01)], 0.05))
 
     assert (row.value, row.n) == (0.3, 1_000)
     assert row.note == "without 5 reports under another definition, too few alone"
-    assert only(combined([refused, refused], 0.05)).reason == "not enough reports"
+    assert only(combined([refused, refused], 0.05)).refusal == remark(Code.BOUNDS)
 
 
 def test_one_definition_is_left_as_it_is() -> None:

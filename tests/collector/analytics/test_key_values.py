@@ -15,7 +15,6 @@ from client_sdk.mechanisms import KeyValueMechanism
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.analytics.rows import Row
-from collector.demo.fleet import label_truth
 from collector.estimation.estimate import normal_quantile, ratio_limits
 from collector.planning.registry_report import (
     compare_mechanisms,
@@ -25,6 +24,7 @@ from collector.planning.registry_report import (
     warnings,
 )
 from tests.support.crowds.asking import answer, holds
+from tests.support.crowds.truths import label_truth
 from tests.support.device.registries import KEY_VALUE, file_with
 from tests.support.enumeration.populations import reported
 from tests.support.enumeration.seeded import SeededRandomness

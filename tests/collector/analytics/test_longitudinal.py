@@ -17,7 +17,6 @@ from client_sdk.storage.ledger import Ledger
 from client_sdk.storage.outbox import Outbox
 from client_sdk.storage.store import Store
 from client_sdk.wire.reports import GATEWAY
-from collector.demo.fleet import label_truth
 from collector.planning.registry_report import (
     compare_mechanisms,
     describe_metrics,
@@ -25,6 +24,7 @@ from collector.planning.registry_report import (
     warnings,
 )
 from tests.support.crowds.asking import answer, holds
+from tests.support.crowds.truths import label_truth
 from tests.support.device.clock import NOON, FakeClock
 from tests.support.device.device import collecting
 from tests.support.device.registries import CATEGORY, TWO_LAYER, file_with

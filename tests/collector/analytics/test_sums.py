@@ -20,8 +20,9 @@ from client_sdk.mechanisms.items.pgr import PGR
 from client_sdk.mechanisms.items.subset_selection import SubsetSelection
 from client_sdk.mechanisms.items.sue import SUE
 from client_sdk.mechanisms.mixture import Mixture
-from collector.analytics.sums import BOUND_NOTE, Shares
+from collector.analytics.sums import Shares
 from collector.analytics.verb import Slice
+from collector.core.remarks import Code, remark
 from collector.estimation.estimate import shares
 from tests.support.crowds.asking import ask
 from tests.support.enumeration.coverage import fits_rate
@@ -93,7 +94,7 @@ def test_the_variance_of_a_weighted_sum_is_that_of_the_enumerated_reports(
     base = mechanism.base if isinstance(mechanism, Mixture) else mechanism
     sampled = 0.05 if isinstance(base, OLH) else 1e-4  # the laws of hashes are averaged
     assert n * found.variances(WEIGHTS) == pytest.approx(scatter, rel=sampled, abs=1e-3)
-    assert found.note is None
+    assert found.notes == ()
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=name)
@@ -166,7 +167,7 @@ def test_a_mechanism_of_unknown_pairs_gets_a_bound_and_says_so() -> None:
 
     marginal = np.sqrt(mechanism.debias(tally, 1000, np).variances) / 1000
     assert group.std_error == pytest.approx(marginal[:2].sum())
-    assert found.note == BOUND_NOTE
+    assert found.notes == (remark(Code.BOUND),)
 
 
 def test_reports_that_repeat_their_noise_count_once() -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from client_sdk.mechanisms import SetMechanism
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
-from collector.demo.fleet import label_truth
 from collector.planning.registry_report import compare_mechanisms
 from tests.support.crowds.asking import answer, holds
+from tests.support.crowds.truths import label_truth
 from tests.support.device.registries import NUMBER, SET
 from tests.support.enumeration.populations import metric_of, reported
 

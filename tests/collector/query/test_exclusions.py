@@ -36,10 +36,11 @@ from collector.core.exclusions import Exclusion, Inclusion, to_json
 from collector.core.remarks import Code
 from collector.estimation.tally import tally_entries
 from collector.query import Answer, plan, read, run
-from collector.query.cache import key_of
-from collector.query.exclusions import LEAST, Sieve, taken_out, together
-from collector.query.once import Once
+from collector.query.cache import Cache, key_of
+from collector.query.exclusions import LEAST, ExclusionFilter, taken_out, together
+from collector.query.reader import Reader
 from collector.query.reading import slices_of, without_pruned
+from collector.query.run import answer as answered
 from collector.rendering.charts import chart_of
 from collector.rendering.tables import csv_of, lines_of
 from tests.support.crowds.uploads import NOON, TODAY, registry
@@ -141,7 +142,7 @@ def test_excluded_is_as_never_sent_integer_for_integer(
     assert integers(found) != integers(
         slices(holding(reports), dimensions=dimensions, filters=filters)
     )
-    gone = sum(part.left_out for part in found)
+    gone = sum(part.excluded for part in found)
     assert gone == sum(len(c.payloads) for c in reports) - sum(p.n for p in found) or filters
 
 
@@ -155,7 +156,7 @@ def test_exclusions_that_overlap_count_once() -> None:
     )
 
     assert integers(slices(twice)) == integers(slices(alone))
-    assert [part.left_out for part in slices(twice)] == [part.left_out for part in slices(alone)]
+    assert [part.excluded for part in slices(twice)] == [part.excluded for part in slices(alone)]
 
 
 def test_what_is_excluded_twice_would_be_missed_twice_if_each_were_subtracted() -> None:
@@ -172,7 +173,7 @@ def test_what_is_excluded_twice_would_be_missed_twice_if_each_were_subtracted() 
     subtracted = whole.tally - sum(whole.tally - part.tally for part in each)
 
     assert union.tally.tolist() != subtracted.tolist()
-    assert union.n == whole.n - union.left_out
+    assert union.n == whole.n - union.excluded
 
 
 def test_a_fold_that_loses_the_source_leaves_nothing_to_be_taken_out() -> None:
@@ -226,7 +227,7 @@ def test_a_version_goes_as_if_a_filter_had_left_it_out() -> None:
     ]
     cells = tally_entries([reports], {metric.digest: metric.mechanism})
     gone = exclusion("2.3", DAYS[0], DAYS[1], by="version", metrics=())
-    sieve = Sieve([gone], metric, cells)
+    sieve = ExclusionFilter([gone], metric, cells)
 
     kept = [cell for cell in cells if sieve.passes(cell, _vector(cells[cell]), wanted=True)]
 
@@ -281,7 +282,9 @@ def test_what_stays_is_the_same_in_whichever_order_tallies_of_shards_come(
         key: Cell(PAGE.digest, DAYS[0], segment_text(PAGE, {}, key_source(key) if key else UNKNOWN))
         for key, _ in parts
     }
-    sieve = Sieve([exclusion(key, DAYS[0], DAYS[0], id=key) for key in keys], PAGE, cells.values())
+    sieve = ExclusionFilter(
+        [exclusion(key, DAYS[0], DAYS[0], id=key) for key in keys], PAGE, cells.values()
+    )
     stays = []
     for key, n in parts:
         counts[key] += n
@@ -303,7 +306,7 @@ def test_what_waits_is_added_up_over_shards_and_bounded(shards: int, keys: int) 
     width = PAGE.mechanism.tally_size + 1
     names = [Cell(PAGE.digest, DAYS[0], segment_text(PAGE, {}, key_source(key))) for key in KEYS]
     few, *others = names[: keys + 1]
-    sieve = Sieve([exclusion(KEYS[0], DAYS[0], DAYS[0])], PAGE, names, most=6 * width * 8)
+    sieve = ExclusionFilter([exclusion(KEYS[0], DAYS[0], DAYS[0])], PAGE, names, most=6 * width * 8)
     few_and_many = [(few, [1, 1, 0, 0]), *((cell, [7, 0, 3, 4]) for cell in others)]
     total = np.zeros(width, dtype=np.int64)
 
@@ -326,7 +329,9 @@ def test_more_than_may_wait_is_refused_and_says_what_to_do() -> None:
         for epoch in range(TODAY - 20, TODAY)
         for key in KEYS
     ]
-    sieve = Sieve([exclusion(KEYS[0], DAYS[0] - 99, DAYS[2])], PAGE, names, most=6 * width * 8)
+    sieve = ExclusionFilter(
+        [exclusion(KEYS[0], DAYS[0] - 99, DAYS[2])], PAGE, names, most=6 * width * 8
+    )
     with pytest.raises(QueryError, match="excluded in too many of these epochs"):  # noqa: PT012
         for cell in names:
             sieve.passes(cell, bytes(width * 8), wanted=True)
@@ -493,11 +498,11 @@ def test_an_answer_that_was_kept_is_not_given_once_something_is_excluded() -> No
 def test_the_panels_of_a_page_share_what_was_read_and_leave_out_the_same() -> None:
     reports = columns(9, many)
     storage = holding(reports, exclusion(KEYS[2], DAYS[0], DAYS[2]))
-    once = Once(storage)
+    page = Reader(storage, answers=Cache())
     query = {"metrics": ["page"], "date_range": [day(DAYS[0]), day(DAYS[-1])]}
     made = plan(read(json.dumps(query).encode()), CATALOG, NOON)
 
-    assert run(made, once) == run(made, once) == run(made, storage)
+    assert answered(made, page) == answered(made, page) == run(made, storage)
 
 
 def test_an_exclusion_that_cannot_be_read_stops_answers() -> None:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from collector.core.cells import UNKNOWN, Cell, key_in, key_source, segment_text, split_source
 from collector.query import plan, read
-from collector.query.exclusions import LEAST, KeySieve, Selection, taken_out
-from collector.query.once import Once
+from collector.query.cache import Cache
+from collector.query.exclusions import LEAST, KeyFilter, Selection, taken_out
+from collector.query.reader import Reader
 from collector.query.reading import slices_of, without_pruned
 from tests.collector.query.test_exclusions import (
     CATALOG,
@@ -93,7 +94,7 @@ def test_an_excluded_key_is_not_asked_about_either() -> None:
     )
     gone = never_sent(reports, KEYS[0], DAYS[:1])
     assert integers(found) == integers(slices(gone, filters=[of_keys("is", *KEYS[:2])]))
-    assert sum(part.left_out for part in found) == expected[0].n - found[0].n > 0
+    assert sum(part.excluded for part in found) == expected[0].n - found[0].n > 0
 
 
 def test_a_key_without_reports_has_no_answer_and_not_nothing() -> None:
@@ -135,7 +136,7 @@ def sources_in(counts: Mapping[str | None, int], selections: Any, gone: Any) -> 
         for key in counts
     }
     excluded = [exclusion(key, DAYS[0], DAYS[0], id=key) for key in gone]
-    sieve = KeySieve(excluded, PAGE, cells.values(), selections)
+    sieve = KeyFilter(excluded, PAGE, cells.values(), selections)
     taken = [
         key
         for key, cell in cells.items()
@@ -179,14 +180,14 @@ def test_what_a_question_takes_is_what_the_exclusion_would(
 
 
 def test_the_panels_of_a_page_do_not_share_what_was_read_of_other_keys() -> None:
-    once = Once(holding(columns(9, many)))
+    page = Reader(holding(columns(9, many)), answers=Cache())
     found = []
     for key in KEYS[:2]:
         days, filters = [day(DAYS[0]), day(DAYS[-1])], [of_keys("is", key)]
         query = {"metrics": ["page"], "date_range": days, "filters": filters}
-        made = without_pruned(plan(read(json.dumps(query).encode()), CATALOG, NOON), once)
-        shared = once.slices(made, made.readings[0], PAGE)
-        assert integers(shared) == integers(slices_of(made, made.readings[0], PAGE, once))
+        made = without_pruned(plan(read(json.dumps(query).encode()), CATALOG, NOON), page)
+        shared = page.slices(made, made.readings[0], PAGE)
+        assert integers(shared) == integers(slices_of(made, made.readings[0], PAGE, page))
         found.append(shared[0].n)
 
     assert found[0] != found[1]

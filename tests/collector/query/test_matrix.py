@@ -22,6 +22,7 @@ from math import inf, sqrt
 from typing import Any, Final, NamedTuple
 
 import pytest
+from msgspec import structs
 
 from client_sdk.core.epoch import ONCE
 from client_sdk.registry.domain import SHARE
@@ -464,7 +465,7 @@ def _each_row(change: Callable[[Row, Slice], Row]) -> Plant:
 def _scaled(row: Row, factor: float) -> Row:
     ends = (row.value, row.std_error, row.ci_low, row.ci_high)
     value, error, low, high = (factor * (end or 0.0) for end in ends)
-    return replace(row, value=value, std_error=error, ci_low=low, ci_high=high)
+    return structs.replace(row, value=value, std_error=error, ci_low=low, ci_high=high)
 
 
 def _on_the_range(row: Row, part: Slice) -> Row:
@@ -472,7 +473,7 @@ def _on_the_range(row: Row, part: Slice) -> Row:
     whole = replace(part, n=round(row.n / (row.value or 1.0)))
     point = Estimate(row.value or 0.0, 0.0, row.value or 0.0, row.value or 0.0)
     (wide,) = sampled(whole, [point], row.alpha)
-    return replace(row, std_error=wide.std_error, ci_low=wide.ci_low, ci_high=wide.ci_high)
+    return structs.replace(row, std_error=wide.std_error, ci_low=wide.ci_low, ci_high=wide.ci_high)
 
 
 def _twice(planned: Plan) -> Plan:
@@ -526,7 +527,7 @@ PLANTED: Final[Mapping[str, tuple[Cell, Plant, str]]] = {
     ),
     "0 for what is not known": (
         Cell("set", "frequency", 0, ("platform",), ONE, True, "once", True),
-        _each_row(lambda row, _: replace(_scaled(row, 1.0), reason=None)),
+        _each_row(lambda row, _: structs.replace(_scaled(row, 1.0), refusal=None)),
         "must be",
     ),
     "a place in the request": (

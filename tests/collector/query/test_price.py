@@ -13,11 +13,11 @@ import pytest
 from client_sdk.registry.contract import Registry
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell
-from collector.core.errors import BusyError, QueryError
+from collector.core.errors import BusyError, QueryError, StorageUnavailableError
+from collector.query import gate as questions
 from collector.query import plan, run
-from collector.query import reading as questions
-from collector.query.once import Once, hold
-from collector.query.reading import Gate, price_of, require_affordable, require_few_indexes
+from collector.query.gate import Gate, price_of, require_affordable, require_few_indexes
+from collector.query.reader import Reader
 from collector.query.request import read
 from collector.storage.values import Index
 from tests.support.crowds.uploads import NOON, TODAY
@@ -54,14 +54,20 @@ class Slow(MemoryStorage):
         yield from ()
 
 
+def read_one(storage: MemoryStorage, gate: Gate, index: Index = LARGE) -> None:
+    reader = Reader(storage, gate)
+    with reader.question():
+        list(reader.vectors(index, 1))
+
+
 def test_two_large_questions_are_read_at_once_a_few_wait_and_others_are_refused() -> None:
     """And small ones are answered meanwhile."""
     slow = Slow()
-    gate, refused = Gate(slow), list[Exception]()
+    gate, refused = Gate(), list[Exception]()
 
     def ask() -> None:
         try:
-            list(gate.vectors(LARGE, 1))
+            read_one(slow, gate)
         except BusyError as error:
             refused.append(error)
 
@@ -72,8 +78,8 @@ def test_two_large_questions_are_read_at_once_a_few_wait_and_others_are_refused(
         assert slow.begun.acquire(timeout=PATIENCE)
     wait_for(lambda: gate.waiting == questions.QUEUE)
     with pytest.raises(BusyError, match="ask again later"):
-        list(gate.vectors(LARGE, 1))
-    small = threading.Thread(target=lambda: list(gate.vectors(SMALL, 1)))
+        read_one(slow, gate)
+    small = threading.Thread(target=lambda: read_one(slow, gate, SMALL))
     small.start()
     assert slow.begun.acquire(timeout=PATIENCE)
     slow.go_on.set()
@@ -82,37 +88,37 @@ def test_two_large_questions_are_read_at_once_a_few_wait_and_others_are_refused(
 
     assert refused == []
     assert slow.most == questions.AT_ONCE + 1
-    assert (gate.waiting, slow.reading) == (0, 0)
+    assert (gate.waiting, gate.reading, slow.reading) == (0, 0, 0)
 
 
 def test_a_large_question_keeps_its_place_until_it_is_answered_and_takes_no_second() -> None:
     """Its answer costs more than its reading."""
-    gate = Gate(MemoryStorage())
+    gate = Gate()
+    reader = Reader(MemoryStorage(), gate)
 
-    with questions.one_question():
+    with reader.question():
         for _ in range(questions.AT_ONCE + 1):
-            list(gate.vectors(LARGE, 1))
+            list(reader.vectors(LARGE, 1))
         held = gate.reading
-    list(gate.vectors(LARGE, 1))
+    read_one(MemoryStorage(), gate)
 
     assert (held, gate.reading) == (1, 0)
 
 
-def test_who_stops_reading_gives_the_place_back() -> None:
-    gate = Gate(Endless())
+def test_a_question_that_fails_gives_its_place_back() -> None:
+    gate = Gate()
 
     for _ in range(3 * questions.AT_ONCE):
-        reading = gate.vectors(LARGE, 1)
-        next(iter(reading))
-        reading.close()
+        with pytest.raises(StorageUnavailableError):
+            read_one(Away(), gate)
 
     assert gate.reading == 0
 
 
-class Endless(MemoryStorage):
+class Away(MemoryStorage):
     def vectors(self, index: Index, width: int) -> Iterator[tuple[Cell, bytes]]:
-        while True:
-            yield index.cells[0], bytes(8)
+        yield index.cells[0], bytes(8)
+        raise StorageUnavailableError("store: away")
 
 
 def test_too_much_for_one_question_is_said_before_it_is_read() -> None:
@@ -129,13 +135,14 @@ def test_too_much_for_one_question_is_said_before_it_is_read() -> None:
 
 def test_a_question_whose_verb_works_for_long_holds_a_place_however_little_it_reads() -> None:
     """The price is what is read, and for each group what is worked through."""
-    gate, held = Gate(MemoryStorage()), list[int]()
+    gate, held = Gate(), list[int]()
 
-    @questions.one_question()
     def ask(price: int) -> None:
-        hold(Once(gate), price)
-        hold(Once(gate), price)
-        held.append(gate.reading)
+        reader = Reader(MemoryStorage(), gate)
+        with reader.question():
+            reader.hold(price)
+            reader.hold(price)
+            held.append(gate.reading)
 
     ask(questions.LARGE - 1)
     ask(questions.LARGE)

@@ -16,7 +16,14 @@ from collector.core.entry import AcceptedColumn
 from collector.core.errors import CollectorError, ExclusionError, QueryError
 from collector.core.exclusions import Exclusion, read_all
 from collector.query import plan, read, run
-from collector.query.repair import Effect, Wish, exclude, include, proposed, untouched
+from collector.query.repair import (
+    Effect,
+    ExclusionRequest,
+    exclude,
+    include,
+    kept_once_only,
+    proposed,
+)
 from tests.collector.query.test_exclusions import (
     DAYS,
     KEYS,
@@ -52,10 +59,10 @@ def store_of(reports: list[AcceptedColumn]) -> MemoryStorage:
     return storage
 
 
-def wish(**fields: Any) -> Wish:
+def wish(**fields: Any) -> ExclusionRequest:
     days = {"first": day(DAYS[0]), "last": day(DAYS[1])}
     known = {"by": "key", "name": KEYS[0], "because": "2.3 counted twice", "author": "ada"}
-    return Wish(**(known | days | fields))
+    return ExclusionRequest(**(known | days | fields))
 
 
 def ask(storage: MemoryStorage, **fields: Any) -> tuple[Exclusion, list[Effect]]:
@@ -254,9 +261,9 @@ def test_metrics_that_are_asked_once_are_named_where_days_leave_them_in() -> Non
     storage, asked = store_of([*columns(14, many), joined]), wish()
     exclusion, _ = proposed(asked, CATALOG, storage, KEYS)
 
-    assert untouched(asked, exclusion, CATALOG, storage) == [once]
-    assert untouched(wish(metrics=("page",)), exclusion, CATALOG, storage) == []
-    assert untouched(wish(name=KEYS[1]), ask(storage, name=KEYS[1])[0], CATALOG, storage) == []
+    assert kept_once_only(asked, exclusion, CATALOG, storage) == [once]
+    assert kept_once_only(wish(metrics=("page",)), exclusion, CATALOG, storage) == []
+    assert kept_once_only(wish(name=KEYS[1]), ask(storage, name=KEYS[1])[0], CATALOG, storage) == []
 
 
 def test_reports_of_keys_that_were_not_kept_apart_are_named() -> None:

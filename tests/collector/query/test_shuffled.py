@@ -16,8 +16,8 @@ from collector.core.cells import ATTESTED, RELAYED
 from collector.core.config import RelayTerms
 from collector.planning.amplification import reached
 from collector.planning.shuffling import DELTA, crossing_of, epsilon_of, shuffled_of
-from collector.query.shuffled import NO_OPERATOR, NONE_RELAYED, EpsilonShuffled
-from collector.query.shuffled import shuffled_of as claim_of
+from collector.query.basis import NO_OPERATOR, NONE_RELAYED, EpsilonShuffled
+from collector.query.basis import shuffled_of as claim_of
 from tests.support.device.registries import CATEGORY, STRING, TWO_LAYER
 from tests.support.enumeration.populations import metric_of
 

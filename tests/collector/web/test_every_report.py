@@ -201,8 +201,8 @@ def test_an_epoch_of_two_definitions_has_bounds_and_no_exact_number(
     (row,) = actives(client, dimensions=["time:day"])
 
     assert (row["value"], row["ci_low"], row["ci_high"], row["n"]) == (None, 40, 70, 70)
-    assert row["reason"].startswith("no more than bounds is known")
-    assert "exact" not in row["note"]
+    assert row["reason"]["code"] == "bounds"
+    assert [note["code"] for note in row["notes"]] == ["at_least"]
 
 
 def test_an_epoch_of_one_definition_stays_exact_beside_one_of_two(

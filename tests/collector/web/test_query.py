@@ -111,8 +111,9 @@ def test_too_few_reports_are_null_with_a_reason_and_never_zero(
     found = get(client, ESTIMATE)
 
     assert [row["value"] for row in found["rows"]] == [None, None, None]
-    (reason,) = {row["reason"] for row in found["rows"]}
-    assert reason.startswith("not enough reports: 99 of at least 100 needed; ")
+    (text,) = {row["reason"]["text"] for row in found["rows"]}
+    assert {row["reason"]["code"] for row in found["rows"]} == {"too_few"}
+    assert text.startswith("not enough reports: 99 of at least 100 needed; ")
 
 
 def test_answers_hold_no_number_that_json_does_not_know(

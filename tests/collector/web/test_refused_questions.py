@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from collector.analytics.verb import names
 from collector.core.cells import Cell
 from collector.core.errors import BusyError
-from collector.query.reading import MOST_READ
+from collector.query.gate import MOST_READ
 from collector.storage.values import Index
 from collector.web.api.query import MOST_BYTES
 from tests.collector.web.conftest import MakeApp

@@ -9,7 +9,7 @@ import msgspec
 
 from client_sdk.registry.metric import Metric
 from collector.analytics.rows import Findings, Row
-from collector.analytics.suppression import sized
+from collector.analytics.suppression import merge_small
 from collector.analytics.verb import ESTIMATE, Slice, VerbQuery, load
 
 
@@ -30,7 +30,7 @@ def ask(
     given = msgspec.convert(options or {}, asked.options)
     metrics = tuple({part.metric.address: part.metric for part in slices}.values())
     if len(metrics) == 1 and not asked.counts(given):
-        ((slices, *_), _) = sized([slices], slices[0].metric, together=asked.merges_small)
+        ((slices, *_), _) = merge_small([slices], slices[0].metric, together=asked.merges_small)
     return asked.answer(slices, VerbQuery(alpha, postprocess, given, metrics=metrics))
 
 

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import date, timedelta
 from math import exp, sin, sqrt
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from collector.analytics.rows import ITEM, SHARE, TIME, Chart, Row, empty_row, quality_of
+from collector.core.remarks import Code, remark
 from collector.estimation.estimate import Estimate
 from collector.rendering.charts import Before, Face, Mark, chart_of
 from collector.rendering.charts.curve import Curve, curve
@@ -39,7 +41,7 @@ def row(dimensions: dict[str, str] | str, value: float, half_width: float, **mor
 def blank(dimensions: dict[str, str] | str, unit: str = SHARE) -> Row:
     """Return a row that has too few reports for a number."""
     named = {ITEM: dimensions} if isinstance(dimensions, str) else dimensions
-    return empty_row(named, 12, 0.05, unit, REASON)
+    return empty_row(named, 12, 0.05, unit, remark(Code.NOTE, text=REASON))
 
 
 def day(number: int) -> str:
@@ -60,7 +62,7 @@ def months() -> list[Row]:
     waves = [0.31 + 0.03 * sin(i / 4) + 0.004 * sin(9 * i) for i in range(28)]
     rows = [row({TIME: day(i)}, wave, 0.008, is_open=i == 27) for i, wave in enumerate(waves)]
     rows[9:11] = [blank({TIME: day(i)}) for i in (9, 10)]
-    rows[15] = replace(rows[15], note="change: lower than before")
+    rows[15] = replace(rows[15], notes=(remark(Code.NOTE, text="change: lower than before"),))
     return rows
 
 
@@ -157,7 +159,7 @@ def differences() -> list[Row]:
     return [
         row("light", 0.021, 0.008, p_value=1e-5, fakes_to_flip=310),
         row("dark", -0.012, 0.009, p_value=0.012, fakes_to_flip=70),
-        row("system default", 0.002, 0.009, p_value=0.7, note="no detectable change"),
+        row("system default", 0.002, 0.009, p_value=0.7, notes=(remark(Code.NO_CHANGE),)),
         blank("sepia"),
     ]
 

@@ -7,10 +7,11 @@ from typing import Final
 import numpy as np
 import pytest
 
-from collector.analytics.comparing.differences import NO_CHANGE, compared, pairs_of
+from collector.analytics.comparing.differences import compared, pairs_of
 from collector.analytics.comparing.numbers import numbers_of
 from collector.analytics.rows import AGAINST, REST
 from collector.analytics.verb import Slice
+from collector.core.remarks import WORDS, Code
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import AGE, PAGE, drawn, exact, is_at_most
 
@@ -79,7 +80,7 @@ def test_a_difference_that_noise_could_make_is_no_change() -> None:
     near = ask("compare", platforms(("linux", 0.50, 4_000), ("mac", 0.51, 4_000)))
     far = ask("compare", platforms(("linux", 0.50, 4_000), ("mac", 0.65, 4_000)))
 
-    assert {row.note for row in near.rows} == {NO_CHANGE}
+    assert {row.note for row in near.rows} == {WORDS[Code.NO_CHANGE]}
     assert all((row.p_value or 0) > ALPHA for row in near.rows)
     assert {row.note for row in far.rows} == {None}
     assert all(row.p_value is not None and row.p_value < 1e-3 for row in far.rows)

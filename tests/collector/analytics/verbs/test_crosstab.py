@@ -14,12 +14,11 @@ from client_sdk.mechanisms import Mechanism
 from client_sdk.registry.metric import Metric
 from collector.analytics.association import Association, association, margins
 from collector.analytics.rows import ALL
-from collector.analytics.sums import UNSURE, Shares
+from collector.analytics.sums import Shares
 from collector.analytics.suppression import too_few
 from collector.analytics.verb import Slice, VerbQuery, load
-from collector.analytics.verbs.crosstab import APART
 from collector.core.errors import QueryError
-from collector.core.remarks import Code, remark
+from collector.core.remarks import WORDS, Code, remark
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import PAIR
 from tests.support.enumeration.coverage import fits_rate
@@ -152,7 +151,7 @@ def test_two_metrics_that_were_collected_apart_have_margins_and_bounds_but_no_jo
     rows = {tuple(row.dimensions.values()): row for row in found.rows}
     cells = [row for names, row in rows.items() if ALL not in names]
     assert {row.value for row in cells} == {None}
-    assert {row.reason for row in cells} == {APART}
+    assert {row.reason for row in cells} == {WORDS[Code.APART]}
     assert found.warnings[0].code == Code.COLLECTED_APART
     assert len(cells) == 12
     assert found.rows[0].dimensions == {"m": "a", "other": "female | low"}
@@ -249,7 +248,8 @@ def test_a_part_of_a_group_that_may_be_empty_has_no_number() -> None:
 
     rows = ask("crosstab", [slice_of(pair(), held)], options={"of": "sex"}).rows
 
-    assert {row.reason for row in rows if row.dimensions["sex"] == "female"} == {UNSURE}
+    of_women = {row.refusal for row in rows if row.dimensions["sex"] == "female"}
+    assert of_women == {remark(Code.NO_GROUP)}
     assert all(row.value is not None for row in rows if row.dimensions["sex"] == "male")
 
 

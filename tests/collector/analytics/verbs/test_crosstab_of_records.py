@@ -14,8 +14,8 @@ from collector.analytics.rows import ALL
 from collector.analytics.verb import Slice
 from collector.core.errors import QueryError
 from collector.core.remarks import Code, remark
-from collector.demo.fleet import label_truth
 from tests.support.crowds.asking import ask
+from tests.support.crowds.truths import label_truth
 from tests.support.device.registries import RECORD
 from tests.support.enumeration.populations import metric_of, reported
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from collector.analytics.postprocess import OF_PARTS
 from collector.analytics.verb import Slice

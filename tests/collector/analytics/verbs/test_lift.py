@@ -13,7 +13,6 @@ from client_sdk.core.dataclass import replace
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.numbers import NumberDomain
 from collector.analytics.comparing.differences import (
-    NO_CHANGE,
     compared,
     covers_zero,
     lift,
@@ -22,7 +21,7 @@ from collector.analytics.comparing.differences import (
 from collector.analytics.comparing.numbers import Number, Population, numbers_of
 from collector.analytics.rows import Findings
 from collector.analytics.verb import Slice, merged
-from collector.core.remarks import Code, remark
+from collector.core.remarks import WORDS, Code, remark
 from tests.support.crowds.asking import ask, holds
 from tests.support.crowds.boolean_slices import AGE, drawn, exact, is_at_most
 from tests.support.crowds.uploads import registry
@@ -63,8 +62,8 @@ def test_difference_and_lift_agree_on_whether_there_is_any() -> None:
     for new in np.linspace(0.3, 0.4, 41).tolist():
         points, part = lifted(arms(0.32, new)).rows
 
-        assert (points.note == NO_CHANGE) == (part.note == NO_CHANGE)
-        assert holds(part, 0) == (part.note == NO_CHANGE)
+        assert (points.note == WORDS[Code.NO_CHANGE]) == (part.note == WORDS[Code.NO_CHANGE])
+        assert holds(part, 0) == (part.note == WORDS[Code.NO_CHANGE])
 
 
 def test_a_control_that_may_be_zero_has_no_lift() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collector.analytics.sums import BOUND_NOTE
 from collector.analytics.verb import Slice
+from collector.core.remarks import WORDS, Code
 from tests.support.crowds.asking import ask
 from tests.support.enumeration.populations import WAVE, category, metric_of, slice_of
 from tests.support.enumeration.seeded import SeededRandomness
@@ -71,7 +71,7 @@ def test_a_bound_is_called_one() -> None:
 
     (row,) = ask("range", [one], options={"high": "b"}).rows
 
-    assert row.note == BOUND_NOTE
+    assert row.note == WORDS[Code.BOUND]
 
 
 def test_ranges_of_a_hierarchy_are_narrower_than_sums_and_add_up_alike() -> None:

@@ -12,11 +12,11 @@ from client_sdk.core.dataclass import replace
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.analytics.comparing.numbers import Number
-from collector.analytics.comparing.ratios import UNBOUNDED, ratio_of
-from collector.analytics.sums import BOUND_NOTE
+from collector.analytics.comparing.ratios import ratio_of
 from collector.analytics.verb import Slice, VerbQuery, load
 from collector.core.catalog import Catalog
 from collector.core.errors import QueryError
+from collector.core.remarks import WORDS, Code
 from collector.estimation.estimate import normal_quantile
 from collector.query import Query, plan
 from tests.support.crowds.asking import ask, holds
@@ -91,7 +91,7 @@ def test_a_denominator_that_may_be_zero_bounds_nothing() -> None:
     (row,) = found.rows
     assert row.value is None
     assert row.ci_high is None
-    assert (row.reason or "").startswith(UNBOUNDED)
+    assert row.reason == WORDS[Code.UNBOUNDED]
     assert found.facts["sides"][0]["denominator"] == pytest.approx(0.01, abs=1e-3)
 
 
@@ -146,7 +146,7 @@ def test_of_drawn_devices_it_is_a_bound_that_holds_however_both_go_together() ->
         holders = int(chance.binomial(n, share)) / n
         parts = [fixed(holders, n, chance, YES), fixed(1 - holders, n, chance, NO)]
         (row,) = ask("ratio", parts, options={"population": "drawn"}).rows
-        assert row.note == BOUND_NOTE
+        assert row.note == WORDS[Code.BOUND]
         missed += not holds(row, 1.0)
         numbers = [Number(x, x * (1 - x) / n, n) for x in (holders, 1 - holders)]
         independent = ratio_of(numbers[0], numbers[1], ALPHA)

@@ -7,9 +7,9 @@ import pytest
 
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.joint import RetentionDomain
-from collector.analytics.sums import BOUND_NOTE, Shares
+from collector.analytics.sums import Shares
 from collector.analytics.verb import Slice
-from collector.analytics.verbs.map import NOISE
+from collector.core.remarks import WORDS, Code
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import FUNNEL, LOCATION, RETENTION
 from tests.support.enumeration.coverage import fits_rate
@@ -118,7 +118,7 @@ def test_a_ratio_whose_dependence_is_unknown_takes_the_worst() -> None:
     least = (errors[0] + ratio.value * errors[1]) / (whole @ found.values)
     assert ratio.std_error == pytest.approx(least)
     rows = ask("funnel", [Slice(metric, {}, 9_000, tally, (0,))]).rows
-    assert {row.note for row in rows if row.value is not None} == {BOUND_NOTE}
+    assert {row.note for row in rows if row.value is not None} == {WORDS[Code.BOUND]}
 
 
 def test_a_map_has_a_row_a_cell_and_tells_its_corners() -> None:
@@ -129,7 +129,8 @@ def test_a_map_has_a_row_a_cell_and_tells_its_corners() -> None:
     assert [row.item for row in found.rows] == [f"{r},{c}" for r in range(2) for c in range(4)]
     assert found.facts["box"] == [-10, 45.5, 30, 47.5]
     assert found.facts["cells"]["1,2"] == [10, 46.5, 20, 47.5]
-    assert [row.note for row in found.rows] == [NOISE] * 4 + [None, NOISE, None, None]
+    noise = WORDS[Code.NOISE]
+    assert [row.note for row in found.rows] == [noise] * 4 + [None, noise, None, None]
     assert {row.simultaneous for row in found.rows} == {True}
 
 

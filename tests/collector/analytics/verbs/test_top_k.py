@@ -11,7 +11,7 @@ import pytest
 from client_sdk.mechanisms import FrequencyOracle
 from collector.analytics.rows import Findings
 from collector.analytics.verb import Slice
-from collector.analytics.verbs.top_k import rank_in_words, ranks
+from collector.analytics.verbs.top_k import rank_of, ranks
 from tests.support.crowds.asking import ask
 from tests.support.enumeration.coverage import fits_rate
 from tests.support.enumeration.populations import category, drawn, slice_of
@@ -89,7 +89,7 @@ def test_a_rank_that_may_be_nearly_any_is_none(
     best: int, worst: int, count: int, words: str
 ) -> None:
     """Two thirds of all ranks say that there are too few reports, and nothing of the item."""
-    assert rank_in_words(best, worst, count) == words
+    assert rank_of(best, worst, count).text == words
 
 
 def test_items_that_noise_alone_may_have_made_are_marked_and_counted() -> None:

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from client_sdk.registry import Registry
-from collector.analytics.comparing.differences import NO_CHANGE
 from collector.analytics.comparing.scan import scan, scans_of
 from collector.analytics.rows import Findings
 from collector.analytics.verb import Slice, merged
 from collector.core.errors import QueryError
+from collector.core.remarks import WORDS, Code
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import AGE, drawn, exact, is_at_most
 from tests.support.crowds.uploads import registry_text
@@ -101,7 +101,7 @@ def test_a_constant_series_has_no_detectable_change() -> None:
     found = ask("trend", flat([0.3] * DAYS))
 
     change = change_of(found)
-    assert (change["detected"], change["note"]) == (False, NO_CHANGE)
+    assert (change["detected"], change["note"]) == (False, WORDS[Code.NO_CHANGE])
     assert change["p_value_constant"] > 0.99
     assert found.warnings == ()
 

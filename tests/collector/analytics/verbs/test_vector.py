@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from client_sdk.registry.metric import Metric
-from collector.analytics.answer import vector_truth
 from collector.analytics.poisoning.findings import impossible, with_influence
 from collector.analytics.verb import Slice
 from collector.analytics.verbs.vector import largest_square
 from tests.support.crowds.asking import ask
+from tests.support.crowds.truths import vector_truth
 from tests.support.device.registries import VECTOR
 from tests.support.enumeration.populations import metric_of, reported
 from tests.support.enumeration.seeded import SeededRandomness

@@ -19,6 +19,7 @@ from collector.analytics.postprocess import (
 )
 from collector.analytics.rows import RAW, Row, empty_row, row_of
 from collector.core.errors import QueryError
+from collector.core.remarks import Code, remark
 from collector.estimation.estimate import Estimate
 from tests.support.enumeration.coverage import fits_rate
 
@@ -82,7 +83,10 @@ def test_an_item_that_is_not_shown_takes_part_in_the_sum() -> None:
 
 def test_rows_without_numbers_stay_as_they_are() -> None:
     """Where a slice is refused there is nothing to make consistent."""
-    refused = (*rows_of(0.4), empty_row({"item": "b"}, 3, ALPHA, "share", "not enough reports"))
+    refused = (
+        *rows_of(0.4),
+        empty_row({"item": "b"}, 3, ALPHA, "share", remark(Code.BOUNDS)),
+    )
 
     assert processed(refused, "norm_sub") == refused
     assert processed((), "norm_sub") == ()

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.analytics.rows import Chart, Row, empty_row
+from collector.core.remarks import Code, remark
 from collector.rendering.charts import Face, chart_of
 from collector.rendering.charts.curve import Curve, curve
 from collector.rendering.charts.spark import spark
@@ -36,7 +37,7 @@ def rows(draw: st.DrawFn) -> Row:
     unit = draw(st.sampled_from(["share", "ms", "relative", ""]))
     named = draw(dimensions)
     if draw(st.integers(0, 4)) == 0:
-        return empty_row(named, 3, 0.05, unit, REASON)
+        return empty_row(named, 3, 0.05, unit, remark(Code.NOTE, text=REASON))
     value, low, high = (draw(numbers) for _ in range(3))
     made = Row(named, value, low, high, 0.1, draw(st.integers(0, 10**9)), 0.05, "good", unit)
     return replace(made, is_open=draw(st.booleans()), p_value=draw(st.none() | st.floats(0, 1)))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from client_sdk.core.errors import InvalidParameterError
 from collector.analytics.rows import Chart, Row
+from collector.core.remarks import Code, remark
 from collector.rendering.charts import Face, chart_of
 from collector.rendering.charts.curve import Curve, curve
 from collector.rendering.charts.spark import spark
@@ -61,12 +62,12 @@ def hostile_rows(text: str) -> list[Row]:
                 0.1 + 0.1 * i,
                 0.02,
             ),
-            note=text,
+            notes=(remark(Code.NOTE, text=text),),
             unit="share" if i < 2 else text,
         )
         for i in range(4)
     ]
-    return [*rows, replace(blank(text), reason=text)]
+    return [*rows, replace(blank(text), refusal=remark(Code.NOTE, text=text))]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client_sdk.core.epoch import epoch_label, epoch_start
+from collector.analytics.rows import Period
 from collector.rendering.charts.distribution import adjoining, cell_of, edges_of, threshold_of
 from collector.rendering.charts.scale import (
     Linear,
     Log,
-    hours_of,
     is_gap,
     log_ticks,
     nice_ticks,
@@ -25,9 +25,10 @@ from collector.rendering.letters import shortened, width_of, wrapped
 
 @given(st.sampled_from(["1h", "1d", "7d"]), st.integers(0, 20_000))
 def test_the_labels_of_epochs_are_read_as_their_beginnings(every: str, epoch: int) -> None:
-    hours = hours_of(epoch_label(every, epoch))
+    period = Period.read(epoch_label(every, epoch))
 
-    assert hours == epoch_start(every, epoch) / 3600
+    assert period is not None
+    assert period.hours == epoch_start(every, epoch) / 3600
 
 
 @pytest.mark.parametrize(
@@ -37,20 +38,22 @@ def test_the_labels_of_epochs_are_read_as_their_beginnings(every: str, epoch: in
         ("2026-W45", "2026-11-02"),
         ("2026-11", "2026-11-01"),
         ("2026-11-02/2026-11-08", "2026-11-02"),
-        ("2026-11-02 to 2026-11-08", "2026-11-02"),
         ("2026-11-02T00:00+00:00", "2026-11-02"),
-        (" 2026-11-02 ", "2026-11-02"),
     ],
 )
 def test_times_are_read_in_many_forms(text: str, day: str) -> None:
-    assert hours_of(text) == hours_of(day) is not None
+    period, begins = Period.read(text), Period.read(day)
+
+    assert period is not None
+    assert begins is not None
+    assert period.begin == begins.begin
 
 
 @pytest.mark.parametrize(
     "text", ["", "once", "2026-13-01", "yesterday", "9999999-01-01", "2026-13"]
 )
 def test_what_is_no_time_is_none(text: str) -> None:
-    assert hours_of(text) is None
+    assert Period.read(text) is None
 
 
 def test_a_gap_is_more_than_the_usual_step() -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
-from collector.analytics.rows import RELATIVE, SHARE, Row, altered
+from collector.analytics.rows import RELATIVE, SHARE, Row
 from tests.support.charts import bars, cdf, difference, dots, histogram, line
 from tests.support.sites.drawing import of_class, parsed, path_points, tag
 from tests.support.sites.gallery import (
@@ -121,7 +121,7 @@ def test_an_axis_of_differences_is_cut_where_a_wide_one_would_hide_the_others() 
     wide, sure = row("c", 2.5, 2.5, unit=RELATIVE), row("d", 0.9, 0.2, unit=RELATIVE)
     lengths, cut = [], []
     for rows in ([*unsure, wide], [*unsure, wide, sure]):
-        picture = difference([altered(each, p_value=0.5) for each in rows], "t")
+        picture = difference([replace(each, p_value=0.5) for each in rows], "t")
         inverse, per_unit = axis(picture, "x")
         marks = of_class(parsed(picture), "mark")
         paths = [

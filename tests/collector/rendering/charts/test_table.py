@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import replace
 from io import StringIO
 
 import pytest
+from msgspec.structs import replace
 
+from collector.analytics.rows import COLUMNS
 from collector.rendering.numbers import POINTS
-from collector.rendering.tables import COLUMNS, csv_of, table_of
+from collector.rendering.tables import csv_of, table_of
 from tests.support.sites.drawing import parsed
 from tests.support.sites.gallery import REASON, blank, differences, row, shares
 
@@ -90,7 +91,7 @@ def test_a_difference_of_shares_is_told_in_points_and_what_fakes_could_do_in_wor
     """Law: 8 points more are not 8 % more, and nobody must know what a fake that reverses is."""
     fakes = {"p_value": 0.004, "fakes_to_flip": 1, "influence": 0.022}
 
-    text = table_of([replace(row("a", 0.08, 0.04), **fakes)])  # type: ignore[arg-type]  # by name
+    text = table_of([replace(row("a", 0.08, 0.04), **fakes)])
 
     assert ">8 points<" in text
     assert "1 fake device could reverse it" in text

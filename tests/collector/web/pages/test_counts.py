@@ -118,7 +118,7 @@ def test_the_own_question_is_how_many_reported_in_each_period_and_on_average(
     assert [row["value"] for row in days] == [2_240 + 20 * day for day in range(8)] + [400]
     assert [row["is_open"] for row in days] == [False] * 8 + [True]
     assert (whole["value"], whole["ci_low"], whole["ci_high"]) == (2_310, 2_310, 2_310)
-    assert whole["note"].startswith("average of 8 periods")
+    assert whole["notes"][0]["text"].startswith("average of 8 periods")
     assert {row["unit"] for row in rows} == {"devices"}
 
 

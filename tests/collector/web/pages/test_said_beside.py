@@ -9,6 +9,7 @@ from flask import Flask
 
 from client_sdk.registry import Registry
 from collector.analytics.rows import GOOD, SHARE, Row, empty_row
+from collector.core.remarks import Code, remark
 from collector.web.pages.beside import AT_ONCE, UNSURE, order_text
 from collector.web.pages.devices import longer
 from tests.collector.web.pages.conftest import Visit
@@ -50,7 +51,7 @@ def test_segments_are_higher_only_where_intervals_are_apart(
 
 
 def test_a_segment_without_a_number_is_higher_than_none() -> None:
-    blank = empty_row({"platform": "z", "item": "yes"}, 3, 0.05, SHARE, "too few")
+    blank = empty_row({"platform": "z", "item": "yes"}, 3, 0.05, SHARE, remark(Code.BOUNDS))
 
     assert order_text([*rows(("a", 0.1, 0.2), ("b", 0.5, 0.6)), blank]) == (
         "More than noise: b is higher than a."

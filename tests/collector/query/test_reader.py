@@ -20,7 +20,7 @@ from collector.core.errors import DamagedTallyError, StorageUnavailableError
 from collector.core.exclusions import Exclusion, to_json
 from collector.core.remarks import Code, remark
 from collector.estimation.tally import merge, merge_cells
-from collector.query import Answer, Once, Plan, plan, read, run
+from collector.query import Answer, Plan, Reader, answer, plan, read, run
 from collector.query.cache import Cache, packed
 from collector.query.plan import Reading
 from collector.storage.values import Index
@@ -121,24 +121,24 @@ def filled(storage: Counting | None = None) -> Counting:
     return storage
 
 
-def answered(storage: Any, fields: dict[str, Any], catalog: Catalog = CATALOG) -> Answer:
+def answered(reader: Reader, fields: dict[str, Any], catalog: Catalog = CATALOG) -> Answer:
     body = json.dumps({"metrics": ["page"], "date_range": "14d", **fields})
-    return run(plan(read(body.encode()), catalog, NOON), storage)
+    return answer(plan(read(body.encode()), catalog, NOON), reader)
 
 
 def test_answers_of_one_page_are_those_of_questions_asked_alone() -> None:
     storage = filled()
-    page = Once(storage)
+    page = Reader(storage, answers=Cache())
 
     together = [answered(page, fields) for fields in QUESTIONS]
 
-    assert together == [answered(storage, fields) for fields in QUESTIONS]
-    assert len({answer.meta.n for answer in together}) >= 3
+    assert together == [answered(Reader(storage), fields) for fields in QUESTIONS]
+    assert len({each.meta.n for each in together}) >= 3
 
 
 def test_questions_of_the_same_days_read_the_store_once() -> None:
     storage = filled()
-    page = Once(storage)
+    page = Reader(storage, answers=Cache())
 
     for fields in QUESTIONS[:10]:
         answered(page, fields)
@@ -148,7 +148,7 @@ def test_questions_of_the_same_days_read_the_store_once() -> None:
 
 def test_questions_of_the_same_days_look_for_pruned_epochs_before_and_after_the_reading() -> None:
     storage = filled()
-    page = Once(storage)
+    page = Reader(storage, answers=Cache())
 
     for fields in QUESTIONS[:10]:
         answered(page, fields)
@@ -170,11 +170,11 @@ def test_what_is_pruned_while_a_page_reads_is_never_answered(kept: Cache[Any] | 
 
     storage = Pruning()
     filled(storage)
-    answered(Once(storage, kept), {})
+    answered(Reader(storage, answers=kept), {})
     storage.is_pruning = True
 
     with pytest.raises(StorageUnavailableError, match="is being pruned"):
-        answered(Once(storage, kept), {})
+        answered(Reader(storage, answers=kept), {})
 
 
 @pytest.mark.parametrize("kept", [None, Cache[Any]()])
@@ -205,7 +205,7 @@ def test_a_key_that_is_deleted_while_a_page_reads_is_never_half_in_an_answer(
 
     storage = Pruning()
     filled(storage)
-    answered(Once(storage, kept), {})
+    answered(Reader(storage, answers=kept), {})
     storage.is_pruning = True
 
     with (
@@ -213,16 +213,16 @@ def test_a_key_that_is_deleted_while_a_page_reads_is_never_half_in_an_answer(
         if is_told
         else nullcontext()
     ):
-        answered(Once(storage, kept), {})
+        answered(Reader(storage, answers=kept), {})
 
 
 def test_another_page_sees_what_came_since() -> None:
     storage = filled()
-    before = answered(Once(storage), {})
+    before = answered(Reader(storage, answers=Cache()), {})
 
     storage.put({Cell(PAGE.digest, TODAY, segment_text(PAGE, {})): [(0, 7), (1, 7)]})
 
-    assert answered(Once(storage), {}).meta.n == before.meta.n + 7
+    assert answered(Reader(storage, answers=Cache()), {}).meta.n == before.meta.n + 7
 
 
 def test_a_damaged_tally_is_refused_on_a_page_as_elsewhere() -> None:
@@ -232,7 +232,7 @@ def test_a_damaged_tally_is_refused_on_a_page_as_elsewhere() -> None:
                 yield cell, vector + bytes(8 * width)
 
     with pytest.raises(DamagedTallyError):
-        answered(Once(filled(Damaged())), {})
+        answered(Reader(filled(Damaged())), {})
 
 
 @pytest.mark.parametrize("least", [0, -(2**62)])
@@ -267,7 +267,7 @@ def test_a_vector_that_is_not_whole_is_passed_on() -> None:
     assert as_bytes(merge_cells([(cell, b"123"), (cell, bytes(8))], 3)) == [b"123", bytes(8)]
 
 
-class BlindToCounts(Once):
+class BlindToCounts(Reader):
     """A planted bug: answers are kept by which tallies there are, not by what is in them."""
 
     def _contents_of(self, plan: Plan, reading: Reading, metric: Metric) -> bytes | None:
@@ -275,7 +275,7 @@ class BlindToCounts(Once):
         return packed(index.cells)
 
 
-class BlindToCells(Once):
+class BlindToCells(Reader):
     """Another: by the sum of all tallies, wherever they are."""
 
     def _contents_of(self, plan: Plan, reading: Reading, metric: Metric) -> bytes | None:
@@ -284,24 +284,24 @@ class BlindToCells(Once):
         return packed(merge([vector for _, vector in vectors], SIZE)[1].tolist())
 
 
-def is_fresh(make: type[Once], fields: dict[str, Any]) -> bool:
+def is_fresh(make: type[Reader], fields: dict[str, Any]) -> bool:
     """Return whether a page that keeps answers says what the store says, after each change."""
     storage, kept = filled(), Cache[Any]()
     for change in CHANGES:
-        answered(make(storage, kept), fields)
+        answered(make(storage, answers=kept), fields)
         change(storage)
-        if answered(make(storage, kept), fields) != answered(storage, fields):
+        if answered(make(storage, answers=kept), fields) != answered(Reader(storage), fields):
             return False
     return True
 
 
 @pytest.mark.parametrize("fields", QUESTIONS)
 def test_a_kept_answer_is_that_of_the_tallies_as_they_are_now(fields: dict[str, Any]) -> None:
-    assert is_fresh(Once, fields)
+    assert is_fresh(Reader, fields)
 
 
 @pytest.mark.parametrize("planted", [BlindToCounts, BlindToCells])
-def test_an_answer_that_is_kept_by_less_than_its_tallies_is_caught(planted: type[Once]) -> None:
+def test_an_answer_that_is_kept_by_less_than_its_tallies_is_caught(planted: type[Reader]) -> None:
     assert not is_fresh(planted, {})
 
 
@@ -310,9 +310,11 @@ def test_a_question_asked_again_of_the_same_tallies_is_answered_without_work() -
     storage, kept = filled(), Cache[Any]()
     storage.marks[PAGE.digest] = TODAY - 10
 
-    first, second = ([answered(Once(storage, kept), q) for q in QUESTIONS] for _ in range(2))
+    first, second = (
+        [answered(Reader(storage, answers=kept), q) for q in QUESTIONS] for _ in range(2)
+    )
 
-    assert all(again is answer for again, answer in zip(second, first, strict=True))
+    assert all(again is before for again, before in zip(second, first, strict=True))
     assert storage.reads == 2 * len(QUESTIONS)
 
 
@@ -322,9 +324,13 @@ def test_what_one_page_keeps_answers_no_other_question_days_or_check() -> None:
 
     for _ in range(2):
         for fields in several:
-            assert answered(Once(storage, kept), fields) == answered(storage, fields)
+            assert answered(Reader(storage, answers=kept), fields) == answered(
+                Reader(storage), fields
+            )
     resolved = plan(read(b'{"metrics":["page"]}'), CATALOG, NOON)
-    checked, unchecked = (run(resolved, Once(storage, kept), is_checked=c) for c in (True, False))
+    checked, unchecked = (
+        answer(resolved, Reader(storage, answers=kept), is_checked=c) for c in (True, False)
+    )
 
     assert checked is not unchecked
 
@@ -336,7 +342,7 @@ def test_whatever_a_plan_says_makes_another_answer() -> None:
     relayed = replace(usual, sources=((True, frozenset({RELAYED})),))
     noted = replace(usual, notes=(remark(Code.NOTE, text="something is missing"),))
 
-    answers = [run(each, Once(storage, kept)) for each in (usual, relayed, noted)]
+    answers = [answer(each, Reader(storage, answers=kept)) for each in (usual, relayed, noted)]
 
     assert answers == [run(each, storage) for each in (usual, relayed, noted)]
     assert answers[1].meta.n < answers[0].meta.n
@@ -351,7 +357,7 @@ def test_metrics_of_one_name_in_two_apps_share_no_answer() -> None:
         storage.put({cell._replace(metric=other.metric("page").digest): list(counts.items())})
 
     mine, its = (
-        answered(Once(storage, kept), {"metrics": [name]}, catalog)
+        answered(Reader(storage, answers=kept), {"metrics": [name]}, catalog)
         for name in ("test/page", "other/page")
     )
 
@@ -364,8 +370,8 @@ def test_what_a_registry_says_beside_the_digest_of_a_metric_is_heeded() -> None:
     storage, kept = filled(), Cache[Any]()
     strict = Catalog([registry(min_reports=10**6)])
 
-    plenty = answered(Once(storage, kept), {})
-    refused = answered(Once(storage, kept), {}, strict)
+    plenty = answered(Reader(storage, answers=kept), {})
+    refused = answered(Reader(storage, answers=kept), {}, strict)
 
     assert strict.metric("page").digest == PAGE.digest
     assert plenty.rows[0].value is not None
@@ -378,23 +384,23 @@ def test_a_question_with_a_number_that_cannot_be_told_is_answered_and_not_kept()
     resolved = plan(read(json.dumps({"metrics": ["page"], **odd}).encode()), CATALOG, NOON)
 
     assert [packed(value) for value in (10**30, "\ud800", object(), lambda: 0)] == [None] * 4
-    assert run(replace(resolved, notes=(10**30,)), Once(storage, kept)).rows  # type: ignore[arg-type]
+    assert answer(replace(resolved, notes=(10**30,)), Reader(storage, answers=kept)).rows  # type: ignore[arg-type]
     assert kept.size == 0
 
 
 @pytest.mark.parametrize("fields", QUESTIONS)
 def test_an_answer_takes_no_more_memory_than_it_is_counted_with(fields: dict[str, Any]) -> None:
     storage, kept = filled(), Cache[Any]()
-    answered(Once(storage, kept), fields)
+    answered(Reader(storage, answers=kept), fields)
     counted = kept.size
-    answered(storage, fields)  # what is worked out once for all answers is no part
+    answered(Reader(storage), fields)  # what is worked out once for all answers is no part
     tracemalloc.start()
 
-    answer = answered(storage, fields)
+    reply = answered(Reader(storage), fields)
 
     measured, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert answer.meta.warnings or answer.rows
+    assert reply.meta.warnings or reply.rows
     assert 1_000 < measured <= counted
 
 
@@ -404,7 +410,7 @@ def test_however_many_questions_are_asked_no_more_is_kept_than_the_limit() -> No
     sizes = []
 
     for number in range(1, 40):
-        answered(Once(storage, kept), {"alpha": number / 1_000})
+        answered(Reader(storage, answers=kept), {"alpha": number / 1_000})
         sizes.append(kept.size)
 
     assert max(sizes) <= 100_000

@@ -1,4 +1,4 @@
-"""What several questions of one page read and add up, done once for all of them.
+"""What questions are answered from: the tallies of a store, read once for all of a page.
 
 Each page reads the store anew, so it answers what the store answers: a page is of one moment.  What
 outlives it are answers, kept by the plan and by every tally that they rest on, bit for bit.  So one
@@ -9,7 +9,8 @@ nothing has changed waits for the store alone.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields
 from typing import Any, Final, TypeVar
 
@@ -27,14 +28,13 @@ from ..estimation.tally import merge_cells
 from ..storage.protocols import TallyStore
 from ..storage.values import Index
 from .cache import Cache, packed
+from .gate import LARGE, Gate, require_affordable
 from .plan import Plan, Reading
 from .reading import (
-    Gate,
-    blaming,
     excluded_of,
     index_of,
     marks_of,
-    require_affordable,
+    naming,
     slices_of,
 )
 
@@ -53,23 +53,28 @@ _OF_PLAN, _OF_READING = (
 )
 
 
-class Once:
-    """The tallies of a store, each read once, but for those that are too many to be kept."""
+class Reader:
+    """The tallies of a store as one moment has them, for one question or for all of a page."""
 
-    def __init__(self, storage: TallyStore, answers: Cache[Any] | None = None) -> None:
+    def __init__(
+        self, storage: TallyStore, gate: Gate | None = None, answers: Cache[Any] | None = None
+    ) -> None:
         """Read from *storage*.
 
-        Args: answers: to keep them in, if they shall outlive the page.
+        Args: gate: at which large questions wait for others; without one they do not.
+              answers: of questions that are asked again.  With them, tallies are kept, too, but for
+                those that are too many.
         """
         self._storage, self.shards = storage, storage.shards
-        self._answers = Cache[Any]() if answers is None else answers
+        self._gate, self._needs_place, self._question = gate or Gate(), False, ExitStack()
+        self._answers, self._most = answers, 0 if answers is None else MOST_KEPT
         self._marks: dict[bytes, int | None] = {}  # of pruning, as they were after what was read
         self._excluded: Mapping[str, bytes] | None = None
         self._excluded_now: Mapping[str, bytes] | None = None  # as the marks of pruning
         self._indexes: dict[tuple[bytes, Iterable[int], int | None], Index] = {}
         self._vectors: dict[int, Sequence[tuple[Cell, bytes]]] = {}  # by the identity of an index
         self._contents: dict[int, bytes] = {}  # of such vectors
-        self._slices: dict[tuple[Any, ...], list[Slice]] = {}
+        self._slices: dict[tuple[object, ...], Sequence[Slice]] = {}
         self._suspicions: dict[int, tuple[Remark, ...]] = {}  # by the identity of such slices
 
     def pruned(self, metrics: Sequence[bytes]) -> Mapping[bytes, int]:
@@ -89,12 +94,6 @@ class Once:
             self._excluded = self._storage.exclusions()
         return self._excluded
 
-    def exclusions_now(self) -> Mapping[str, bytes]:
-        """Return what the store did after what was read."""
-        if self._excluded_now is None:
-            self._excluded_now = self._storage.exclusions()
-        return self._excluded_now
-
     def index(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Index:
         """Return what the store does."""
         place = metric, epochs, latest
@@ -105,43 +104,66 @@ class Once:
 
     def vectors(self, index: Index, width: int) -> Iterable[tuple[Cell, bytes]]:
         """Yield what the store does; of what is kept the shards of a cell are added up."""
-        if len(index.cells) * width > MOST_KEPT:
-            self._marks.clear()
-            return self._storage.vectors(index, width)
-        if id(index) not in self._vectors:
-            self._marks.clear()
-            self._vectors[id(index)] = merge_cells(self._storage.vectors(index, width), width - 1)
+        if id(index) in self._vectors:
+            return self._vectors[id(index)]
+        self._marks.clear()
+        self.hold(index.tallies * width)
+        vectors = self._storage.vectors(index, width)
+        if len(index.cells) * width > self._most:
+            return vectors
+        self._vectors[id(index)] = merge_cells(vectors, width - 1)
         return self._vectors[id(index)]
 
-    def answer(self, plan: Plan, besides: object, work: Callable[[], T]) -> T:
+    @contextmanager
+    def question(self) -> Iterator[None]:
+        """Keep a place that is taken within for as long: an answer costs more than its reading."""
+        with ExitStack() as self._question:
+            self._needs_place = True
+            try:
+                yield
+            finally:
+                self._needs_place = False
+
+    def hold(self, price: int) -> None:
+        """Wait for a place for the question being answered, if its *price* is large.
+
+        Args:   price: in counters.
+        Raises: BusyError: too many others wait for one, or it took too long.
+        """
+        if price >= LARGE and self._needs_place:
+            self._question.enter_context(self._gate.place())
+            self._needs_place = False
+
+    def answer(self, plan: Plan, variant: object, work: Callable[[], T]) -> T:
         """Return what *work* does, or did for the same plan and tallies.
 
-        Args: besides: what the answer depends on beside both.
-
+        Args:   variant: what the answer depends on beside both.
         Raises: as ``slices_of`` and *work*.
         """
-        key = self._key(plan, besides)
+        if self._answers is None:
+            return work()
+        key = self._key(plan, variant)
         answer: T | None = self._answers.get(key)
         if answer is not None:
-            require_unpruned(plan, self)
+            self.require_unpruned(plan)
             return answer
         answer = work()
         if key is not None and (whole := packed(answer)) is not None:
             self._answers.put(key, answer, _IN_MEMORY * len(whole))
         return answer
 
-    def _key(self, plan: Plan, besides: object) -> bytes | None:
+    def _key(self, plan: Plan, variant: object) -> bytes | None:
         """Return what an answer is kept by, None where it rests on more than is kept.
 
         It is all that a plan has, and of a metric its digest and what is not in that; so what is
         added to one of them is heeded, or where it cannot be packed no answer is kept.
         """
         marks = sorted((plan.marks or {}).items())
-        parts: list[object] = [besides, marks, [getattr(plan, name) for name in _OF_PLAN]]
+        parts: list[object] = [variant, marks, [getattr(plan, name) for name in _OF_PLAN]]
         for reading in plan.readings:
             parts.append([getattr(reading, name) for name in _OF_READING])
             for metric in reading.definitions:
-                with blaming(reading.metric):
+                with naming(reading.metric):
                     contents = self._contents_of(plan, reading, metric)
                 if contents is None:
                     return None
@@ -152,7 +174,7 @@ class Once:
     def _contents_of(self, plan: Plan, reading: Reading, metric: Metric) -> bytes | None:
         """Return a digest of all that is stored of a definition in the window."""
         index, width = index_of(plan, reading, metric, self), metric.mechanism.tally_size + 1
-        if len(index.cells) * width > MOST_KEPT:
+        if len(index.cells) * width > self._most:
             return None
         if id(index) not in self._contents:
             require_affordable(index.tallies, 0, width)
@@ -165,11 +187,7 @@ class Once:
             self._contents[id(index)] = digest.digest()
         return self._contents[id(index)]
 
-    def hold(self, price: int) -> None:
-        """Do what the store does."""
-        hold(self._storage, price)
-
-    def slices(self, plan: Plan, reading: Reading, metric: Metric) -> list[Slice]:
+    def slices(self, plan: Plan, reading: Reading, metric: Metric) -> Sequence[Slice]:
         """Return what ``slices_of`` does; questions of the same slices share them.
 
         What verbs and checks work out of a slice, they keep with it.
@@ -191,29 +209,21 @@ class Once:
             self._slices[place] = slices_of(plan, reading, metric, self)
         return self._slices[place]
 
-    def suspicions(self, slices: list[Slice]) -> tuple[Remark, ...]:
+    def suspicions(self, slices: Sequence[Slice]) -> tuple[Remark, ...]:
         """Return what ``suspicions`` does of what ``slices`` returned."""
         if id(slices) not in self._suspicions:
             self._suspicions[id(slices)] = tuple(suspicions(slices))
         return self._suspicions[id(slices)]
 
+    def require_unpruned(self, plan: Plan) -> None:
+        """Raise StorageUnavailableError if what *plan* reads was pruned while it was read.
 
-def require_unpruned(plan: Plan, storage: TallyStore) -> None:
-    """Raise StorageUnavailableError if what *plan* reads was pruned while it was read.
-
-    An epoch is marked, and what is deleted of a key recorded, before anything of it goes.
-    """
-    is_same = marks_of(plan, storage) == plan.marks
-    now = storage.exclusions_now() if isinstance(storage, Once) else storage.exclusions()
-    gone = (each for each in excluded_of(plan, plan.readings, now).applied if each.deleted)
-    if not (is_same and set(gone) <= set(plan.excluded.applied)):
-        raise StorageUnavailableError("store: is being pruned; ask again")
-
-
-def hold(storage: TallyStore, price: int) -> None:
-    """Have a question of this *price* wait for a place, where *storage* has places.
-
-    Raises: BusyError: too many others wait for one, or it took too long.
-    """
-    if isinstance(storage, (Once, Gate)):
-        storage.hold(price)
+        An epoch is marked, and what is deleted of a key recorded, before anything of it goes.
+        """
+        is_same = marks_of(plan, self) == plan.marks
+        if self._excluded_now is None:
+            self._excluded_now = self._storage.exclusions()
+        now = excluded_of(plan, plan.readings, self._excluded_now)
+        gone = {each for each in now.applied if each.deleted}
+        if not (is_same and gone <= set(plan.excluded.applied)):
+            raise StorageUnavailableError("store: is being pruned; ask again")
