@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import sys
 import time
@@ -20,13 +19,13 @@ from ..core.config import Config
 from ..core.errors import AnswerError, ConfigError, foreign
 from ..core.text_tables import plain, plain_line
 from ..estimation.precision import ALPHA
-from .root import explained, main, window_options
+from .root import explained, main, setting_text, window_options
 
 if TYPE_CHECKING:
     from ..client import Client, Result
 
-_HERE: Final = "http://127.0.0.1:8000"
 _ROUND_S: Final = 0.5  # seconds between two looks; a person reads
+_HERE: Final = Config.rows()["url"].default
 _URL, _TOKEN = "HEARSAY_URL", "HEARSAY_READ_TOKEN"  # names of variables
 
 
@@ -81,7 +80,7 @@ def query(metrics: tuple[str, ...], form: str, output: str | None, explain: bool
     """Ask a running collector about METRICS: numbers with intervals, or why there are none."""
     from ..client import Client
 
-    address = url or os.environ.get(_URL) or _HERE
+    address = url or setting_text("url")
     fields = dict(_fields(**options))
     if explain:
         _explain(address, metrics, fields)
@@ -113,7 +112,7 @@ def tail(once: bool, url: str | None, token_file: str | None) -> None:
     from ..client import Client
 
     seen = 0
-    with Client(url or os.environ.get(_URL) or _HERE, _token(token_file)) as client:
+    with Client(url or setting_text("url"), _token(token_file)) as client:
         while True:
             for report in _recent(client, seen):
                 with foreign(f"{client!r}: the answer"):
@@ -143,7 +142,7 @@ def note(text: str, at: str | None, metric: str, app: str, link: str, url: str |
     from ..client import Client
 
     day = at or datetime.now(UTC).date().isoformat()
-    with Client(url or os.environ.get(_URL) or _HERE, _token(token_file)) as client:
+    with Client(url or setting_text("url"), _token(token_file)) as client:
         kept = client.note(day, text, metric=metric, app=app, url=link)
     planned = "; charts show it from that day on" if kept.get("planned") else ""
     click.echo(plain_line(f"noted: {kept['at']} {kept['text']}{planned}"))
@@ -253,7 +252,7 @@ def _options(verb: str, texts: Sequence[str]) -> dict[str, Any]:
 def _token(path: str | None) -> str:
     if path is not None:
         return Path(path).read_text(encoding="utf-8").strip()
-    token = os.environ.get(_TOKEN)
+    token = setting_text("read_token")
     if not token:
         raise ConfigError(_TOKEN, "missing", "must be a read token; or name --token-file")
     return token

@@ -16,6 +16,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from client_sdk import __version__
 from client_sdk.core.errors import HearsayError
 
+from ..core.config import Config
 from ..core.errors import CollectorError, StorageFullError, StorageUnavailableError
 from ..core.text_tables import plain
 
@@ -66,6 +67,11 @@ def repeat(run: Callable[[], object], every: int) -> None:
         except (StorageUnavailableError, StorageFullError) as error:
             click.echo(f"{error}; trying again in {every} s", err=True)
         stop.wait(every)
+
+
+def setting_text(field: str) -> str:
+    """Return what the environment says of one setting of ``Config``, where no other is needed."""
+    return Config.rows()[field].text()
 
 
 def override(name: str, value: Any) -> None:

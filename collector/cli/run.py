@@ -16,10 +16,11 @@ import click
 
 from client_sdk.privacy.wording import counted
 
-from ..core.config import VOLATILE, Config, checked_origins
+from ..core.config import VOLATILE, Config
 from ..core.errors import ConfigError
 from ..core.logs import configure
-from .root import explained, json_option, main, override
+from ..core.settings import checked_origins
+from .root import explained, json_option, main, override, setting_text
 
 
 @main.command()
@@ -80,7 +81,7 @@ def worker(check: bool) -> None:
     from ..operations.telemetry.activity import WORKER
     from ..serving.stopping import on_stop
 
-    heartbeat = os.environ.get("HEARSAY_HEARTBEAT")
+    heartbeat = setting_text("heartbeat")
     if check:
         if not heartbeat or not is_fresh(Path(heartbeat)):
             raise click.ClickException("the worker's heartbeat is missing or stale")
@@ -173,13 +174,12 @@ def demo(once: bool, as_json: bool, devices: int, port: int, show: bool) -> None
 def acl(urls: Path, as_file: bool) -> None:
     """Print the store's users, whose addresses with passwords are in the folder URLS.
 
-    It holds <user>_url of init, ingest, worker, query and archive, of prune and watch if needed,
+    It holds USER_url of init, ingest, worker, query and archive, of prune and watch if needed,
     as make secrets does.  Passwords are printed as digests only.
     """
     from ..storage.access import acl_lines, database_in, passwords_in
 
-    prefix = os.environ.get("HEARSAY_PREFIX", "hearsay")
-    for line in acl_lines(prefix, passwords_in(urls), database_in(urls)):
+    for line in acl_lines(setting_text("prefix"), passwords_in(urls), database_in(urls)):
         click.echo(line if as_file else f"ACL SETUSER {_quoted(line.removeprefix('user '))}")
 
 

@@ -25,9 +25,9 @@ from urllib.parse import urlsplit
 
 from client_sdk.core.base64url import base64url
 
-from ..core.config import is_loopback
 from ..core.deadline import Deadline
 from ..core.errors import CollectorError, ConfigError
+from ..core.settings import is_loopback
 
 _MAX_IDENTITY: Final = 512  # characters
 TIMEOUT_S: Final = 5.0  # seconds for a service that is asked

@@ -16,9 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from ..core.catalog import Catalog
+from ..core.catalog import Catalog, records_of
 from ..core.config import Config
-from ..core.definitions import records_of
 from ..core.errors import ConfigError, RefusedByStoreError, StorageFullError
 from ..core.steady_clock import SteadyClock
 from ..intake.keyring import Keyring
@@ -119,8 +118,8 @@ def _open(config: Config) -> None:
 
     It stands behind #, so browsers send it to nobody, and no proxy or log has it.
     """
-    if os.environ.get("HEARSAY_START_TOKEN"):
-        return  # whoever gave it knows it
+    if config.start_token:
+        return  # another program gave it, and prints the link
     token = os.environ["HEARSAY_START_TOKEN"] = secrets.token_urlsafe(32)
     print(f"pages: {config.origin or address_of(config)}/login#token={token}", flush=True)
 

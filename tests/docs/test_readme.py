@@ -9,13 +9,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
 
+from benchmarks.lib.page import part
+from benchmarks.tables.commands_page import PAGE, commands_text, settings_table
 from benchmarks.tables.epsilon_table import table
 from collector.cli import main
-from tests.docs.pages import PAGES, ROOT, blocks, commands, text_of
+from tests.docs.pages import ROOT, blocks, commands, text_of
 from tests.support.curl import needs_curl
 from tests.support.device.device import rows
 from tests.support.device.programs import wait_for_notes
@@ -99,17 +100,9 @@ def test_the_table_of_epsilon_is_what_its_command_prints() -> None:
     assert table() in text_of("README.md")
 
 
-def test_every_command_is_in_the_docs_and_has_help() -> None:
-    docs = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+def test_the_page_of_commands_and_settings_is_what_its_command_prints() -> None:
+    """Law: so every command, option and setting is on it."""
+    parts = {"commands": commands_text(), "settings": settings_table()}
 
-    for path, command in walk(main, "hearsay"):
-        assert command.help, path
-        assert path in docs, path
-
-
-def walk(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
-    if isinstance(command, click.Group):
-        for name, child in command.commands.items():
-            yield from walk(child, f"{path} {name}")
-    else:
-        yield path, command
+    for name, text in parts.items():
+        assert part(PAGE, name).strip() == text

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
@@ -20,10 +19,11 @@ from client_sdk.privacy.wording import counted
 from client_sdk.wire.private_token import EVERY, week_of
 
 from ...core.catalog import Catalog
-from ...core.config import HIDDEN, VOLATILE, Config, is_loopback
-from ...core.credentials import REPORT, readable
+from ...core.config import VOLATILE, Config
+from ...core.credentials import readable
 from ...core.errors import StorageUnavailableError
 from ...core.proxies import require_apps
+from ...core.settings import HIDDEN, is_loopback
 from ...intake.oblivious_keys import read_keys
 from ...intake.tokens import read_public
 from ...planning.registry_report import warnings
@@ -44,7 +44,6 @@ from .findings import FAULT, GOOD, NOTE, WARNING, Finding, State
 
 PAUSE_S: Final = 2.0  # seconds between two looks at what workers hold; a fold takes below 0.1
 _WEEKS_LEFT: Final = 8  # of keys of tokens, before which a release must be out
-_SECRET = {"redis_url", "query_url"}  # settings that may hold a password
 
 
 class Check(NamedTuple):
@@ -199,11 +198,9 @@ def _of_issuers(paths: Sequence[str], today: int) -> Iterator[Finding]:
 
 def shown(config: Config) -> Iterator[str]:
     """Yield each setting as it took effect, secrets left out."""
-    for field in fields(config):
-        value = getattr(config, field.name)
-        if field.name == "credentials":
-            value = f"{len(value)} of the environment"
-        yield f"{field.name} = {HIDDEN if field.name in _SECRET else value}"
+    for field, row in config.rows().items():
+        value = getattr(config, field)
+        yield f"{field} = {HIDDEN if row.secret and value else value}"
 
 
 def _of_settings(config: Config) -> Iterator[Finding]:
@@ -214,13 +211,12 @@ def _of_settings(config: Config) -> Iterator[Finding]:
         why = "keys and tokens are readable on their way without TLS"
         step = "let a proxy that ends TLS be the only one to reach it"
         yield Finding(NOTE, "host", f"listens on {config.host}", why, step)
-    if not any(REPORT in credential.scopes for credential in config.credentials.values()):
+    if not (config.write_key or config.gateway_key):
         step = "set HEARSAY_WRITE_KEY_FILE, unless hearsay keys has made one"
         yield Finding(NOTE, "keys", "the environment has no write key", next=step)
-    heartbeat = os.environ.get("HEARSAY_HEARTBEAT")
-    if heartbeat and not os.access(Path(heartbeat).parent, os.W_OK):
+    if config.heartbeat and not os.access(Path(config.heartbeat).parent, os.W_OK):
         why = "the worker would not start"
-        what = f"HEARSAY_HEARTBEAT={heartbeat}: its folder cannot be written"
+        what = f"HEARSAY_HEARTBEAT={config.heartbeat}: its folder cannot be written"
         yield Finding(FAULT, "heartbeat", what, why, "name a file in a folder that is there")
 
 

@@ -12,9 +12,8 @@ from functools import partial
 
 from client_sdk.privacy.wording import counted
 
-from ...core.catalog import Catalog
+from ...core.catalog import Catalog, Orphan, orphans_among
 from ...core.config import Config
-from ...core.definitions import Orphan, orphans_among
 from ...core.errors import StorageUnavailableError
 from ...storage.connect import inspect
 from ...storage.connection import allowed
