@@ -22,7 +22,7 @@ from client_sdk.core.errors import HearsayError
 from ..core.catalog import Catalog
 from ..core.config import Config
 from ..core.errors import CollectorError, ConfigError, StorageFullError, StorageUnavailableError
-from ..core.text_tables import plain
+from ..core.text_tables import plain, plain_text
 
 if TYPE_CHECKING:
     from ..client import Client
@@ -85,7 +85,7 @@ def setting_option(field: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
     return click.option(
         f"--{field}", expose_value=False, callback=override,
-        help=f"{row.plain_help.capitalize()}; {row.name}, or {row.default}.",
+        help=f"{plain_text(row.help).capitalize()}; {row.name}, or {row.default}.",
     )  # fmt: skip
 
 

@@ -21,7 +21,6 @@ T = TypeVar("T")
 
 HIDDEN: Final = "***"  # shown instead of a key or token
 ROW: Final = "setting"  # of a field's metadata
-_LINK: Final = re.compile(r"\[([^]]*)\]\([^)]*\)")  # in Markdown
 _NAME: Final = re.compile(r"[a-z0-9.:-]+", re.ASCII)  # of a host, as browsers write it
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*", re.ASCII)  # https, or that of an application
 _DEFAULT_PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}  # browsers leave them out
@@ -51,11 +50,6 @@ class Setting:
     def names(self) -> tuple[str, ...]:
         """The variables that give it."""
         return (self.name, f"{self.name}_FILE") if self.secret else (self.name,)
-
-    @property
-    def plain_help(self) -> str:
-        """The help without links."""
-        return _LINK.sub(r"\1", self.help)
 
     def is_set(self, value: object) -> bool:
         """Return whether *value* is another than the default."""

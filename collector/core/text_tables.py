@@ -14,6 +14,7 @@ _ACTS: Final = re.compile(
     "\ud800-\udfff]|\r(?!\n)"
 )
 _GAP: Final = "  "  # between columns
+_LINK: Final = re.compile(r"\[([^]]*)\]\([^)]*\)")  # in Markdown
 
 
 def table_lines(rows: Sequence[Sequence[str]], aligned: str, indent: str = "") -> Iterator[str]:
@@ -50,3 +51,8 @@ def plain(text: str) -> str:
 def plain_line(text: str) -> str:
     """Return *text* as ``plain`` does, on one line."""
     return plain(" ".join(text.splitlines()))
+
+
+def plain_text(markdown: str) -> str:
+    """Return *markdown* without its links."""
+    return _LINK.sub(r"\1", markdown)

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.lib.page import part
-from benchmarks.tables.commands_page import PAGE, commands_text, settings_table
 from benchmarks.tables.epsilon_table import table
+from benchmarks.tables.operate_pages import parts
 from collector.cli import main
 from tests.docs.pages import ROOT, blocks, commands, text_of
 from tests.support.curl import needs_curl
@@ -100,9 +100,8 @@ def test_the_table_of_epsilon_is_what_its_command_prints() -> None:
     assert table() in text_of("README.md")
 
 
-def test_the_page_of_commands_and_settings_is_what_its_command_prints() -> None:
-    """Law: so every command, option and setting is on it."""
-    parts = {"commands": commands_text(), "settings": settings_table()}
-
-    for name, text in parts.items():
-        assert part(PAGE, name).strip() == text
+def test_the_lists_of_the_pages_for_operators_are_what_their_command_prints() -> None:
+    """Law: so every command, option, setting and metric is in them."""
+    for page, texts in parts():
+        for name, text in texts.items():
+            assert part(page, name).strip() == text

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from benchmarks.tables.commands_page import settings_table
+from benchmarks.tables.operate_pages import settings_table
 from client_sdk.privacy.opt_outs import HEARSAY_TELEMETRY
 from client_sdk.recording.detached import IS_CHILD
 from collector.cli import main

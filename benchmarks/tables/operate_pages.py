@@ -1,7 +1,7 @@
-"""The page of commands and settings, from the commands and from the table of settings.
+"""The lists in pages for operators: commands, settings, and metrics for Prometheus.
 
-Run: ``python -m benchmarks commands_page --write``, which puts both into docs/operate/commands.md;
-a test compares them, so a new option or setting needs no line written by hand.
+Run: ``python -m benchmarks operate_pages --write``, which puts them into docs/operate; a test
+compares them, so a new option, setting or metric needs no line written by hand.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from inspect import cleandoc
+from pathlib import Path
 from typing import Final
 
 import click
@@ -16,8 +17,10 @@ import click
 from benchmarks.lib import page
 from collector.cli import main as hearsay
 from collector.core.config import Config
+from collector.operations.telemetry.exposition import FAMILIES
 
-PAGE: Final = page.PAGES / "operate" / "commands.md"
+COMMANDS: Final = page.PAGES / "operate" / "commands.md"
+METRICS: Final = page.PAGES / "operate" / "operate.md"
 _PLACE: Final = re.compile(r"docs/([a-z/_-]+\.md(?:#[a-z-]+)?)")
 
 
@@ -54,6 +57,20 @@ def _linked(text: str) -> str:
     return _PLACE.sub(r"[\g<0>](../\1)", text)
 
 
+def metrics_table() -> str:
+    """Return a row of Markdown for each metric of /metrics."""
+    rows = [(f"`{row.name}`", f"`{row.label}`" * bool(row.label), row.help) for row in FAMILIES]
+    return page.table(("metric", "labels", "what"), rows)
+
+
+def parts() -> tuple[tuple[Path, dict[str, str]], ...]:
+    """Return the parts of each page, by name."""
+    return (
+        (COMMANDS, {"commands": commands_text(), "settings": settings_table()}),
+        (METRICS, {"metrics": metrics_table()}),
+    )
+
+
 def main() -> None:
-    """Print both, or write them."""
-    page.publish((PAGE, {"commands": commands_text(), "settings": settings_table()}))
+    """Print the lists, or write them."""
+    page.publish(*parts())
