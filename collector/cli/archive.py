@@ -296,7 +296,7 @@ def _prune_key(site: Deployment, key: str, yes: bool) -> None:
     every = pruning.survey_key(site.inspection, site.catalog, key)
     shares = [share for share in every if share.metric]
     if many := len(every) - len(shares):
-        has = "no registry file has; they stay, as no answer could say that they are gone"
+        has = "no registry file has; they stay, as no answer could show that they are gone"
         click.echo(f"{counted(many, 'definition')} of key {key} {has}", err=True)
     if not shares:
         rule = (

@@ -133,11 +133,11 @@ def _effect_lines(effects: list[Effect]) -> Iterator[str]:
 
 def _cells(exclusion: Exclusion) -> tuple[str, ...]:
     back = exclusion.included
-    said = "" if back is None else f"{_day(back.at)} by {back.author}: {back.because}"
+    undone = "" if back is None else f"{_day(back.at)} by {back.author}: {back.because}"
     metrics = " ".join(exclusion.metrics) or "all"
     days = exclusion.first, exclusion.last
-    who = exclusion.author, _day(exclusion.at), exclusion.because
-    return exclusion.id, exclusion.source, metrics, *days, *who, said
+    done = exclusion.author, _day(exclusion.at), exclusion.because
+    return exclusion.id, exclusion.source, metrics, *days, *done, undone
 
 
 def _day(moment: int) -> str:

@@ -65,7 +65,7 @@ def new(secret: Path, name: str, weeks: int, tokens: int, public: Path | None) -
     public = public or secret.with_name(f"{secret.name}.public")
     keys = make_keys(name, week_of(day_of(time.time())), weeks, tokens)
     write_keys(keys, secret, public)
-    click.echo(f"{secret}: for hearsay issuer; nobody else may read it")
+    click.echo(f"{secret}: for hearsay issuer; no other user may read it")
     click.echo(f"{public}: for collectors, as HEARSAY_ISSUER_KEYS")
     _show(keys.plan)
 

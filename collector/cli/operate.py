@@ -76,9 +76,13 @@ def _boards(config: Config, catalog: Catalog) -> Iterator[Finding]:
         for name in content.metrics
     )
     if unknown := [name for name in names if not knows(catalog, name)]:
-        what = f"{config.boards} names metrics that no registry has: {', '.join(unknown)}"
-        why = "their panels have no answer"
-        yield Finding(WARNING, "boards", what, why, "correct the names, or remove the panels")
+        yield Finding(
+            WARNING,
+            "boards",
+            f"{config.boards} names metrics that no registry has: {', '.join(unknown)}",
+            why="their panels have no answer",
+            next="correct the names, or remove the panels",
+        )
 
 
 def _watches(config: Config, catalog: Catalog) -> Iterator[Finding]:
@@ -95,16 +99,20 @@ def _watches(config: Config, catalog: Catalog) -> Iterator[Finding]:
     metrics = {watch.name: metric_of(watch, catalog) for watch in file.watch}
     never = [name for name, of in metrics.items() if of is None or of.every == ONCE]
     if never:
-        what = f"{config.watches} has watches that can never be computed: {', '.join(never)}"
-        why = "no registry has their metric, or it is reported once"
-        yield Finding(WARNING, "watches", what, why, "run hearsay watch --check, and correct them")
+        yield Finding(
+            WARNING,
+            "watches",
+            f"{config.watches} has watches that can never be computed: {', '.join(never)}",
+            why="no registry has their metric, or it is reported once",
+            next="run hearsay watch --check, and correct them",
+        )
 
 
 @main.command()
 @click.option(
     "--accept-missing",
     is_flag=True,
-    help="First count the reports of tallies that somebody deleted as lost. Stop the workers.",
+    help="First count the reports of tallies that a person deleted as lost. Stop the workers.",
 )
 @json_option
 def fsck(accept_missing: bool, as_json: bool) -> None:
@@ -134,8 +142,9 @@ def _of_store(inspection: Inspection, metrics: Mapping[bytes, Metric]) -> Iterat
         counts = ((state, getattr(counters, state)) for state in states)
         text = ", ".join(f"{count.reports} {state}" for state, count in counts)
         gone = f"{counters.pruned_reports} pruned, {counters.lost_reports} lost"
-        what = f"reports {text}; {counters.late_reports} folded late; {gone}"
-        yield Finding(GOOD, f"shard={shard}", what)
+        yield Finding(
+            GOOD, f"shard={shard}", f"reports {text}; {counters.late_reports} folded late; {gone}"
+        )
 
 
 def _report(findings: Iterable[Finding], strict: bool, as_json: bool) -> None:

@@ -252,7 +252,7 @@ def _printed(result: Result, form: str) -> Iterator[str]:
 
 
 def _explain(address: str, metrics: Sequence[str], fields: dict[str, Any]) -> None:
-    """Print what asks the same; what is wrong with the question is said here already."""
+    """Print curl and Python that ask the same.  Raises QueryError: the question is wrong."""
     from ..query import read
     from ..query.options import curl, python
 

@@ -114,7 +114,7 @@ def _advice(path: str, loaded: Registry) -> Iterator[str]:
     if names := left_open(text, loaded):
         yield (
             f"  advice: there is no {name}, so another release may choose another mechanism for"
-            f" {', '.join(names)}; hearsay registry lock {own} keeps those of today"
+            f" {', '.join(names)}; hearsay registry lock {own} keeps today's"
         )
 
 

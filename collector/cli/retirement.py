@@ -22,7 +22,7 @@ from client_sdk.registry.contract import Registry
 from .registry import registry as group
 from .root import registry_file, sign_option
 
-_SECRET_MODE: Final = 0o600  # nobody else on this machine may sign
+_SECRET_MODE: Final = 0o600  # no other user of this machine may sign
 
 
 @group.command("retire")
@@ -84,7 +84,7 @@ def retire(
 
     Args:   key: the file of the secret key.  known: the file of the list so far, if it is there.
             now: Unix seconds.
-    Raises: InvalidParameterError: the key is none, or not that of the registry; *known* is not
+    Raises: InvalidParameterError: the file has no key, or not the registry's; *known* is not
             signed by it; there are too many.  UnknownMetricError.
     """
     from client_sdk.wire.ed25519 import public_of

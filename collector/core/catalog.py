@@ -141,7 +141,7 @@ class Catalog:
 
 
 def _require_apart(registries: Sequence[Registry]) -> None:
-    """Raise ConfigError if two apps define a metric alike: who reads one would read both."""
+    """Raise ConfigError if two apps define a metric alike: a reader of one would read both."""
     owners: dict[bytes, str] = {}
     for registry in registries:
         for metric in registry:

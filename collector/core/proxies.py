@@ -2,7 +2,7 @@
 
 A proxy that people log in to (OpenID Connect: oauth2-proxy, Authelia, a cloud's own) names them to
 the collector in a header.  Anybody can send a header.  So it counts only on connections that come
-from an address of ``HEARSAY_TRUSTED_PROXIES``: that of the socket, which no header can change.
+from an address of ``HEARSAY_TRUSTED_PROXIES``: the socket's address, which no header can change.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TAKEN: Final = frozenset(
 _WIDEST: Final = {4: 8, 6: 32}  # bits: what is wider is no proxy's network, and hardly meant
 _APP: Final = re.compile(r"[a-z0-9_.]+|\*", re.ASCII)
 _MAX_USER: Final = 254  # characters: the longest address of e-mail
-_TAIL: Final = 10  # hexadecimal digits that tell two long names apart
+_TAIL: Final = 10  # hexadecimal digits by which two long names differ
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class ProxyLogin:
     def credential(self, peer: str, user: str, groups: str) -> Credential:
         """Return what the person *user*, a member of *groups*, may do.
 
-        Args:   peer: the address that said so.  user, groups: the headers as they came.
+        Args:   peer: the address that sent the headers.  user, groups: the headers as they came.
         Raises: ForbiddenError: it was no proxy of ours; the name is none; nothing is opened by it.
         """
         if not self.is_trusted(peer):

@@ -35,7 +35,7 @@ def in_digits(number: float, digits: int = 3) -> str:
 
 
 def above(number: float) -> str:
-    """Return *number* with three digits, rounded up: a bound is never told smaller than it is."""
+    """Return *number* with three digits, rounded up: a bound is never shown smaller than it is."""
     unit = 10.0 ** (math.floor(math.log10(number)) - 2)
     return f"{math.ceil(number / unit * (1 - 1e-12)) * unit:.3g}"
 

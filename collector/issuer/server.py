@@ -1,6 +1,6 @@
-"""The issuer over HTTP: its directory, and a token for who is attested.
+"""The issuer over HTTP: its directory, and a token for an attested identity.
 
-It sees who asks and that a token was signed; of the token itself it sees nothing.  It keeps no
+It sees the identity and that a token was signed; of the token itself it sees nothing.  It keeps no
 address, writes no log of requests, and knows neither reports nor the collector's store.
 
 Source: RFC 9578, sections 4 (directory) and 6.1 to 6.3 (request, response, statuses).
@@ -125,25 +125,25 @@ class IssuerApp(Application):
         if request is None:
             raise RefusalError(422, "the request is of another kind, or names no key of this week")
         week, blinded = request
-        scheme, _, said = (header("authorization") or "").partition(" ")
-        if scheme.lower() != "bearer" or not said.strip():
+        scheme, _, attestation = (header("authorization") or "").partition(" ")
+        if scheme.lower() != "bearer" or not attestation.strip():
             raise RefusalError(401, "Authorization: Bearer <attestation> is needed")
-        if not await self._take(week, said.strip()):
+        if not await self._take(week, attestation.strip()):
             raise RefusalError(429, "all tokens of this week have been given", _ALL_GIVEN)
         signature = signing[week].sign(blinded)
         if signature is None:
             raise RefusalError(422, "the blinded message is none for this key")
         return _answer(RESPONSE_TYPE, signature)
 
-    async def _take(self, week: int, said: str) -> bool:
-        """Count a token for who *said* this; see ``Allowance.take``.
+    async def _take(self, week: int, attestation: str) -> bool:
+        """Count a token for the identity of *attestation*; see ``Allowance.take``.
 
         Law: however many show attestations that were never good, as many threads and places as they
         have stay for those that were; and of these no account has more than OF_ACCOUNT.
         """
-        if self._seen.was_refused(said):
+        if self._seen.was_refused(attestation):
             raise RefusalError(403, _NOT_GOOD)
-        account = self._seen.account(said)
+        account = self._seen.account(attestation)
         is_known = account is not None
         of_all = ASKING + WAITING
         most = {is_known: of_all, account: OF_ACCOUNT if is_known else of_all}
@@ -153,8 +153,8 @@ class IssuerApp(Application):
         self._waiting.update(most.keys())
         try:
             identify = self._attestation.identity
-            identity = await loop.run_in_executor(self._asking[is_known], identify, said)
-            self._seen.note(said, identity)
+            identity = await loop.run_in_executor(self._asking[is_known], identify, attestation)
+            self._seen.note(attestation, identity)
             if identity is None:
                 raise RefusalError(403, _NOT_GOOD)
             return await loop.run_in_executor(self._counting, self._allowance.take, week, identity)
@@ -188,10 +188,10 @@ def _problem(status: int, rule: str, kind: str = NO_KIND) -> Answer:
 async def serve(app: IssuerApp, host: str, port: int) -> None:
     """Answer on *host* and *port* until SIGTERM or SIGINT.
 
-    Raises: ConfigError: somebody listens there; two issuers would give two allowances.
+    Raises: ConfigError: another process listens there; two issuers would give two allowances.
     """
     try:
         require_free("--port", host, port)
         await serve_application(app, settings_of(ROLE, host, port, _CONNECTIONS))
     finally:
-        app.close()  # whoever closes the counts next finds no thread at them
+        app.close()  # so that no thread is at the counts when they are closed

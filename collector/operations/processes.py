@@ -109,14 +109,14 @@ def _require_a_key(config: Config, catalog: Catalog) -> None:
         config.credentials, CredentialStore.of(config), catalog, time.time, time.monotonic
     )
     if not keyring.can_anybody_report():
-        rule = "must be set, or a key be made by hearsay keys create: nobody could report"
+        rule = "must be set, or made by hearsay keys create: no device could report"
         raise ConfigError("HEARSAY_WRITE_KEY", "", rule)
 
 
 def _open(config: Config) -> None:
     """Give the web processes a token of this start, and print the link that holds it.
 
-    It stands behind #, so browsers send it to nobody, and no proxy or log has it.
+    It stands behind #, so browsers do not send it, and no proxy or log has it.
     """
     if config.start_token:
         return  # another program gave it, and prints the link

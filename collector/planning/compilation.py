@@ -22,7 +22,7 @@ from client_sdk.registry.metric import Metric
 def compiled(registry: Registry, caps: Caps | None = None) -> str:
     """Return *registry* as the text of a compiled one.
 
-    Args:   caps: those under which its texts tell what it costs; the default ones if None.
+    Args:   caps: the caps by which its texts state its cost; the default ones if None.
     Raises: InvalidParameterError: its panel is too small.
     """
     caps = Caps() if caps is None else caps

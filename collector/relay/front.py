@@ -47,7 +47,7 @@ _WHY: Final = {
     " send an encapsulated request, with one Host and one Content-Type",
     HTTPStatus.METHOD_NOT_ALLOWED: "only POST is relayed",
     HTTPStatus.REQUEST_TIMEOUT: f"the message must come within {BODY_S:.0f} s",
-    HTTPStatus.LENGTH_REQUIRED: "a message must say its length: send Content-Length",
+    HTTPStatus.LENGTH_REQUIRED: "a message must have its length: send Content-Length",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: f"a message may have at most {MAX_MESSAGE} bytes",
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE: f"only {REQUEST_TYPE} is relayed",
     HTTPStatus.TOO_MANY_REQUESTS: "your network sends too much: keep the message, try again later",

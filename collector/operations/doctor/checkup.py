@@ -133,16 +133,25 @@ def check_deployment(config: Config) -> list[Finding]:
     except StorageUnavailableError as error:
         away = diagnosis.away()
         if 0 < len(away) < config.shards:
-            what = f"shards {', '.join(map(str, away))}: {error}"
-            why = "their uploads are answered 503, and questions; those of other shards are taken"
-            step = "start their server, with its files: docs/operate/operate.md#shard-down"
-            return [Finding(FAULT, "store", what, why, step)]
-        why = "uploads are answered 503 until it does; devices keep them and send again"
-        step = (
-            "look whether the server runs, in its own folder, and at REDIS_URL, user and password;"
-            " of an empty store where there was one: docs/operate/operate.md#store-down"
-        )
-        return [Finding(FAULT, "store", str(error), why, step)]
+            return [
+                Finding(
+                    FAULT,
+                    "store",
+                    f"shards {', '.join(map(str, away))}: {error}",
+                    why="uploads and questions of these shards are answered 503; other shards work",
+                    next="start their server, with its files: docs/operate/operate.md#shard-down",
+                )
+            ]
+        return [
+            Finding(
+                FAULT,
+                "store",
+                str(error),
+                why="uploads are answered 503 until it does; devices keep them and send again",
+                next="check that the server runs in its own folder, REDIS_URL, user and password;"
+                " if the store is empty and was not: docs/operate/operate.md#store-down",
+            )
+        ]
     return [
         Finding(GOOD, "store", f"{counted(len(servers), 'server')} answered"),
         *examine(config, state),
@@ -188,8 +197,13 @@ def _of_issuers(paths: Sequence[str], today: int) -> Iterator[Finding]:
     what = f"the last key of an issuer is of the week of {epoch_label(EVERY, last)}"
     step = "make new keys, and release the application with both digests: docs/guide/tokens.md#keys"
     if all(key.week != week for key in keys):
-        why = "no token can be good this week: uploads with one are answered 403, and kept for now"
-        yield Finding(FAULT, "tokens", what, why, step)
+        yield Finding(
+            FAULT,
+            "tokens",
+            what,
+            why="no token is good this week: uploads with one are answered 403, and kept for now",
+            next=step,
+        )
     elif last - week < _WEEKS_LEFT:
         yield Finding(WARNING, "tokens", what, "then no token can be good any more", step)
     else:
@@ -205,19 +219,36 @@ def shown(config: Config) -> Iterator[str]:
 
 def _of_settings(config: Config) -> Iterator[Finding]:
     if config.profile == VOLATILE:
-        why = "all reports are gone when the store restarts"
-        yield Finding(WARNING, "profile", "volatile", why, "set HEARSAY_PROFILE=strict")
+        yield Finding(
+            WARNING,
+            "profile",
+            "volatile",
+            why="all reports are gone when the store restarts",
+            next="set HEARSAY_PROFILE=strict",
+        )
     if not is_loopback(config.host):
-        why = "keys and tokens are readable on their way without TLS"
-        step = "let a proxy that ends TLS be the only one to reach it"
-        yield Finding(NOTE, "host", f"listens on {config.host}", why, step)
+        yield Finding(
+            NOTE,
+            "host",
+            f"listens on {config.host}",
+            why="keys and tokens are readable on their way without TLS",
+            next="let a proxy that ends TLS be the only one to reach it",
+        )
     if not (config.write_key or config.gateway_key):
-        step = "set HEARSAY_WRITE_KEY_FILE, unless hearsay keys has made one"
-        yield Finding(NOTE, "keys", "the environment has no write key", next=step)
+        yield Finding(
+            NOTE,
+            "keys",
+            "the environment has no write key",
+            next="set HEARSAY_WRITE_KEY_FILE, unless hearsay keys has made one",
+        )
     if config.heartbeat and not os.access(Path(config.heartbeat).parent, os.W_OK):
-        why = "the worker would not start"
-        what = f"HEARSAY_HEARTBEAT={config.heartbeat}: its folder cannot be written"
-        yield Finding(FAULT, "heartbeat", what, why, "name a file in a folder that is there")
+        yield Finding(
+            FAULT,
+            "heartbeat",
+            f"HEARSAY_HEARTBEAT={config.heartbeat}: its folder cannot be written",
+            why="the worker would not start",
+            next="name a file in a folder that is there",
+        )
 
 
 def _of_registries(catalog: Catalog, today: date) -> Iterator[Finding]:
