@@ -150,7 +150,7 @@ def _recent(client: Client, seen: int) -> list[dict[str, Any]]:
         raise ConfigError("url", repr(client), rule) from None
 
 
-def _lines(report: Mapping[str, Any]) -> Iterator[str]:
+def _lines(report: Mapping[str, object]) -> Iterator[str]:
     """Yield a report in words; the payload is what the device's own history names it by."""
     segment = f"  {report['segment']}" if report["segment"] else ""
     yield f"{report['metric']}  {report['epoch']} ({report['every']})  {report['payload']}{segment}"
@@ -228,7 +228,7 @@ def _column(text: str) -> list[str]:
     return [name, "asc" if name == text else "desc"]
 
 
-def _options(verb: str, texts: Sequence[str]) -> dict[str, Any]:
+def _options(verb: str, texts: Sequence[str]) -> dict[str, object]:
     from ..query.options import options_of
 
     parts = [text.partition("=") for text in texts]
@@ -251,7 +251,7 @@ def _printed(result: Result, form: str) -> Iterator[str]:
         yield from map(plain_line, lines_of(result.title, result.typed(), result.meta))
 
 
-def _explain(address: str, metrics: Sequence[str], fields: dict[str, Any]) -> None:
+def _explain(address: str, metrics: Sequence[str], fields: dict[str, object]) -> None:
     """Print curl and Python that ask the same.  Raises QueryError: the question is wrong."""
     from ..query import read
     from ..query.options import curl, python

@@ -20,7 +20,7 @@ from contextlib import closing
 from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from client_sdk.core.base64url import base64url
@@ -171,7 +171,7 @@ class HttpCallback:
         if status != 200:
             raise AttestationError(f"callback: answered with status {status}")
         try:
-            answer: Any = json.loads(body)
+            answer: object = json.loads(body)
         except (ValueError, RecursionError):
             raise AttestationError("callback: the answer is not JSON") from None
         name = answer.get("identity") if isinstance(answer, dict) else None

@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Final
 
 from client_sdk.core.epoch import day_of
 from client_sdk.wire.private_token import (
@@ -38,6 +38,7 @@ from ..serving.application import (
     problem,
     reading,
 )
+from ..serving.bodies import Channel, Scope
 from ..serving.server import require_free, serve_application, settings_of
 from .allowance import KEPT, Allowance
 from .attestation import Attestation, AttestationError, Seen
@@ -83,7 +84,7 @@ class IssuerApp(Application):
         self._incidents = Incidents(time.monotonic)
         self._renew()
 
-    def refuse(self, scope: Any, error: Exception) -> Answer:
+    def refuse(self, scope: Scope, error: Exception) -> Answer:
         """Return a problem document: what is wrong, or that it is our failure."""
         if isinstance(error, RefusalError):
             return _problem(error.status, error.rule, error.kind)
@@ -101,16 +102,16 @@ class IssuerApp(Application):
             threads.shutdown(wait=False, cancel_futures=True)
         self._counting.shutdown(wait=True)
 
-    async def respond(self, scope: Any, protocol: Any) -> Answer:
+    async def respond(self, scope: Scope, protocol: Channel) -> Answer:
         """Refuse what is no route."""
         raise RefusalError(404, f"there is {DIRECTORY_PATH} to GET and {REQUEST_PATH} to POST")
 
-    async def _list(self, scope: Any, protocol: Any) -> Answer:
+    async def _list(self, scope: Scope, protocol: Channel) -> Answer:
         """Return the keys of now."""
         self._renew()
         return _answer(DIRECTORY_TYPE, self._directory)
 
-    async def _issue(self, scope: Any, protocol: Any) -> Answer:
+    async def _issue(self, scope: Scope, protocol: Channel) -> Answer:
         """Return the signature of what a device has blinded."""
         header = scope.headers.get
         kind = (header("content-type") or "").partition(";")[0].strip().lower()
