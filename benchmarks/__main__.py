@@ -22,7 +22,7 @@ ROOMS: Final = {
 USAGE: Final = """usage: python -m benchmarks NAME ... [--write]
 
 --write puts the tables of answers, looks, peers, questions, rough, sdk_costs and typescript into
-their pages, and compiled_schema into its file.
+their pages, operate_pages into theirs, and compiled_schema into its file.
 """
 
 

@@ -22,7 +22,6 @@ import requests
 
 from client_sdk.privacy.wording import counted
 
-from .core.config import is_loopback
 from .core.errors import (
     AnswerError,
     ConfigError,
@@ -30,6 +29,7 @@ from .core.errors import (
     MissingPackageError,
     UnreachableError,
 )
+from .core.settings import is_loopback
 
 if TYPE_CHECKING:
     from .analytics.rows import Row

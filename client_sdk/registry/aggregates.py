@@ -197,7 +197,7 @@ _KINDS: Final[dict[str, type[Last]]] = {
 }
 
 
-def problems_of(entry: Mapping[str, Any], domain: Domain) -> Iterator[str]:
+def problems_of(entry: Mapping[str, object], domain: Domain) -> Iterator[str]:
     """Yield ``key: rule`` for each rule that the aggregate of a metric breaks.
 
     Args: entry: the metric's table; without either key nothing is wrong.

@@ -106,7 +106,7 @@ def _metric(light: Metric, entry: Entry) -> Metric:
 _FIELDS: Final = field_names(Metric)
 
 
-def _domain(place: str, entry: Entry, parameters: Mapping[str, Any]) -> Domain:
+def _domain(place: str, entry: Entry, parameters: Mapping[str, int]) -> Domain:
     kind, problems = kind_of(entry["type"]), Problems()
     if kind is None:
         raise RegistryError([f"{place}.type: must be a type of values of this version"])

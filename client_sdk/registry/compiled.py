@@ -44,12 +44,12 @@ Loaded = TypeVar("Loaded")
 VERSION: Final = 1
 
 
-def canonical(document: Mapping[str, Any]) -> str:
+def canonical(document: Mapping[str, object]) -> str:
     """Return *document* as sorted, compact JSON in ASCII."""
     return compact_json.dumps(document, sort_keys=True)
 
 
-def checksum_of(document: Mapping[str, Any]) -> str:
+def checksum_of(document: Mapping[str, object]) -> str:
     """Return the SHA-256 of *document* without its checksum, in hexadecimal."""
     rest = {key: value for key, value in document.items() if key != "checksum"}
     return sha256(canonical(rest).encode("ascii")).hex()
@@ -177,7 +177,7 @@ def _no_number(text: str) -> None:
     raise ValueError("a number that is not whole")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     entries = dict(pairs)
     if len(entries) != len(pairs):
         raise ValueError("a key stands twice in one object")
@@ -207,7 +207,7 @@ def _broken(place: str, entry: Entry, rules: Mapping[str, Rule]) -> Iterator[str
 
 
 def _problems(
-    entry: Any, segments: Mapping[str, tuple[str, ...]], own: str | None
+    entry: object, segments: Mapping[str, tuple[str, ...]], own: str | None
 ) -> Iterator[str]:
     if not isinstance(entry, dict):
         yield ": must be an object"

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
 
-from ..core.typing import TYPE_CHECKING, Any, ClassVar, Final
+from ..core.typing import TYPE_CHECKING, ClassVar, Final
 from .encodings import Encoded, Encoding, ItemEncoding
 from .fields import Problems
 
@@ -75,7 +75,7 @@ class Domain(ABC):
 
     @classmethod
     @abstractmethod
-    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+    def read(cls, place: str, entry: Mapping[str, object], problems: Problems) -> Self | None:
         """Return the domain that a metric's table declares, or None after adding a problem."""
 
     @property
@@ -117,8 +117,8 @@ class Domain(ABC):
 
     @classmethod
     def declared(
-        cls, canonical: Mapping[str, Any], parameters: Mapping[str, int]
-    ) -> Mapping[str, Any]:
+        cls, canonical: Mapping[str, object], parameters: Mapping[str, int]
+    ) -> Mapping[str, object]:
         """Return the table that ``read`` makes the domain of *canonical* from.
 
         Args: parameters: of the mechanism, which can follow from the domain.

@@ -25,7 +25,7 @@ _PART: Final = r"""(?:(?<![\w-])[\w-]++|(?<!\\)"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"
 _LONG_KEY: Final = re.compile(rf"(?:{_PART}[ \t]*\.[ \t]*){{{MAX_PARTS}}}", re.ASCII)
 
 
-def load(text: str) -> dict[str, Any]:
+def load(text: str) -> dict[str, object]:
     """Return the table that *text* describes.
 
     Raises: RegistryError: it is too long, no TOML, or beyond what TOML's reader can hold.
@@ -63,7 +63,7 @@ def labels(place: str, entry: object, problems: Problems) -> tuple[str, ...]:
 
 
 def refuse_unknown(
-    place: str, entry: Mapping[str, Any], allowed: Set[str], problems: Problems
+    place: str, entry: Mapping[str, object], allowed: Set[str], problems: Problems
 ) -> None:
     """Add a problem for each key of *entry* that is not *allowed*."""
     for key in sorted(set(entry) - allowed):
@@ -72,7 +72,7 @@ def refuse_unknown(
         problems.add(f"{place}.{key}", f"is not a known key{rest}")
 
 
-def inner_metrics(entry: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+def inner_metrics(entry: Mapping[str, object]) -> Iterator[tuple[str, ...]]:
     """Yield the keys to each table within *entry* that is meant as a metric."""
     for key, part in entry.items():
         if isinstance(part, dict):

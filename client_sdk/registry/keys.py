@@ -23,8 +23,8 @@ from ..core.limits import (
 )
 from ..core.typing import Any, Final, NamedTuple, TypeAlias
 
-Entry: TypeAlias = Mapping[str, Any]
-Rule: TypeAlias = tuple[Callable[[Any], bool], str]
+Entry: TypeAlias = Mapping[str, Any]  # a table of which each key has its kind
+Rule: TypeAlias = tuple[Callable[[object], bool], str]
 
 AUTO: Final = "auto"  # the mechanism that errs least
 AGGREGATES: Final = {  # what a device can make of the values of an epoch, in words
@@ -52,7 +52,7 @@ class Key(NamedTuple):
     name: str
     compiled: str = ""  # its kind in a compiled registry; "": it is not there
     table: str = ""  # its kind in metrics.toml; "": it is not there
-    default: Any = REQUIRED  # of metrics.toml
+    default: object = REQUIRED  # of metrics.toml
     in_digest: bool = False
     is_field: bool = False  # the metric has what a compiled registry says
     help: str = ""  # for those who read a compiled registry
@@ -140,24 +140,24 @@ METRIC: Final = (  # in the order of a compiled registry
 )  # fmt: skip
 
 
-def _is_count(value: Any, least: int = 0) -> bool:
+def _is_count(value: object, least: int = 0) -> bool:
     return type(value) is int and value >= least
 
 
-def _is_text(value: Any, *_: int) -> bool:
+def _is_text(value: object, *_: int) -> bool:
     # line ends, escapes of a terminal and turns of the writing direction are not printable
     return isinstance(value, str) and bool(value.strip()) and value.isprintable()
 
 
-def _is_name(value: Any, *_: int) -> bool:
+def _is_name(value: object, *_: int) -> bool:
     return isinstance(value, str) and 0 < len(value) <= MAX_NAME and _LETTERS.issuperset(value)
 
 
-def _is_label(value: Any, *_: int) -> bool:
+def _is_label(value: object, *_: int) -> bool:
     return isinstance(value, str) and 0 < len(value) <= MAX_LABEL and value.isprintable()
 
 
-def _is_seat(value: Any) -> bool:
+def _is_seat(value: object) -> bool:
     return (
         isinstance(value, list)
         and len(value) == 3
@@ -167,18 +167,18 @@ def _is_seat(value: Any) -> bool:
     )
 
 
-def _is_decimal(value: Any, *_: int) -> bool:
+def _is_decimal(value: object, *_: int) -> bool:
     whole, dot, rest = value.partition(".") if isinstance(value, str) else ("", "", "")
     digits = whole + rest
     is_short = 0 < len(whole) <= 3 and bool(dot) <= len(rest) <= MAX_EPSILON_DIGITS
     return is_short and digits.isascii() and digits.isdigit()
 
 
-def _all(check: Callable[[Any], bool]) -> Callable[..., bool]:
+def _all(check: Callable[[object], bool]) -> Callable[..., bool]:
     return lambda value, *_: isinstance(value, list) and all(map(check, value))
 
 
-def _table(check: Callable[[Any], bool]) -> Callable[..., bool]:
+def _table(check: Callable[[object], bool]) -> Callable[..., bool]:
     return lambda value, *_: isinstance(value, dict) and all(map(check, value.values()))
 
 

@@ -37,10 +37,10 @@ class Lock:
 
     name: str  # of its file
     registry: str  # the name of the file that it belongs to
-    entries: Mapping[str, Mapping[str, Any]]
+    entries: Mapping[str, Mapping[str, object]]
     renews: bool = False  # what it does not fit is chosen anew, and no problem
 
-    def applied(self, name: str, entry: Any) -> Any:
+    def applied(self, name: str, entry: object) -> object:
         """Return *entry* of a registry with what was chosen for it, where it leaves the choice."""
         line = self.entries.get(name)
         if line is None or not isinstance(entry, dict) or "parameters" in entry:
@@ -136,7 +136,7 @@ def lock_text(metrics: Mapping[str, Metric]) -> str:
     return _HEAD + "".join(f"{line_of(metric)}\n" for metric in metrics.values())
 
 
-def _is_line(entry: Any) -> bool:
+def _is_line(entry: object) -> bool:
     return (
         isinstance(entry, dict)
         and entry.keys() == _KEYS

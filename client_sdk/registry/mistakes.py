@@ -9,20 +9,22 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
-from ..core.typing import Any, Final
+from ..core.typing import Final
 
 _LONGEST: Final = 40  # letters that are shown of a value
 _KEY: Final = re.compile(r""""([^"]*)"|'([^']*)'|([\w-]+)""")
 _RULES: Final = ("must ", "is not a known key", "is a table in a table")
 
 
-def explained(lines: Sequence[str], table: Mapping[str, Any], text: str) -> list[str]:
+def explained(lines: Sequence[str], table: Mapping[str, object], text: str) -> list[str]:
     """Return the problems *lines* of *table* with what its *text* has there, where it is known."""
     numbers = _numbers(text)
     return [_explained(line, table, numbers) for line in lines]
 
 
-def _explained(line: str, table: Mapping[str, Any], numbers: Mapping[Any, int]) -> str:
+def _explained(
+    line: str, table: Mapping[str, object], numbers: Mapping[tuple[str, ...], int]
+) -> str:
     place, _, rule = line.partition(": ")
     if not rule.startswith(_RULES):
         return line
@@ -36,9 +38,9 @@ def _explained(line: str, table: Mapping[str, Any], numbers: Mapping[Any, int]) 
     return f"{place}: {rule}" + (f" (line {numbers[keys]})" if numbers.get(keys) else "")
 
 
-def _at(place: str, table: Mapping[str, Any]) -> tuple[tuple[str, ...], Any]:
+def _at(place: str, table: Mapping[str, object]) -> tuple[tuple[str, ...], object]:
     """Return the keys that *place* names, and what is there; None: nothing is."""
-    entry: Any = table
+    entry: object = table
     keys: tuple[str, ...] = ()
     while place and isinstance(entry, dict):
         known = [key for key in entry if f"{place}.".startswith(f"{key}.")]

@@ -18,7 +18,7 @@ from . import fields
 from .domain import Domain
 from .encodings import Encoded, ItemEncoding
 from .fields import Problems, load
-from .keys import ANY, APP, AUTO, GRID, IGNORE, METRIC, OWN, REQUIRED, SEGMENT, SHAPES, Key
+from .keys import ANY, APP, AUTO, GRID, IGNORE, METRIC, OWN, REQUIRED, SEGMENT, SHAPES, Entry, Key
 from .lock import Lock
 from .longitudinal import Longitudinal, TwoLayer
 from .metric import AUTOMATED, COUNT, DIMENSION, PEOPLE, Metric
@@ -199,7 +199,7 @@ def _metric(
 
 
 def _chosen(
-    entry: Mapping[str, Any], values: Mapping[str, Any], domain: Domain, asks_quantiles: bool
+    entry: Entry, values: Entry, domain: Domain, asks_quantiles: bool
 ) -> tuple[str, Mechanism[Any], Longitudinal | None]:
     """Return the mechanism of a metric with its name, and the policy of one that is not fresh.
 
@@ -217,7 +217,7 @@ def _chosen(
 
 
 def _values(
-    place: str, entry: Mapping[str, Any], keys: Mapping[str, Key], problems: Problems
+    place: str, entry: Mapping[str, object], keys: Mapping[str, Key], problems: Problems
 ) -> dict[str, Any]:
     """Return what *entry* has of the keys with a rule of their own; None where it is broken."""
     return {
@@ -246,7 +246,7 @@ def _app(entry: object, problems: Problems) -> App:
     return App(fields.value("app.name", "name", entry.get("name"), problems), **values)
 
 
-def _panel(table: Mapping[str, Any], problems: Problems) -> int | None:
+def _panel(table: Mapping[str, object], problems: Problems) -> int | None:
     """Return the budget of the panel in nano-epsilon, rounded down; None if there is no panel."""
     if "panel" not in table:
         return None
@@ -266,8 +266,8 @@ def _panel(table: Mapping[str, Any], problems: Problems) -> int | None:
 def _check_layers(
     place: str,
     kind: type[Domain],
-    entry: Mapping[str, Any],
-    values: Mapping[str, Any],
+    entry: Mapping[str, object],
+    values: Entry,
     problems: Problems,
 ) -> None:
     """Add what is wrong with ``epsilon_permanent``, and with a policy that its type has not."""
@@ -285,7 +285,7 @@ def _check_layers(
 
 
 def _aggregation(
-    place: str, entry: Mapping[str, Any], domain: Domain | None, problems: Problems
+    place: str, entry: Mapping[str, object], domain: Domain | None, problems: Problems
 ) -> Encoded | None:
     """Check ``aggregate`` and ``otherwise``, and return the latter as its metric encodes it."""
     if domain is None or not {"aggregate", "otherwise"} & entry.keys():
@@ -300,7 +300,7 @@ def _aggregation(
 
 
 def _need(
-    place: str, entry: Mapping[str, Any], domain: Domain | None, problems: Problems
+    place: str, entry: Mapping[str, object], domain: Domain | None, problems: Problems
 ) -> Fraction | None:
     """Return the half-width that is wished: a share, or of a number in its unit."""
     if domain is None or "need" not in entry:
@@ -321,7 +321,7 @@ def _asks(place: str, entry: object, problems: Problems) -> Sequence[str]:
     return ()
 
 
-def _show(place: str, entry: Mapping[str, Any], *, is_counted: bool, problems: Problems) -> str:
+def _show(place: str, entry: Mapping[str, object], *, is_counted: bool, problems: Problems) -> str:
     """Return what the metric shows, "" for what devices say."""
     if "show" not in entry:
         return ""
@@ -333,7 +333,9 @@ def _show(place: str, entry: Mapping[str, Any], *, is_counted: bool, problems: P
     return COUNT
 
 
-def _shape(place: str, entry: Mapping[str, Any], domain: Domain | None, problems: Problems) -> str:
+def _shape(
+    place: str, entry: Mapping[str, object], domain: Domain | None, problems: Problems
+) -> str:
     """Return what is assumed of the numbers' distribution; counts are whole if the grid is."""
     if "shape" in entry:
         return str(fields.value(f"{place}.shape", "|".join(SHAPES), entry["shape"], problems))

@@ -10,9 +10,8 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -21,19 +20,21 @@ from client_sdk.privacy.wording import counted
 
 from ..core.config import HA, STANDARD, Config
 from ..core.errors import ConfigError
-from .root import explained, main, repeat
+from .root import (
+    Deployment,
+    every_option,
+    main,
+    metrics_option,
+    repeat,
+    require_archive,
+    say,
+    yes_option,
+)
 
 if TYPE_CHECKING:
-    from ..core.catalog import Catalog
     from ..worker.archive.files import Folder
     from ..worker.archive.refold import Engine
     from ..worker.pruning import Share
-
-
-def _catalog(config: Config) -> Catalog:
-    from ..core.catalog import Catalog
-
-    return Catalog.from_files(config.registry_paths)
 
 
 def _folder(path: str) -> Folder:
@@ -45,42 +46,29 @@ def _folder(path: str) -> Folder:
     return Folder(Path(path))
 
 
-def _require(*modules: str) -> None:
-    """Raise ConfigError if a module is missing that only archives need."""
-    for name in modules:
-        try:
-            import_module(name)
-        except ImportError:
-            raise ConfigError(
-                name, "missing", "needs pip install 'hearsay-collector[archive]'"
-            ) from None
+_DAY: Final = click.DateTime(["%Y-%m-%d"])
 
 
 @main.group(invoke_without_command=True)
-@click.option(
-    "--every", type=click.IntRange(1, 86_400), help="Go on, with so many seconds between two runs."
-)
+@every_option(1, 86_400)
 @click.pass_context
-@explained
 def archive(context: click.Context, every: int | None) -> None:
-    """Write what was folded to HEARSAY_ARCHIVE, and delete what is older than its limit."""
-    if context.invoked_subcommand:
-        return
-    _require("pyarrow")
-    config = Config.from_env()
-    if every is None:
-        _archive(config)
-    else:
-        repeat(partial(_archive, config), every)
+    """Write folded reports to HEARSAY_ARCHIVE, and delete those older than its limit.
+
+    See docs/operate/archive.md.
+    """
+    if not context.invoked_subcommand:
+        require_archive("pyarrow")
+        repeat(partial(_archive, Deployment()), every)
 
 
-def _archive(config: Config) -> None:
+def _archive(site: Deployment) -> None:
     from ..storage.connect import archive_queue
     from ..worker.archive.drain import SETTLE, drain
 
+    config = site.config
     folder = _folder(config.archive)
-    metrics = _catalog(config).by_digest
-    mechanisms = {digest: metric.mechanism for digest, metric in metrics.items()}
+    mechanisms = {digest: metric.mechanism for digest, metric in site.catalog.by_digest.items()}
     rest = SETTLE if config.profile in (STANDARD, HA) else 0.0
     written = drain(archive_queue(config), folder, mechanisms, lambda: time.sleep(rest))
     click.echo(f"{counted(written, 'file')} written, {_prune(folder, config.archive_days)} deleted")
@@ -90,12 +78,11 @@ def _archive(config: Config) -> None:
 @click.option(
     "--days",
     type=click.IntRange(0, 3_650),
-    help="Days after the fold that are kept; HEARSAY_ARCHIVE_DAYS.",
+    help="Days after the fold that are kept; HEARSAY_ARCHIVE_DAYS by default.",
 )
-@explained
 def prune(days: int | None) -> None:
-    """Delete what was folded longer ago than the limit, and write nothing."""
-    config = Config.from_env()
+    """Delete reports that were folded longer ago than the limit, and write nothing."""
+    config = Deployment().config
     deleted = _prune(_folder(config.archive), config.archive_days if days is None else days)
     click.echo(f"{counted(deleted, 'file')} deleted")
 
@@ -107,23 +94,17 @@ def _prune(folder: Folder, days: int) -> int:
 
 @main.command()
 @click.argument("folder", type=click.Path(path_type=Path))
+@every_option(60, 604_800)
 @click.option(
-    "--every",
-    type=click.IntRange(60, 604_800),
-    help="Go on, with so many seconds between two runs.",
-)
-@click.option(
-    "--keep", "most", type=click.IntRange(1, 10_000), help="Delete all copies but the newest ones."
-)
-@explained
+    "--keep", "most", type=click.IntRange(1, 10_000), metavar="COPIES",
+    help="Delete all copies but the newest ones.",
+)  # fmt: skip
 def backup(folder: Path, every: int | None, most: int | None) -> None:
-    """Copy the whole store into FOLDER, as files from which a server starts."""
-    config = Config.from_env()
-    run = partial(_back_up, config, folder, most)
-    if every is None:
-        run()
-    else:
-        repeat(run, every)
+    """Copy the whole store into FOLDER, as files from which a server starts.
+
+    See docs/operate/operate.md#backup-and-restore.
+    """
+    repeat(partial(_back_up, Deployment().config, folder, most), every)
 
 
 def _back_up(config: Config, folder: Path, most: int | None) -> None:
@@ -135,26 +116,27 @@ def _back_up(config: Config, folder: Path, most: int | None) -> None:
 
 
 @main.command()
-@click.option("--archive", "path", default="", help="Folder of the archive; HEARSAY_ARCHIVE.")
 @click.option(
-    "--scheduler", help="Address of a Dask scheduler; threads of this process if left out."
+    "--archive", "path", default="", help="Folder of the archive; HEARSAY_ARCHIVE by default."
+)
+@click.option(
+    "--scheduler", help="Address of a Dask scheduler; threads of this process by default."
 )
 @click.option(
     "--threads",
     type=click.IntRange(1, 256),
     default=os.cpu_count() or 1,
-    help="Of this process; as many as there are processors.",
+    help="Threads of this process; as many as there are processors by default.",
 )
 @click.option(
     "--since",
-    type=click.DateTime(["%Y-%m-%d"]),
-    help="First day of which all folds are archived, where it began later than the store.",
+    type=_DAY,
+    help="First day whose folds are all archived, if the archive began later than the store.",
 )
-@click.option("--print", "as_rows", is_flag=True, help="Print the tallies, and ask no store.")
+@click.option("--print", "as_rows", is_flag=True, help="Print the tallies, and read no store.")
 @click.option(
-    "--restore", is_flag=True, help="Add the tallies to a store that took the place of a lost one."
+    "--restore", is_flag=True, help="Add the tallies to a store that replaces a lost one."
 )
-@explained
 def refold(
     path: str,
     scheduler: str | None,
@@ -163,27 +145,30 @@ def refold(
     as_rows: bool,
     restore: bool,
 ) -> None:
-    """Recompute the tallies from the archive; exit status 1 if the store holds others."""
-    _require("pyarrow", "distributed")
+    """Recompute the tallies from the archive; exit status 1 if the store holds others.
+
+    A line a cell shows each difference.  See docs/operate/archive.md.
+    """
+    require_archive("pyarrow", "distributed")
     from ..worker.archive.dask import refold as run
 
-    config = Config.from_env()
-    folder = _folder(path or config.archive)
+    site = Deployment()
+    folder = _folder(path or site.config.archive)
     engine = partial(run, scheduler=scheduler, threads=threads)
     if as_rows:
-        _print(config, folder, engine)
+        _print(site, folder, engine)
     elif restore:
-        _restore(config, folder, engine)
+        _restore(site, folder, engine)
     else:
-        _compare(config, folder, engine, since)
+        _compare(site, folder, engine, since)
 
 
-def _print(config: Config, folder: Folder, engine: Engine) -> None:
+def _print(site: Deployment, folder: Folder, engine: Engine) -> None:
     """Print one JSON object a cell and shard."""
     from ..estimation.tally import merge
     from ..worker.archive.refold import tallies_of
 
-    metrics = _catalog(config).by_digest
+    metrics = site.catalog.by_digest
     for (shard, cell), vector in sorted(tallies_of(folder, metrics, engine).items()):
         metric = metrics[cell.metric]
         n, tally = merge([vector], metric.mechanism.tally_size)
@@ -200,34 +185,32 @@ def _print(config: Config, folder: Folder, engine: Engine) -> None:
         click.echo(json.dumps(row))
 
 
-def _restore(config: Config, folder: Folder, engine: Engine) -> None:
+def _restore(site: Deployment, folder: Folder, engine: Engine) -> None:
     from ..storage.connect import archive_queue
-    from ..storage.documents import ExclusionStore
     from ..worker.archive.refold import restore
 
-    queue, records = archive_queue(config), ExclusionStore.of(config)
-    done = restore(queue, records, folder, _catalog(config).by_digest, engine)
+    queue = archive_queue(site.config)
+    done = restore(queue, site.exclusions, folder, site.catalog.by_digest, engine)
     cells = f"{counted(done.added, 'cell')} added, {done.before:,} added before"
     click.echo(
         f"{cells}, {done.pruned:,} pruned; {counted(done.exclusions, 'exclusion')} taken over"
     )
 
 
-def _compare(config: Config, folder: Folder, engine: Engine, since: datetime | None) -> None:
-    from ..storage.connect import archive_queue, inspect
+def _compare(site: Deployment, folder: Folder, engine: Engine, since: datetime | None) -> None:
+    from ..storage.connect import archive_queue
     from ..worker.archive.refold import compare
 
     report = compare(
-        archive_queue(config),
-        inspect(config),
+        archive_queue(site.config),
+        site.inspection,
         folder,
-        _catalog(config).by_digest,
+        site.catalog.by_digest,
         engine,
         today=day_of(time.time()),
         since=None if since is None else day_of_date(since.replace(tzinfo=UTC).date()),
     )
-    for difference in report.differences:
-        click.echo(difference)
+    say(report.differences)
     click.echo(
         f"{counted(report.compared, 'cell')} compared, {report.left_out:,} left out;"
         f" {counted(report.unarchived, 'report')} folded without an archive"
@@ -246,15 +229,12 @@ def _days(text: str) -> int:
 
 @main.command("prune")
 @click.option("--older-than", type=_days, help="Days, such as 400d; HEARSAY_KEEP_DAYS.")
-@click.option("--before", type=click.DateTime(["%Y-%m-%d"]), help="Epochs that ended before a day.")
-@click.option("--metric", "metrics", multiple=True, help="Only this metric, or digest; repeatable.")
-@click.option("--app", "apps", multiple=True, help="Only the metrics of this app; repeatable.")
-@click.option("--key", help="Instead: all tallies of a key that is revoked, as after an attack.")
-@click.option("--yes", is_flag=True, help="Delete; without it only say what would be deleted.")
-@click.option(
-    "--every", type=click.IntRange(1, 604_800), help="Go on, with so many seconds between two runs."
-)
-@explained
+@click.option("--before", type=_DAY, help="Only epochs that ended before this day.")
+@metrics_option
+@click.option("--app", "apps", multiple=True, help="Only this app's metrics; may be repeated.")
+@click.option("--key", help="Instead: all tallies of a revoked key, as after an attack.")
+@yes_option
+@every_option(1, 604_800)
 def prune_tallies(
     older_than: int | None,
     before: datetime | None,
@@ -264,80 +244,59 @@ def prune_tallies(
     yes: bool,
     every: int | None,
 ) -> None:
-    """Delete the tallies of whole epochs, or of one key, for good; they stay in the counts."""
-    config = Config.from_env()
+    """Delete the tallies of whole epochs, or of one key, for good; they stay in the counts.
+
+    A metric that no registry file has is named by its digest.  See docs/operate/operate.md#old-data
+    and docs/operate/operate.md#what-a-key-filled.
+    """
+    site = Deployment()
     if key is not None:
         if older_than is not None or before or metrics or apps or every:
             raise click.UsageError("--key goes with --yes only")
-        _prune_key(config, key, yes)
+        _prune_key(site, key, yes)
         return
     if older_than is not None and before is not None:
         raise ConfigError("--older-than", f"{older_than}d", "and --before must not both be given")
     if older_than is None and before is None and not metrics and not apps:
-        older_than = config.keep_days or None
+        older_than = site.config.keep_days or None
         if older_than is None:
-            rule = "nothing is to go; name --older-than, --before, --metric or --app, or set it"
+            rule = "keeps all tallies; name --older-than, --before, --metric or --app, or set it"
             raise ConfigError("HEARSAY_KEEP_DAYS", 0, rule)
-    run = partial(
-        _prune_tallies,
-        config,
-        older_than=older_than,
-        before=before,
-        metrics=metrics,
-        apps=apps,
-        yes=yes,
-    )
-    if every is None:
-        run()
-    elif not yes:
-        raise ConfigError("--every", every, "needs --yes: nobody is there to be asked")
-    else:
-        repeat(run, every)
+    if every is not None and not yes:
+        raise ConfigError("--every", every, "needs --yes when it runs unattended")
+
+    def run() -> None:
+        from ..worker import pruning
+
+        now = time.time()
+        day = day_of_date(before.replace(tzinfo=UTC).date()) if before else None
+        day = day if older_than is None else day_of(now) - older_than
+        selection = pruning.Selection(metrics, apps, day)
+        shares = pruning.survey(site.inspection, site.catalog, selection, now)
+        if any(share.is_open(now) for share in shares):
+            click.echo("reports may still come for some of these epochs; they will count as pruned")
+        _say_pruned(
+            site.config, list(pruning.prune(site.inspection, shares)) if yes else shares, yes
+        )
+
+    repeat(run, every)
 
 
-def _prune_tallies(
-    config: Config,
-    *,
-    older_than: int | None,
-    before: datetime | None,
-    metrics: tuple[str, ...],
-    apps: tuple[str, ...],
-    yes: bool,
-) -> None:
-    from ..storage.connect import inspect
-    from ..worker import pruning
-
-    now = time.time()
-    day = day_of_date(before.replace(tzinfo=UTC).date()) if before else None
-    day = day if older_than is None else day_of(now) - older_than
-    catalog = _catalog(config)
-    selection = pruning.Selection(metrics, apps, day)
-    inspection = inspect(config)
-    shares = pruning.survey(inspection, catalog, selection, now)
-    if any(share.is_open(now) for share in shares):
-        click.echo("reports may still come for some of these epochs; they will count as pruned")
-    _say_pruned(config, list(pruning.prune(inspection, shares)) if yes else shares, yes)
-
-
-def _prune_key(config: Config, key: str, yes: bool) -> None:
-    """Delete what came under *key*; first it is recorded, so that answers say it."""
+def _prune_key(site: Deployment, key: str, yes: bool) -> None:
+    """Delete the tallies of *key*; it is recorded first, so that answers show it."""
     from ..core.credentials import id_of, readable
     from ..query.repair import record_deleted
-    from ..storage.connect import connect, inspect
-    from ..storage.documents import ExclusionStore
-    from ..storage.records import CredentialStore
     from ..worker import pruning
 
-    known = {**readable(CredentialStore.of(config).records()), **config.credentials}
+    known = {**readable(site.credentials.records()), **site.config.credentials}
     good = (id_of(digest) for digest, each in known.items() if each.is_good(day_of(time.time())))
     if key in good:
         rule = "still works, and would begin them again: run hearsay keys revoke first"
         raise ConfigError("--key", key, rule)
-    inspection = inspect(config)
-    every = pruning.survey_key(inspection, _catalog(config), key)
+    every = pruning.survey_key(site.inspection, site.catalog, key)
     shares = [share for share in every if share.metric]
     if many := len(every) - len(shares):
-        has = "no registry file has; they stay, as no answer could say that they are gone"
+        has = "no registry file has; they stay, as no answer could show that they are gone"
         click.echo(f"{counted(many, 'definition')} of key {key} {has}", err=True)
     if not shares:
         rule = (
@@ -349,17 +308,15 @@ def _prune_key(config: Config, key: str, yes: bool) -> None:
         epochs = [
             (share.metric, epoch) for share in shares if share.metric for epoch in share.epochs
         ]
-        store = connect(config)
-        record_deleted(key, epochs, getpass.getuser(), store, ExclusionStore.of(config))
-        inspection.change_contents()
-        pruning.prune_key(inspection, shares, key)
-        inspection.change_contents()
-    _say_pruned(config, shares, yes)
+        record_deleted(key, epochs, getpass.getuser(), site.store, site.exclusions)
+        site.inspection.change_contents()
+        pruning.prune_key(site.inspection, shares, key)
+        site.inspection.change_contents()
+    _say_pruned(site.config, shares, yes)
 
 
 def _say_pruned(config: Config, pruned: Sequence[Share], yes: bool) -> None:
-    for share in pruned:
-        click.echo(share)
+    say(pruned)
     sums = {
         "epoch": sum(len(share.epochs) for share in pruned),
         "report": sum(share.reports for share in pruned),

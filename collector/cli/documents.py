@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
 
 from client_sdk.privacy.wording import counted
 
-from ..core.config import Config
 from ..core.text_tables import plain_line, table_lines
-from .root import explained, json_option, main
+from .root import Deployment, json_option, main, show, yes_option
 
 if TYPE_CHECKING:
-    from ..storage.documents import Entry, Place
+    from ..storage.documents import Entry
 
 _EVERY = "all"  # in place of the name of an app: what is of all apps
 _HEADINGS = (
@@ -34,14 +31,16 @@ _HEADINGS = (
 @main.group(invoke_without_command=True)
 @json_option
 @click.pass_context
-@explained
 def documents(context: click.Context, as_json: bool) -> None:
-    """List what is kept beside the answers, by app, kind and author, with its bytes."""
+    """List what people keep next to the answers, by app, kind and author, with its bytes.
+
+    See docs/operate/operate.md#what-people-keep.
+    """
     from ..storage.documents import DocumentStore
 
     if context.invoked_subcommand:
         return
-    config = Config.from_env()
+    config = Deployment().config
     groups: dict[tuple[str, str, str, str], list[Entry]] = defaultdict(list)
     for place, entry in DocumentStore.of(config).index().items():
         by = entry.versions[0].by
@@ -57,16 +56,14 @@ def documents(context: click.Context, as_json: bool) -> None:
         for group, entries in groups.items()
     ]
     rows.sort(key=lambda row: -row[-1])
-    if as_json:
-        names = [heading.replace(" ", "_") for heading in _HEADINGS]
-        listed = [dict(zip(names, row, strict=True)) for row in rows]
-        click.echo(json.dumps({"documents": listed, "most_bytes": config.documents_mb << 20}))
-        return
+    most = config.documents_mb << 20
+    names = [heading.replace(" ", "_") for heading in _HEADINGS]
+    listed = [dict(zip(names, row, strict=True)) for row in rows]
     cells = [(*row[:4], *(f"{number:,}" for number in row[4:])) for row in rows]
-    for line in table_lines([_HEADINGS, *cells], "<<<<>>>>"):
-        click.echo(plain_line(line))
-    total = sum(row[-1] for row in rows)
-    click.echo(f"{counted(total, 'byte')} of at most {config.documents_mb << 20:,}")
+    total = counted(sum(row[-1] for row in rows), "byte")
+    lines = [*map(plain_line, table_lines([_HEADINGS, *cells], "<<<<>>>>"))]
+    document = {"documents": listed, "most_bytes": most}
+    show(document if as_json else None, [*lines, f"{total} of at most {most:,}"])
 
 
 @documents.command()
@@ -74,8 +71,7 @@ def documents(context: click.Context, as_json: bool) -> None:
 @click.option("--kind", help="Of this kind: boards, questions, notes or links.")
 @click.option("--author", help="Last saved by this author: a name, or an author id.")
 @click.option("--name", help="Only this one, by the name in its address.")
-@click.option("--yes", is_flag=True, help="Delete; without it only say what would be deleted.")
-@explained
+@yes_option
 def delete(
     app: str | None, kind: str | None, author: str | None, name: str | None, yes: bool
 ) -> None:
@@ -83,8 +79,8 @@ def delete(
     from ..storage.documents import DocumentStore
 
     if not any((app, kind, author, name)):
-        raise click.UsageError("say which: --app, --kind, --author or --name, or several of them")
-    store = DocumentStore.of(Config.from_env())
+        raise click.UsageError("name --app, --kind, --author or --name, or several of them")
+    store = DocumentStore.of(Deployment().config)
     chosen = {
         place: entry
         for place, entry in store.index().items()
@@ -93,10 +89,6 @@ def delete(
     }
     for place in chosen if yes else ():
         store.remove(*place)
-    _say(chosen, yes)
-
-
-def _say(chosen: Mapping[Place, Entry], yes: bool) -> None:
     size = sum(entry.size for entry in chosen.values())
     total = f"{counted(len(chosen), 'document')}, {counted(size, 'byte')}"
     click.echo(f"deleted: {total}" if yes else f"would be deleted: {total}; --yes deletes them")

@@ -6,29 +6,27 @@ Nothing is deleted, so whatever is taken out can be put back.  Nothing else take
 from __future__ import annotations
 
 import getpass
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 import msgspec
 
 from client_sdk.privacy.wording import counted
 
-from ..core.config import Config
 from ..core.text_tables import table_lines
-from .root import explained, json_option, main
+from .root import Deployment, json_option, main, metrics_option, say, show
 
 if TYPE_CHECKING:
     from ..core.exclusions import Exclusion
     from ..query.repair import Effect
 
 _because = click.option(
-    "--because", required=True, help="Why, in words for everybody who reads the answers."
+    "--because", required=True, help="The reason, in words for everybody who reads the answers."
 )
 _author = click.option(
-    "--author", default="", help="Who does it; the user of this machine by default."
+    "--author", default="", help="Name of the person; the user of this machine by default."
 )
 _HEADINGS = ("id", "source", "metrics", "from", "to", "by", "on", "because", "taken back")
 
@@ -36,15 +34,14 @@ _HEADINGS = ("id", "source", "metrics", "from", "to", "by", "on", "because", "ta
 @main.command()
 @click.option("--key", help="Id of a write or gateway key, as hearsay keys list shows it.")
 @click.option("--version", help="A version that devices declare (dimension version).")
-@click.option("--metric", "metrics", multiple=True, help="Only this one; may be repeated.")
+@metrics_option
 @click.option("--from", "first", default="", help="First day, such as 2026-01-31, in UTC.")
 @click.option(
     "--to", "last", default="", help="Last day. Epochs that have a day in common go whole."
 )
 @_because
 @_author
-@click.option("--dry-run", is_flag=True, help="Say what it would do, and do nothing.")
-@explained
+@click.option("--dry-run", is_flag=True, help="Show what would be left out, and change nothing.")
 def exclude(
     key: str | None,
     version: str | None,
@@ -55,22 +52,19 @@ def exclude(
     author: str,
     dry_run: bool,
 ) -> None:
-    """Take reports of a key or version out of all answers; `hearsay include` puts them back."""
-    from ..core.catalog import Catalog
+    """Take reports of a key or version out of all answers; `hearsay include` puts them back.
+
+    See docs/operate/repair.md.
+    """
     from ..core.credentials import REPORT, id_of, readable
     from ..query.repair import ExclusionRequest, kept_once_only, proposed
     from ..query.repair import exclude as write
-    from ..storage.connect import connect
-    from ..storage.documents import ExclusionStore
-    from ..storage.records import CredentialStore
 
     if (key is None) == (version is None):
         raise click.UsageError("give --key or --version")
     by: Literal["key", "version"] = "key" if version is None else "version"
-    config = Config.from_env()
-    store, catalog = connect(config), Catalog.from_files(config.registry_paths)
-    stored = readable(CredentialStore.of(config).records())
-    known = {**stored, **config.credentials}
+    site = Deployment()
+    known = {**readable(site.credentials.records()), **site.config.credentials}
     keys = {id_of(digest) for digest, each in known.items() if REPORT in each.scopes}
     wish = ExclusionRequest(
         by=by,
@@ -81,16 +75,15 @@ def exclude(
         first=first,
         last=last,
     )
-    exclusion, effects = proposed(wish, catalog, store, keys)
-    for line in _effect_lines(effects):
-        click.echo(line)
-    for metric in kept_once_only(wish, exclusion, catalog, store):
+    exclusion, effects = proposed(wish, site.catalog, site.store, keys)
+    say(_effect_lines(effects))
+    for metric in kept_once_only(wish, exclusion, site.catalog, site.store):
         rule = "is asked once, so it has no days and stays; the same without --from and --to"
         click.echo(f"{metric.address}: {rule} takes out its reports, too")
     if dry_run:
         click.echo("nothing was changed")
         return
-    write(exclusion, store, ExclusionStore.of(config))
+    write(exclusion, site.store, site.exclusions)
     undoing = f"hearsay include {exclusion.id} --because WHY"
     click.echo(f"excluded: {exclusion.source}, {exclusion.id}; {undoing} puts it back")
 
@@ -99,33 +92,26 @@ def exclude(
 @click.argument("id")
 @_because
 @_author
-@explained
 def include(id: str, because: str, author: str) -> None:
     """Put back into answers what the exclusion ID took out."""
     from ..query.repair import include as take_back
-    from ..storage.connect import connect
-    from ..storage.documents import ExclusionStore
 
-    config = Config.from_env()
-    who = author or getpass.getuser()
-    exclusion = take_back(id, because, who, connect(config), ExclusionStore.of(config))
+    site = Deployment()
+    author = author or getpass.getuser()
+    exclusion = take_back(id, because, author, site.store, site.exclusions)
     click.echo(f"included again: {exclusion.source}, {id}")
 
 
 @main.command()
 @json_option
-@explained
 def exclusions(as_json: bool) -> None:
-    """List all that was ever taken out of answers, by whom and why."""
+    """List all that was ever taken out of answers, with author and reason."""
     from ..core.exclusions import read_all
-    from ..storage.connect import connect_reader
 
-    listed = read_all(connect_reader(Config.from_env()).exclusions())
-    if as_json:
-        click.echo(json.dumps({"exclusions": [msgspec.to_builtins(each) for each in listed]}))
-        return
-    for line in table_lines([_HEADINGS, *map(_cells, listed)], "<" * len(_HEADINGS)):
-        click.echo(line)
+    listed = read_all(Deployment().reader.exclusions())
+    document = {"exclusions": [msgspec.to_builtins(each) for each in listed]}
+    rows = [_HEADINGS, *map(_cells, listed)]
+    show(document if as_json else None, table_lines(rows, "<" * len(_HEADINGS)))
 
 
 def _effect_lines(effects: list[Effect]) -> Iterator[str]:
@@ -145,13 +131,13 @@ def _effect_lines(effects: list[Effect]) -> Iterator[str]:
         yield f"{metric.address}: {of} are left out{along}{before}"
 
 
-def _cells(exclusion: Exclusion) -> tuple[Any, ...]:
+def _cells(exclusion: Exclusion) -> tuple[str, ...]:
     back = exclusion.included
-    said = "" if back is None else f"{_day(back.at)} by {back.author}: {back.because}"
+    undone = "" if back is None else f"{_day(back.at)} by {back.author}: {back.because}"
     metrics = " ".join(exclusion.metrics) or "all"
     days = exclusion.first, exclusion.last
-    who = exclusion.author, _day(exclusion.at), exclusion.because
-    return exclusion.id, exclusion.source, metrics, *days, *who, said
+    done = exclusion.author, _day(exclusion.at), exclusion.because
+    return exclusion.id, exclusion.source, metrics, *days, *done, undone
 
 
 def _day(moment: int) -> str:

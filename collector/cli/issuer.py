@@ -1,4 +1,4 @@
-"""Commands of who gives out one-time tokens: ``hearsay issuer`` and ``hearsay issuer-keys``."""
+"""``hearsay issuer``, which gives one-time tokens, and ``hearsay issuer-keys``."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from client_sdk.core.epoch import day_of, epoch_label
 from client_sdk.wire.private_token import EVERY, MAX_TOKENS, MAX_WEEKS, Plan, week_of
 
 from ..core.errors import MissingPackageError
-from .root import explained, main
+from .root import listen_options, main
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
 
 @contextmanager
 def _packages() -> Iterator[None]:
-    """Say how to get the packages of an issuer, which collectors do without."""
+    """Raise MissingPackageError without the packages of an issuer, which collectors do not need."""
     try:
         yield
     except ImportError as error:
@@ -38,7 +38,7 @@ def group() -> None:
 
 @group.command("new")
 @click.argument("secret", type=_PATH)
-@click.option("--name", required=True, help="Of the issuer: its host, perhaps with a port.")
+@click.option("--name", required=True, help="Host of the issuer, perhaps with a port.")
 @click.option(
     "--weeks",
     type=click.IntRange(2, MAX_WEEKS),
@@ -51,10 +51,9 @@ def group() -> None:
     type=click.IntRange(1, MAX_TOKENS),
     default=16,
     show_default=True,
-    help="That each identity gets a week.",
+    help="Tokens that each identity gets a week.",
 )
-@click.option("--public", type=_PATH, help="File for collectors; SECRET.public if left out.")
-@explained
+@click.option("--public", type=_PATH, help="File for collectors; SECRET.public by default.")
 def new(secret: Path, name: str, weeks: int, tokens: int, public: Path | None) -> None:
     """Make the keys of an issuer: the file SECRET, and one for collectors.
 
@@ -66,14 +65,13 @@ def new(secret: Path, name: str, weeks: int, tokens: int, public: Path | None) -
     public = public or secret.with_name(f"{secret.name}.public")
     keys = make_keys(name, week_of(day_of(time.time())), weeks, tokens)
     write_keys(keys, secret, public)
-    click.echo(f"{secret}: for hearsay issuer; nobody else may read it")
+    click.echo(f"{secret}: for hearsay issuer; no other user may read it")
     click.echo(f"{public}: for collectors, as HEARSAY_ISSUER_KEYS")
     _show(keys.plan)
 
 
 @group.command("show")
 @click.argument("secret", type=_PATH)
-@explained
 def show(secret: Path) -> None:
     """Print what applications are built with, of the keys in the file SECRET."""
     with _packages():
@@ -84,9 +82,8 @@ def show(secret: Path) -> None:
 @group.command("attestation")
 @click.argument("secret", type=_PATH)
 @click.argument("names", nargs=-1, required=True)
-@explained
 def attestation(secret: Path, names: tuple[str, ...]) -> None:
-    """Print what each machine of NAMES shows an issuer that has the shared SECRET."""
+    """Print the attestation of each machine of NAMES, for an issuer with the shared SECRET."""
     from ..issuer.attestation import SharedSecret
 
     shared = SharedSecret.of_file(secret)
@@ -104,25 +101,22 @@ def _show(plan: Plan) -> None:
 @click.option(
     "--attest",
     required=True,
-    help="Who may have tokens: secret=FILE, callback=URL or python=MODULE:NAME.",
+    help="What attests an identity: secret=FILE, callback=URL or python=MODULE:NAME.",
 )
 @click.option(
     "--state",
     type=_PATH,
     default=Path("issuer.sqlite3"),
     show_default=True,
-    help="File of how many tokens each identity has had this week.",
+    help="File with the number of tokens that each identity has had this week.",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port", type=click.IntRange(1, 65_535), default=8200, show_default=True, help="Its port."
-)
-@explained
+@listen_options(8200)
 def issuer(secret: Path, attest: str, state: Path, host: str, port: int) -> None:
-    """Give one-time tokens to who is attested, by the keys in SECRET, until stopped.
+    """Give one-time tokens to attested identities, by the keys in SECRET, until stopped.
 
-    A token says that the issuer vouched for somebody.  What that is worth is what the attestation
-    is worth: without accounts, licences or managed machines behind it, it is a limit of rate.
+    A token shows that the issuer vouched for somebody.  It is worth as much as the attestation:
+    without accounts, licences or managed machines behind it, it is a limit of rate.  See
+    docs/guide/tokens.md.
     """
     with _packages():
         from ..issuer.keys import read_keys

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from .root import explained, json_option, main
+from .root import json_option, main, show
 
 
 @main.group("oblivious-key")
@@ -18,13 +17,12 @@ def group() -> None:
 
 @group.command("new")
 @click.argument("path", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--drop", type=click.IntRange(0, 255), help="Number of the key that goes, of two.")
-@explained
+@click.option("--drop", type=click.IntRange(0, 255), help="Number of the key to delete, of two.")
 def new(path: Path, drop: int | None) -> None:
     """Write a new key to the file PATH, and print what applications take as relay_key.
 
     An older key in it stays good for applications that were built with it.  Serve the file as
-    HEARSAY_OBLIVIOUS_KEYS, and start the web processes anew.
+    HEARSAY_OBLIVIOUS_KEYS, and restart the web processes.  See docs/operate/relay.md.
     """
     from ..intake.oblivious_keys import add_key, relay_key
 
@@ -39,14 +37,13 @@ def new(path: Path, drop: int | None) -> None:
 @group.command("show")
 @click.argument("path", type=click.Path(dir_okay=False, path_type=Path))
 @json_option
-@explained
-def show(path: Path, as_json: bool) -> None:
-    """Print what applications take as relay_key, of the newest key in the file PATH."""
+def show_key(path: Path, as_json: bool) -> None:
+    """Print what applications take as relay_key: the newest key in the file PATH.
+
+    With --json: each key with its number and day.
+    """
     from ..intake.oblivious_keys import read_keys, relay_key
 
     keys = read_keys(str(path))
-    if not as_json:
-        click.echo(relay_key(keys))
-        return
     rows = [{"key": key.key_id, "since": key.since, "relay_key": relay_key([key])} for key in keys]
-    click.echo(json.dumps(rows, indent=1))
+    show(rows if as_json else None, [relay_key(keys)])

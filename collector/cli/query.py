@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
-from ..core.config import Config
 from ..core.errors import AnswerError, ConfigError, foreign
 from ..core.text_tables import plain, plain_line
 from ..estimation.precision import ALPHA
-from .root import explained, main, window_options
+from .root import (
+    Collector,
+    Deployment,
+    Window,
+    collector_options,
+    main,
+    output_option,
+    require_archive,
+    say,
+    window_options,
+)
 
 if TYPE_CHECKING:
     from ..client import Client, Result
 
-_HERE: Final = "http://127.0.0.1:8000"
 _ROUND_S: Final = 0.5  # seconds between two looks; a person reads
-_URL, _TOKEN = "HEARSAY_URL", "HEARSAY_READ_TOKEN"  # names of variables
 
 
 @main.command()
@@ -37,58 +42,53 @@ _URL, _TOKEN = "HEARSAY_URL", "HEARSAY_READ_TOKEN"  # names of variables
 )
 @window_options
 @click.option(
-    "--against", help="Earlier range beside it: previous, year, or 2026-01-01/2026-01-31."
+    "--against", help="Compare with an earlier range: previous, year, or 2026-01-01/2026-01-31."
 )
 @click.option(
-    "--dimension", "dimensions", multiple=True, help="Row a value of it, or time:week; repeatable."
+    "--dimension",
+    "dimensions",
+    multiple=True,
+    help="Break down by this dimension, or by time:week; may be repeated.",
 )
 @click.option(
     "--filter", "filters", multiple=True,
-    help="platform=linux,mac takes only these, platform!=mac all others; repeatable.",
+    help="platform=linux,mac keeps only these, platform!=mac all others; may be repeated.",
 )  # fmt: skip
-@click.option("--order-by", multiple=True, help="Column, or -column for the largest first.")
+@click.option("--order-by", multiple=True, help="Column, or -column; may be repeated.")
 @click.option(
     "--option",
     "options",
     multiple=True,
-    help="Of the verb: k=5, levels=0.5,0.9.",
+    help="Option of the verb, such as k=5 or levels=0.5,0.9; may be repeated.",
 )
-@click.option("--alpha", type=float, help=f"1 - level of the intervals; {ALPHA} by default.")
+@click.option("--alpha", type=float, help=f"1 - confidence level; {ALPHA} by default.")
 @click.option("--postprocess", help="Such as norm_sub; raw by default.")
 @click.option(
     "--small-cells", type=click.Choice(("other", "withhold")),
     help="Groups with too few reports: one row (other), by default; or no number.",
 )  # fmt: skip
-@click.option("--definition", help="Digest of an earlier definition, of which alone to answer.")
+@click.option("--definition", help="Digest of an earlier definition: answer about it alone.")
 @click.option("--limit", type=click.IntRange(1), help="Most rows; all by default.")
 @click.option(
     "--format", "form", type=click.Choice(("table", "csv", "json", "svg")), default="table",
     show_default=True, help="What to print.",
 )  # fmt: skip
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, writable=True),
-    help="File to write; standard output by default.",
-)  # fmt: skip
+@output_option
 @click.option("--explain", is_flag=True, help="Print curl and Python that ask the same instead.")
-@click.option("--url", help=f"The collector; {_URL}, or {_HERE}.")
-@click.option(
-    "--token-file", type=click.Path(exists=True, dir_okay=False),
-    help=f"File with a read token; {_TOKEN} if left out.",
-)  # fmt: skip
-@explained
-def query(metrics: tuple[str, ...], form: str, output: str | None, explain: bool, url: str | None,
-          token_file: str | None, **options: Any) -> None:  # fmt: skip
-    """Ask a running collector about METRICS: numbers with intervals, or why there are none."""
-    from ..client import Client
+@collector_options
+def query(metrics: tuple[str, ...], collector: Collector, form: str, output: str | None,
+          explain: bool, **options: Any) -> None:  # fmt: skip
+    """Ask a running collector about METRICS: numbers with intervals, or why there are none.
 
-    address = url or os.environ.get(_URL) or _HERE
+    See docs/ask/query.md.
+    """
     fields = dict(_fields(**options))
     if explain:
-        _explain(address, metrics, fields)
+        _explain(collector.address, metrics, fields)
         return
-    with Client(address, _token(token_file)) as client:
+    with collector.client() as client:
         result = _result(client, metrics, fields)
-    with foreign(f"url={address}: the answer"):
+    with foreign(f"url={collector.address}: the answer"):
         parts = list(_printed(result, form))
     text = "".join(part if part.endswith("\n") else f"{part}\n" for part in parts)
     exact = text.encode(errors="backslashreplace")
@@ -102,18 +102,14 @@ def query(metrics: tuple[str, ...], form: str, output: str | None, explain: bool
 
 @main.command()
 @click.option("--once", is_flag=True, help="Print what is there and end.")
-@click.option("--url", help=f"The collector; {_URL}, or {_HERE}.")
-@click.option(
-    "--token-file", type=click.Path(exists=True, dir_okay=False),
-    help=f"File with a read token; {_TOKEN} if left out.",
-)  # fmt: skip
-@explained
-def tail(once: bool, url: str | None, token_file: str | None) -> None:
-    """Print each report that a development collector accepts, in words, as it comes."""
-    from ..client import Client
+@collector_options
+def tail(collector: Collector, once: bool) -> None:
+    """Print each report that a development collector accepts, in words, as it comes.
 
+    See docs/guide/embed.md#see-reports-arrive.
+    """
     seen = 0
-    with Client(url or os.environ.get(_URL) or _HERE, _token(token_file)) as client:
+    with collector.client() as client:
         while True:
             for report in _recent(client, seen):
                 with foreign(f"{client!r}: the answer"):
@@ -127,23 +123,18 @@ def tail(once: bool, url: str | None, token_file: str | None) -> None:
 
 @main.command()
 @click.argument("text")
-@click.option("--at", help="Day, such as 2026-11-20; today in UTC if left out.")
+@click.option("--at", help="Day, such as 2026-11-20; today in UTC by default.")
 @click.option("--metric", default="", help="Only on charts of this metric.")
 @click.option("--app", default="", help="Only on charts of metrics of this app.")
-@click.option("--link", default="", help="Address of where more is said.")
-@click.option("--url", help=f"The collector; {_URL}, or {_HERE}.")
-@click.option(
-    "--token-file", type=click.Path(exists=True, dir_okay=False),
-    help=f"File with a read token of an analyst; {_TOKEN} if left out.",
-)  # fmt: skip
-@explained
-def note(text: str, at: str | None, metric: str, app: str, link: str, url: str | None,
-         token_file: str | None) -> None:  # fmt: skip
-    """Mark a day with TEXT, such as "2.4 out", on every chart over time."""
-    from ..client import Client
+@click.option("--link", default="", help="Address of a page with more.")
+@collector_options
+def note(text: str, collector: Collector, at: str | None, metric: str, app: str, link: str) -> None:
+    """Mark a day with TEXT, such as "2.4 out", on every chart over time.
 
+    See docs/operate/boards.md#notes-and-releases.
+    """
     day = at or datetime.now(UTC).date().isoformat()
-    with Client(url or os.environ.get(_URL) or _HERE, _token(token_file)) as client:
+    with collector.client() as client:
         kept = client.note(day, text, metric=metric, app=app, url=link)
     planned = "; charts show it from that day on" if kept.get("planned") else ""
     click.echo(plain_line(f"noted: {kept['at']} {kept['text']}{planned}"))
@@ -159,7 +150,7 @@ def _recent(client: Client, seen: int) -> list[dict[str, Any]]:
         raise ConfigError("url", repr(client), rule) from None
 
 
-def _lines(report: Mapping[str, Any]) -> Iterator[str]:
+def _lines(report: Mapping[str, object]) -> Iterator[str]:
     """Yield a report in words; the payload is what the device's own history names it by."""
     segment = f"  {report['segment']}" if report["segment"] else ""
     yield f"{report['metric']}  {report['epoch']} ({report['every']})  {report['payload']}{segment}"
@@ -167,7 +158,7 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield f"  means: {report['means']}"
 
 
-_WRITTEN: Final = {  # how a command says what the fields of a question say
+_WRITTEN: Final = {  # by field of a question: the option
     "metrics": "METRICS",
     "date_range": "--range",
     "date_range.0": "--from",
@@ -196,22 +187,18 @@ def _result(client: Client, metrics: Sequence[str], fields: dict[str, Any]) -> R
 
 
 def _fields(
-    verb: str, words: str | None, first: str | None, last: str | None, against: str | None,
+    verb: str, window: Window, against: str | None,
     dimensions: tuple[str, ...], filters: tuple[str, ...], order_by: tuple[str, ...],
     options: tuple[str, ...], alpha: float | None, postprocess: str | None,
     small_cells: str | None, definition: str | None, limit: int | None,
-) -> Iterator[tuple[str, Any]]:  # fmt: skip
+) -> Iterator[tuple[str, object]]:  # fmt: skip
     """Yield the fields of the question by name, those that were given."""
     yield "verb", verb
-    if (first is None) != (last is None):
-        raise click.UsageError("--from and --to go together; or take --range")
-    if first is not None and words is not None:
-        raise click.UsageError("take --range, or --from and --to")
     if against not in (None, "previous", "year") and str(against).count("/") != 1:
         rule = "must be previous, year, or two days such as 2026-01-01/2026-01-31"
         raise click.BadParameter(rule, param_hint="--against")
-    fields: dict[str, Any] = {
-        "date_range": words if first is None else [first, last],
+    fields: dict[str, object] = {
+        "date_range": window.date_range,
         "against": against.split("/") if against and "/" in against else against,
         "dimensions": list(dimensions) or None,
         "filters": list(map(_filter, filters)) or None,
@@ -223,11 +210,11 @@ def _fields(
         "definition": definition,
         "pagination": None if limit is None else {"limit": limit},
     }
-    # What is empty or 0 was said, and is for the collector to refuse.
+    # An empty text or 0 was given, and is for the collector to refuse.
     yield from ((name, value) for name, value in fields.items() if value is not None)
 
 
-def _filter(text: str) -> list[Any]:
+def _filter(text: str) -> list[object]:
     name, sign, values = text.partition("=")
     if not sign or not name.strip("!") or not values:
         raise click.BadParameter("must be name=value,value or name!=value", param_hint="--filter")
@@ -241,22 +228,13 @@ def _column(text: str) -> list[str]:
     return [name, "asc" if name == text else "desc"]
 
 
-def _options(verb: str, texts: Sequence[str]) -> dict[str, Any]:
+def _options(verb: str, texts: Sequence[str]) -> dict[str, object]:
     from ..query.options import options_of
 
     parts = [text.partition("=") for text in texts]
     if not all(name and sign for name, sign, _ in parts):
         raise click.BadParameter("must be name=value", param_hint="--option")
     return options_of(verb, [(name, value) for name, _, value in parts])
-
-
-def _token(path: str | None) -> str:
-    if path is not None:
-        return Path(path).read_text(encoding="utf-8").strip()
-    token = os.environ.get(_TOKEN)
-    if not token:
-        raise ConfigError(_TOKEN, "missing", "must be a read token; or name --token-file")
-    return token
 
 
 def _printed(result: Result, form: str) -> Iterator[str]:
@@ -273,8 +251,8 @@ def _printed(result: Result, form: str) -> Iterator[str]:
         yield from map(plain_line, lines_of(result.title, result.typed(), result.meta))
 
 
-def _explain(address: str, metrics: Sequence[str], fields: dict[str, Any]) -> None:
-    """Print what asks the same; what is wrong with the question is said here already."""
+def _explain(address: str, metrics: Sequence[str], fields: dict[str, object]) -> None:
+    """Print curl and Python that ask the same.  Raises QueryError: the question is wrong."""
     from ..query import read
     from ..query.options import curl, python
 
@@ -302,12 +280,12 @@ _MOST_SEED = (1 << 53) - 1  # every reader of JSON keeps so large an integer exa
 @click.option(
     "--seed",
     type=click.IntRange(0, _MOST_SEED),
-    help="Seed of the records, to make the same ones again; drawn, and told, if left out.",
+    help="Seed of the records, to make the same ones again; drawn, and shown, by default.",
 )
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), default="csv", show_default=True, help="Files."
 )
-@click.option("--alpha", help=f"1 - level of the intervals; {ALPHA} by default.")
+@click.option("--alpha", help=f"1 - confidence level; {ALPHA} by default.")
 @click.option("--version", help="Published version of the window; all reports so far by default.")
 @click.option(
     "-o",
@@ -317,12 +295,9 @@ _MOST_SEED = (1 << 53) - 1  # every reader of JSON keeps so large an integer exa
     required=True,
     help="Folder to write to; made if missing.",
 )
-@explained
 def release(
     metric: str,
-    words: str | None,
-    first: str | None,
-    last: str | None,
+    window: Window,
     by: tuple[str, ...],
     small_cells: Literal["other", "withhold"],
     synthetic: int | None,
@@ -334,36 +309,23 @@ def release(
 ) -> None:
     """Write a consistent histogram of METRIC, and a data sheet, for anybody to analyse.
 
-    What is written was computed from randomized reports alone: publishing it costs no privacy.
+    It is computed from randomized reports alone: publishing it costs no privacy.  See
+    docs/ask/release.md.
     """
-    from ..core.catalog import Catalog
     from ..query.release.publish import ReleaseRequest
     from ..query.release.publish import release as write
-    from ..storage.connect import connect_reader
 
     if form == "parquet":
-        _require_pyarrow()
-    config = Config.from_env()
-    catalog = Catalog.from_files(config.registry_paths)
-    parameters = {"range": words, "from": first, "to": last, "alpha": alpha, "version": version}
+        require_archive("pyarrow.parquet")
+    site = Deployment()
+    more = {"alpha": alpha, "version": version}
     request = ReleaseRequest(
         metric=metric,
-        parameters={name: text for name, text in parameters.items() if text is not None},
+        parameters=window.parameters | {name: text for name, text in more.items() if text},
         by=by,
         size=synthetic,
         seed=secrets.randbelow(_MOST_SEED + 1) if seed is None else seed,
         form=form,
         small_cells=small_cells,
     )
-    for path in write(request, catalog, connect_reader(config), time.time(), Path(folder)):
-        click.echo(path)
-
-
-def _require_pyarrow() -> None:
-    """Raise ConfigError if the files cannot be written."""
-    try:
-        import_module("pyarrow.parquet")
-    except ImportError:
-        raise ConfigError(
-            "pyarrow", "missing", "needs pip install 'hearsay-collector[archive]'"
-        ) from None
+    say(write(request, site.catalog, site.reader, time.time(), Path(folder)))

@@ -6,7 +6,6 @@ the mechanisms as installed.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -27,7 +26,15 @@ from client_sdk.registry.lock import lock_beside, lock_text
 from client_sdk.registry.metric import Metric
 
 from ..estimation.precision import ALPHA
-from .root import explained, json_option, main
+from .root import (
+    json_option,
+    main,
+    metrics_option,
+    registry_file,
+    say,
+    show,
+    strict_option,
+)
 
 if TYPE_CHECKING:
     from ..planning.machines import Hours
@@ -36,7 +43,7 @@ if TYPE_CHECKING:
 
 @main.group()
 def registry() -> None:
-    """Work with metrics.toml."""
+    """Write, check, plan, lock, compile and retire the metrics of a metrics.toml."""
 
 
 _hours_on = click.option(
@@ -50,7 +57,7 @@ _days_on = click.option(
 
 
 def _hours(hours_on: int | None, days_on: int | None) -> Hours | None:
-    """Return when machines run, if that was said."""
+    """Return when machines run; None without the option."""
     from ..planning.machines import Hours
 
     if hours_on is None and days_on is not None:
@@ -59,18 +66,22 @@ def _hours(hours_on: int | None, days_on: int | None) -> Hours | None:
 
 
 @registry.command()
-@click.argument("path", type=click.Path(exists=True, dir_okay=False))
+@registry_file
 @click.option(
     "--expires-within", type=click.IntRange(0, 36_500), metavar="DAYS",
     help="Fail if a metric has expired, or will within so many days.",
 )  # fmt: skip
-@click.option("--strict", is_flag=True, help="Fail on warnings, too.")
+@strict_option
 @_hours_on
 @_days_on
 def check(
     path: str, expires_within: int | None, strict: bool, hours_on: int | None, days_on: int | None
 ) -> None:
-    """Check a registry file and say what each metric will cost and tell."""
+    """Check a registry file, and show the cost and precision of each metric.
+
+    It warns of ε above the SDK's default caps, of dates that are near or past, and of hopeless
+    precision.  See docs/ask/plan.md#machines-that-are-off for machines that are off at night.
+    """
     from ..planning.machines import hours_lines, with_hours
     from ..planning.panels import starvation_lines
     from ..planning.registry_report import describe_metrics, expiring, problems, warnings
@@ -85,8 +96,7 @@ def check(
     wrong = list(problems(loaded))
     if expires_within is not None:
         wrong += expiring(loaded, today, expires_within)
-    for line in (*describe_metrics(loaded), *doubts, *_advice(path, loaded)):
-        click.echo(line)
+    say((*describe_metrics(loaded), *doubts, *_advice(path, loaded)))
     for line in wrong:
         click.echo(line, err=True)
     if wrong or (strict and doubts):
@@ -104,12 +114,12 @@ def _advice(path: str, loaded: Registry) -> Iterator[str]:
     if names := left_open(text, loaded):
         yield (
             f"  advice: there is no {name}, so another release may choose another mechanism for"
-            f" {', '.join(names)}; hearsay registry lock {own} keeps those of today"
+            f" {', '.join(names)}; hearsay registry lock {own} keeps today's"
         )
 
 
 @registry.command()
-@click.argument("path", type=click.Path(exists=True, dir_okay=False))
+@registry_file
 @click.option(
     "--max-payload",
     type=click.IntRange(1),
@@ -117,7 +127,7 @@ def _advice(path: str, loaded: Registry) -> Iterator[str]:
 )
 @click.option("--cap", help="Fit all metrics by a panel of this ε in any seven days.")
 @click.option(
-    "--devices", type=click.IntRange(1, MAX_REPORTS), help="With --cap: how many there are."
+    "--devices", type=click.IntRange(1, MAX_REPORTS), help="With --cap: the number of devices."
 )
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, writable=True),
@@ -125,13 +135,13 @@ def _advice(path: str, loaded: Registry) -> Iterator[str]:
 )  # fmt: skip
 @_hours_on
 @_days_on
-@explained
 def plan(
     path: str, max_payload: int | None, cap: str | None, devices: int | None, output: str | None,
     hours_on: int | None, days_on: int | None,
 ) -> None:  # fmt: skip
     """Compare the mechanisms that could serve each metric, the most accurate first.
 
+    Each with its predicted error, the bytes of a payload, and why auto takes the one it takes.
     With --cap, choose the weights of a panel that fits all metrics instead.
     """
     from ..planning.registry_report import compare_mechanisms
@@ -143,18 +153,19 @@ def plan(
     if devices is not None or output is not None or hours is not None:
         raise click.UsageError("--devices, --output and --hours-on go with --cap")
     for metric in load_registry(path):
-        for line in compare_mechanisms(metric, max_payload):
-            click.echo(line)
+        say(compare_mechanisms(metric, max_payload))
 
 
 @registry.command()
-@click.argument("path", type=click.Path(exists=True, dir_okay=False))
+@registry_file
 def budget(path: str) -> None:
-    """Tell what a device is charged at most: ε of a report, a week, a year and for life."""
+    """Show the most that a device is charged: ε of a report, a week, a year and for life.
+
+    See docs/guide/privacy-budget.md#what-a-registry-costs-a-device.
+    """
     from ..planning.registry_report import budget_lines
 
-    for line in budget_lines(load_registry(path)):
-        click.echo(line)
+    say(budget_lines(load_registry(path)))
 
 
 def _fit(
@@ -172,8 +183,7 @@ def _fit(
         for line in remedies(unfitted, week):
             click.echo(f"  {line}", err=True)
         raise SystemExit(1) from None
-    for line in (*fit_lines(with_hours(panel, hours)), *hours_lines(panel, hours)):
-        click.echo(line)
+    say((*fit_lines(with_hours(panel, hours)), *hours_lines(panel, hours)))
     if output is not None:
         lock = lock_of(path)
         text = rewritten(Path(path).read_text("utf-8"), panel, lock)
@@ -210,7 +220,7 @@ def readable(read: Callable[[], Registry]) -> Registry:
 
 
 class _Within(click.FloatRange):
-    """A number between two bounds, and none that is not finite: of nan no bound says anything."""
+    """A finite number between two bounds: nan would be within any."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -228,7 +238,7 @@ _SIZE = _Within(1 / _MOST, _MOST)
 
 
 @main.command("plan")
-@click.argument("path", type=click.Path(exists=True, dir_okay=False))
+@registry_file
 @click.argument("metric")
 @click.option("--devices", type=click.IntRange(1, MAX_REPORTS), help="Devices of one window.")
 @click.option("--half-width", type=_SIZE, help="Target, in the metric's unit or as a share.")
@@ -241,22 +251,29 @@ _SIZE = _Within(1 / _MOST, _MOST)
     "--arms", type=_PART, nargs=2, default=(0.5, 0.5), show_default=True,
     help="Parts of these devices in the two arms.",
 )  # fmt: skip
-@click.option("--epsilon", multiple=True, help="ε of a report; repeatable.")
+@click.option("--epsilon", multiple=True, help="ε of a report; may be repeated.")
 @click.option(
-    "--alpha", type=_Within(_LEAST, 0.5), default=ALPHA, show_default=True, help="1 - level."
+    "--alpha",
+    type=_Within(_LEAST, 0.5),
+    default=ALPHA,
+    show_default=True,
+    help="1 - confidence level.",
 )
 @click.option(
     "--power", type=_Within(0.5, 1 - _LEAST), default=0.8, show_default=True,
-    help="Chance to find it.",
+    help="Chance to find the effect.",
 )  # fmt: skip
-@click.option("--buckets", is_flag=True, help="Into how many buckets to cut a number's range.")
-@click.option("--shuffled", is_flag=True, help="What a relay that shuffles reports leaves of ε.")
+@click.option(
+    "--buckets", is_flag=True, help="Show the best number of buckets for a number's range."
+)
+@click.option(
+    "--shuffled", is_flag=True, help="Show the ε that is left by a relay that shuffles reports."
+)
 @click.option(
     "--colluding", type=_Within(0, 1, max_open=True), default=0.0, show_default=True,
     help="With --shuffled: part of the devices that work with the collector.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-@explained
+@json_option
 def plan_metrics(
     path: str, metric: str, devices: int | None, half_width: float | None, segment_share: float,
     effect: float | None, arms: tuple[float, float], epsilon: tuple[str, ...], alpha: float,
@@ -265,6 +282,7 @@ def plan_metrics(
     """Show what devices and ε give for METRIC, and what a target half-width takes.
 
     Without options: the expected devices, and the declared need or ±5 points or 5 % of the range.
+    See docs/ask/plan.md.
     """
     from ..estimation.precision import scale_of, wished
     from ..planning.planner import PlanRequest
@@ -299,23 +317,15 @@ def _show_plan(
     levels = sorted({*own, *(_epsilon(text) for text in epsilons or EPSILONS)})
     lines = list(plan(metric, request, levels))
     least = least_epsilon(metric, request)
-    if as_json:
-        data = data_of(metric, request, lines, least)
-        click.echo(json.dumps(data, ensure_ascii=False, indent=2))
-        return
-    for line in lines_of(metric, request, lines, least):
-        click.echo(line)
+    document = data_of(metric, request, lines, least) if as_json else None
+    show(document, lines_of(metric, request, lines, least))
 
 
 def _show_shuffled(metric: Metric, reports: int, colluding: float, as_json: bool) -> None:
     from ..planning.shuffling import shuffled_data, shuffled_lines
 
-    if as_json:
-        data = shuffled_data(metric, reports, Fraction(str(colluding)))
-        click.echo(json.dumps(data, ensure_ascii=False, indent=2))
-        return
-    for line in shuffled_lines(metric, reports, Fraction(str(colluding))):
-        click.echo(line)
+    given = metric, reports, Fraction(str(colluding))
+    show(shuffled_data(*given) if as_json else None, shuffled_lines(*given))
 
 
 def _show_buckets(metric: Metric, devices: int, as_json: bool) -> None:
@@ -325,11 +335,8 @@ def _show_buckets(metric: Metric, devices: int, as_json: bool) -> None:
     if metric.domain.grid is None:
         raise click.BadParameter("must be a metric of numbers for --buckets", param_hint="METRIC")
     choices = best_buckets(metric.domain.grid, metric.epsilon, devices)
-    if as_json:
-        click.echo(json.dumps([choice._asdict() for choice in choices], indent=2))
-        return
-    for line in bucket_lines(metric, devices, choices):
-        click.echo(line)
+    document = [choice._asdict() for choice in choices] if as_json else None
+    show(document, bucket_lines(metric, devices, choices))
 
 
 def _epsilon(text: str) -> Fraction:
@@ -347,8 +354,8 @@ def _metric(path: str, name: str) -> Metric:
 
 
 @main.command()
-@click.option("--mechanism", "wanted", multiple=True, help="Only this one; may be repeated.")
-@click.option("--epsilon", default="1", show_default=True, help="Epsilon to claim, per report.")
+@click.option("--mechanism", "wanted", multiple=True, help="Only this mechanism; may be repeated.")
+@click.option("--epsilon", default="1", show_default=True, help="ε to claim, per report.")
 @click.option(
     "--domain-size", default=16, show_default=True, help="Items, or grid points of a number."
 )
@@ -359,12 +366,11 @@ def _metric(path: str, name: str) -> Metric:
 )
 @click.option(
     "--registry", "registry_path", type=click.Path(exists=True, dir_okay=False),
-    help="With --device: the file that it was built with.",
+    help="With --device: the registry that the program was built with.",
 )  # fmt: skip
-@click.option("--metric", "metric_names", multiple=True, help="With --device: only this one.")
+@metrics_option
 @json_option
 @click.pass_context
-@explained
 def audit(
     context: click.Context,
     wanted: tuple[str, ...],
@@ -374,13 +380,17 @@ def audit(
     pairs: int,
     device: str | None,
     registry_path: str | None,
-    metric_names: tuple[str, ...],
+    metrics: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Attack the mechanisms as installed here; exit status 1 if one tells more than it claims."""
+    """Attack the mechanisms as installed here; exit status 1 if one reveals more than it claims.
+
+    Reports of pairs of values bound ε from below: see
+    docs/operate/commands.md#what-hearsay-audit-tests.  --metric goes with --device.
+    """
     from ..audit.audit import mechanisms_of, run
 
-    if device is not None or registry_path is not None or metric_names:
+    if device is not None or registry_path is not None or metrics:
         if device is None or registry_path is None:
             raise click.UsageError("--device and --registry go together, --metric with them")
         typed = (
@@ -388,8 +398,8 @@ def audit(
         )
         if any(source is not ParameterSource.DEFAULT for source in typed):
             raise click.UsageError("a device claims what its registry says, and nothing else")
-        metrics = load_registry(registry_path)
-        chosen = [_metric(registry_path, name) for name in metric_names] or list(metrics)
+        registered = load_registry(registry_path)
+        chosen = [_metric(registry_path, name) for name in metrics] or list(registered)
         raise SystemExit(_audit_device(device, chosen, draws, pairs, as_json))
     mechanisms = mechanisms_of(wanted, epsilon, domain_size)
     raise SystemExit(run(mechanisms, draws, as_json, click.echo, pairs))
@@ -398,7 +408,7 @@ def audit(
 def _audit_device(
     command: str, metrics: list[Metric], draws: int, pairs: int, as_json: bool
 ) -> int:
-    """Audit what the program *command* reports of *metrics*; return the exit status."""
+    """Audit the reports of the program *command* of *metrics*; return the exit status."""
     from ..audit.audit import tell
     from ..audit.device import Device, audit_device
 

@@ -1,6 +1,6 @@
 """``hearsay registry retire``: a signed list that stops metrics on devices that still ask them.
 
-The secret key stays with whoever runs this command; a collector only serves what it wrote.
+The secret key stays where this command runs; a collector only serves the list.
 """
 
 from __future__ import annotations
@@ -20,29 +20,30 @@ from client_sdk.privacy.retirement import MAX_LIST, MAX_RETIRED, Retirement, rea
 from client_sdk.registry.contract import Registry
 
 from .registry import registry as group
-from .root import explained
+from .root import registry_file, sign_option
 
-_SECRET_MODE: Final = 0o600  # nobody else on this machine may sign
+_SECRET_MODE: Final = 0o600  # no other user of this machine may sign
 
 
 @group.command("retire")
-@click.argument("path", type=click.Path(exists=True, dir_okay=False))
+@registry_file
 @click.argument("names", nargs=-1)
+@sign_option
 @click.option(
-    "--sign", "key", required=True, type=click.Path(dir_okay=False, path_type=Path),
-    help="File of the secret key.",
-)  # fmt: skip
-@click.option("--new-key", "makes_key", is_flag=True, help="Make it, and print its public key.")
+    "--new-key", "makes_key", is_flag=True, help="Make a secret key, and print its public key."
+)
 @click.option(
     "-o", "--output", default="retired.json", show_default=True,
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    help="File of the list; one that is there is added to.",
+    help="File of the list; an older list in it is extended.",
 )  # fmt: skip
-@explained
 def retire_metrics(
     path: str, names: tuple[str, ...], key: Path, makes_key: bool, output: Path
 ) -> None:
-    """Stop the metrics called NAMES on devices that still ask them, by a signed list."""
+    """Stop the metrics called NAMES on devices that still ask them, by a signed list.
+
+    See docs/ask/registry.md#retiring-a-metric.
+    """
     if makes_key:
         click.echo(f'[app]: retire_key = "{new_key(key)}"')
         return
@@ -83,7 +84,7 @@ def retire(
 
     Args:   key: the file of the secret key.  known: the file of the list so far, if it is there.
             now: Unix seconds.
-    Raises: InvalidParameterError: the key is none, or not that of the registry; *known* is not
+    Raises: InvalidParameterError: the file has no key, or not the registry's; *known* is not
             signed by it; there are too many.  UnknownMetricError.
     """
     from client_sdk.wire.ed25519 import public_of

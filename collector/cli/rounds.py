@@ -11,7 +11,7 @@ import click
 from client_sdk.privacy.wording import counted
 
 from .learn import learn
-from .root import explained
+from .root import Deployment, say, sign_option
 
 if TYPE_CHECKING:
     from client_sdk.registry.metric import Metric
@@ -28,10 +28,9 @@ def rounds() -> None:
     """Learn a logistic or linear model in rounds, one report a device."""
 
 
-@rounds.command()
+@rounds.command("key")
 @click.argument("path", type=click.Path(dir_okay=False, path_type=Path))
-@explained
-def key(path: Path) -> None:
+def make_key(path: Path) -> None:
     """Make a secret key in the file PATH, a new one, and print its public key, which devices heed.
 
     The line that is printed belongs in the table learning of the metric.
@@ -44,10 +43,9 @@ def key(path: Path) -> None:
 @rounds.command()
 @click.argument("name", metavar="METRIC")
 @_FOLDER
-@explained
 def status(name: str, folder: Path) -> None:
     """Print how far the pass of METRIC in FOLDER is, and which reports are in no step."""
-    state = _folder(folder, _metric(name)).begun()
+    state = _folder(folder, Deployment().catalog.metric(name)).begun()
     _, reports, left_out = _read(name)
     afresh = state.restarted(reports, left_out)
     _say(afresh, reports, left_out, afresh=afresh is not state)
@@ -56,17 +54,13 @@ def status(name: str, folder: Path) -> None:
 @rounds.command()
 @click.argument("name", metavar="METRIC")
 @_FOLDER
-@click.option(
-    "--sign", required=True, type=click.Path(dir_okay=False, path_type=Path),
-    help="File of the secret key.",
-)  # fmt: skip
-@explained
-def step(name: str, folder: Path, sign: Path) -> None:
+@sign_option
+def step(name: str, folder: Path, key: Path) -> None:
     """Take the next step of METRIC and publish its model in FOLDER, or begin with the first."""
     from ..learning.publishing import STATE
     from .retirement import seed_of
 
-    seed = seed_of(sign)
+    seed = seed_of(key)
     metric, reports, left_out = _read(name)
     begins, place = not (folder / STATE).exists(), _folder(folder, metric)
     before = place.state().number
@@ -81,21 +75,13 @@ def step(name: str, folder: Path, sign: Path) -> None:
 @_FOLDER
 @click.argument("path", metavar="CSV", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--label", required=True, help="Column of what is to be predicted.")
-@explained
 def evaluate(name: str, folder: Path, path: Path, label: str) -> None:
     """Print how well the model of METRIC in FOLDER predicts the rows of a test set, CSV."""
     from ..learning.evaluation import evaluate, left_out_of, lines_of
     from ..learning.publishing import CURRENT
 
-    figures = evaluate(_metric(name), folder / CURRENT, path, label)
-    click.echo("\n".join([*lines_of(figures), *left_out_of(folder / CURRENT)]))
-
-
-def _metric(name: str) -> Metric:
-    from ..core.catalog import Catalog
-    from ..core.config import Config
-
-    return Catalog.from_files(Config.from_env().registry_paths).metric(name)
+    figures = evaluate(Deployment().catalog.metric(name), folder / CURRENT, path, label)
+    say([*lines_of(figures), *left_out_of(folder / CURRENT)])
 
 
 def _folder(path: Path, metric: Metric) -> Folder:
@@ -106,15 +92,11 @@ def _folder(path: Path, metric: Metric) -> Folder:
 
 def _read(name: str) -> tuple[Metric, dict[int, Reports], LeftOut]:
     """Return the metric called *name*, and its reports by round, from the store of the settings."""
-    from ..core.catalog import Catalog
-    from ..core.config import Config
     from ..learning.publishing import reports_by_round
-    from ..storage.connect import connect_reader
 
-    config = Config.from_env()
-    catalog = Catalog.from_files(config.registry_paths)
-    reports, left_out = reports_by_round(name, catalog, connect_reader(config), time.time())
-    return catalog.metric(name), reports, left_out
+    site = Deployment()
+    reports, left_out = reports_by_round(name, site.catalog, site.reader, time.time())
+    return site.catalog.metric(name), reports, left_out
 
 
 def _say(state: Pass, reports: dict[int, Reports], left_out: LeftOut, *, afresh: bool) -> None:
@@ -126,7 +108,7 @@ def _say(state: Pass, reports: dict[int, Reports], left_out: LeftOut, *, afresh:
     if state.is_over:
         rule = "current.json is the model, with 95 % intervals, each for itself:"
         click.echo(f"every round had its step; {rule}")
-        click.echo("\n".join(interval_lines(state)))
+        say(interval_lines(state))
     else:
         click.echo(f"round {state.number}: {ready} of at least {least} reports")
     if afresh:
@@ -134,8 +116,7 @@ def _say(state: Pass, reports: dict[int, Reports], left_out: LeftOut, *, afresh:
     if left := unused(state, reports):
         rule = "that came for a step that was taken, or before the model that they name"
         click.echo(f"in no step: {counted(left, 'report')} {rule}")
-    for note in left_out.notes:
-        click.echo(note)
+    say(left_out.notes)
     if otherwise := steps_otherwise(state, left_out):
         rule = "taken while other exclusions were in force, and stay as they are"
         click.echo(f"{counted(otherwise, 'step')} of {len(state.steps)} {rule}")

@@ -16,36 +16,44 @@ import click
 
 from client_sdk.privacy.wording import counted
 
-from ..core.config import VOLATILE, Config, checked_origins
+from ..core.config import VOLATILE
 from ..core.errors import ConfigError
 from ..core.logs import configure
-from .root import explained, json_option, main, override
+from ..core.settings import checked_origins
+from .root import (
+    PORT,
+    Deployment,
+    json_option,
+    listen_options,
+    main,
+    say,
+    setting_option,
+    setting_text,
+)
 
 
 @main.command()
-@explained
 def init() -> None:
-    """Prepare the store: load the function library, create the groups, check that it is safe."""
-    from ..core.catalog import Catalog
+    """Prepare the store: load the function library, create the groups, check that it is safe.
+
+    For stores whose other users may not; hearsay serve and hearsay worker do it where they may.
+    """
     from ..operations.doctor.definitions import look
     from ..operations.processes import record_definitions
-    from ..storage.connect import connect
 
-    config = Config.from_env()
-    catalog, storage = Catalog.from_files(config.registry_paths), connect(config)
-    storage.prepare(renew=True)
-    record_definitions(config, catalog)
-    click.echo(f"store ready: {counted(storage.shards, 'shard')}")
-    for finding in look(config, catalog):
+    site = Deployment()
+    site.catalog  # noqa: B018  # a registry that is wrong leaves the store as it is
+    site.store.prepare(renew=True)
+    record_definitions(site.config, site.catalog)
+    click.echo(f"store ready: {counted(site.store.shards, 'shard')}")
+    for finding in look(site.config, site.catalog):
         if finding.next:
             click.echo("\n".join(finding.lines()), err=True)
 
 
 @main.command()
-@click.option("--host", help="Address to listen on; HEARSAY_HOST, or 127.0.0.1.")
-@click.option(
-    "--port", type=click.IntRange(1, 65_535), help="Port to listen on; HEARSAY_PORT, or 8000."
-)
+@setting_option("host")
+@setting_option("port")
 @click.option(
     "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Web processes."
 )
@@ -54,33 +62,29 @@ def init() -> None:
     is_flag=True,
     help="Keep the last reports in memory for hearsay tail; the profile is volatile.",
 )
-@explained
-def serve(host: str | None, port: int | None, workers: int, development: bool) -> None:
+def serve(workers: int, development: bool) -> None:
     """Receive uploads and answer queries over HTTP."""
     from ..operations.processes import serve as run
     from ..operations.telemetry.activity import WEB
 
-    override("HEARSAY_HOST", host)
-    override("HEARSAY_PORT", port)
     if development:
-        override("HEARSAY_DEVELOPMENT", 1)
+        os.environ["HEARSAY_DEVELOPMENT"] = "1"
         os.environ.setdefault("HEARSAY_PROFILE", VOLATILE)
         if workers > 1:  # each would keep its own, and tail would see some of them
             raise ConfigError("--workers", workers, "must be 1 with --development")
     configure(WEB)
-    run(Config.from_env(), workers)
+    run(Deployment().config, workers)
 
 
 @main.command()
-@click.option("--check", is_flag=True, help="Only say whether the running worker is alive.")
-@explained
+@click.option("--check", is_flag=True, help="Only check that the running worker is alive.")
 def worker(check: bool) -> None:
     """Fold stored reports into tallies until stopped."""
     from ..operations.processes import Heartbeat, is_fresh, run_worker
     from ..operations.telemetry.activity import WORKER
     from ..serving.stopping import on_stop
 
-    heartbeat = os.environ.get("HEARSAY_HEARTBEAT")
+    heartbeat = setting_text("heartbeat")
     if check:
         if not heartbeat or not is_fresh(Path(heartbeat)):
             raise click.ClickException("the worker's heartbeat is missing or stale")
@@ -89,7 +93,7 @@ def worker(check: bool) -> None:
     stop = threading.Event()
     on_stop(stop.set, lambda: os._exit(0))
     beat = Heartbeat(Path(heartbeat)) if heartbeat else None
-    run_worker(Config.from_env(), stop, beat)
+    run_worker(Deployment().config, stop, beat)
 
 
 @main.command()
@@ -99,17 +103,12 @@ def worker(check: bool) -> None:
     type=click.IntRange(1, 4_096),
     default=100,
     show_default=True,
-    help="Networks whose messages make a batch leave.",
+    help="Send a batch once it holds messages of this many networks.",
 )
-@click.option("--within", default="15s", show_default=True, help="Or the longest that one gathers.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--port",
-    type=click.IntRange(1, 65_535),
-    default=8100,
-    show_default=True,
-    help="Port to listen on.",
+    "--within", default="15s", show_default=True, help="Send a batch after this time at the latest."
 )
+@listen_options(8100)
 @click.option(
     "--per-network",
     type=click.IntRange(1),
@@ -117,17 +116,19 @@ def worker(check: bool) -> None:
     show_default=True,
     help="Messages that one network may send a minute.",
 )
-@click.option("--behind", multiple=True, help="A proxy whose X-Forwarded-For is believed.")
-@click.option("--origin", multiple=True, help="A site whose pages may send from a browser.")
+@click.option("--behind", multiple=True, help="Trust X-Forwarded-For from this proxy.")
+@click.option("--origin", multiple=True, help="Allow the pages of this origin (CORS).")
 @click.option(
     "--certificate",
     default="",
     help="File of the certificate, to end TLS here.",
 )
 @click.option("--key", default="", help="File of its private key.")
-@explained
 def relay(within: str, origin: tuple[str, ...], **options: Any) -> None:
-    """Pass sealed messages of devices on to a collector, many at a time, and keep none."""
+    """Pass sealed messages of devices on to a collector, many at a time, and keep none.
+
+    The collector sees no address of a device.  See docs/operate/relay.md.
+    """
     from ..relay.process import Settings, seconds
 
     origins = checked_origins("--origin", origin)
@@ -146,13 +147,12 @@ def relay(within: str, origin: tuple[str, ...], **options: Any) -> None:
 )
 @click.option(
     "--port",
-    type=click.IntRange(1, 65_535),
+    type=PORT,
     default=8000,
     show_default=True,
     help="Port of the result page.",
 )
 @click.option("--open", "show", is_flag=True, help="Open the result page in a browser.")
-@explained
 def demo(once: bool, as_json: bool, devices: int, port: int, show: bool) -> None:
     """Run the whole of Hearsay here, on real data, with simulated devices."""
     from ..demo.demo import run
@@ -167,20 +167,20 @@ def demo(once: bool, as_json: bool, devices: int, port: int, show: bool) -> None
     "--file",
     "as_file",
     is_flag=True,
-    help="Print an ACL file; without it, commands, which a server forgets at a restart.",
+    help="Print an ACL file, not commands, which a server forgets at a restart.",
 )
-@explained
 def acl(urls: Path, as_file: bool) -> None:
-    """Print the store's users, whose addresses with passwords are in the folder URLS.
+    """Print the store's users with the least rights, for the addresses in the folder URLS.
 
-    It holds <user>_url of init, ingest, worker, query and archive, of prune and watch if needed,
-    as make secrets does.  Passwords are printed as digests only.
+    It holds USER_url with the password of init, ingest, worker, query and archive, of prune and
+    watch if needed, as make secrets writes them.  Passwords are printed as digests only.  See
+    docs/operate/security.md#users-of-the-store.
     """
     from ..storage.access import acl_lines, database_in, passwords_in
 
-    prefix = os.environ.get("HEARSAY_PREFIX", "hearsay")
-    for line in acl_lines(prefix, passwords_in(urls), database_in(urls)):
-        click.echo(line if as_file else f"ACL SETUSER {_quoted(line.removeprefix('user '))}")
+    lines = acl_lines(setting_text("prefix"), passwords_in(urls), database_in(urls))
+    commands = (f"ACL SETUSER {_quoted(line.removeprefix('user '))}" for line in lines)
+    say(lines if as_file else commands)
 
 
 def _quoted(line: str) -> str:

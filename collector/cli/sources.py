@@ -1,20 +1,19 @@
-"""``hearsay sources``: what came under which key, and a mean that no few keys can move far."""
+"""``hearsay sources``: reports by key, and a mean that no few keys can move far."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from client_sdk.privacy.wording import counted
 
-from ..core.config import Config
 from ..core.text_tables import table_lines
 from ..estimation.precision import ALPHA
-from .root import explained, json_option, main, window_options
+from .root import Deployment, Window, json_option, main, show, window_options
 
 if TYPE_CHECKING:
     from ..query import Answer
@@ -28,54 +27,37 @@ if TYPE_CHECKING:
     "--trim", type=float,
     help="Part of the sources, such as 0.1, that a second mean leaves out at each end.",
 )  # fmt: skip
-@click.option("--alpha", type=float, default=ALPHA, show_default=True, help="1 - level.")
+@click.option("--alpha", type=float, default=ALPHA, show_default=True, help="1 - confidence level.")
 @json_option
-@explained
-def sources(
-    metric: str,
-    words: str | None,
-    first: str | None,
-    last: str | None,
-    trim: float | None,
-    alpha: float,
-    as_json: bool,
-) -> None:
-    """Tell what came of METRIC under which key; with --trim also a mean that no few keys move far.
+def sources(metric: str, window: Window, trim: float | None, alpha: float, as_json: bool) -> None:
+    """Show the reports of METRIC by key; with --trim also a mean that no few keys move far.
 
-    Beside the answers, never in place of one: a trimmed mean is another number.
+    A trimmed mean is another number than the answer, and never takes its place.
+    See docs/operate/poisoning.md#a-mean-without-the-worst-keys.
     """
-    from ..core.catalog import Catalog
     from ..query import plan, read, run
     from ..query.reading import without_pruned
     from ..query.sources import by_source
-    from ..storage.connect import connect_reader
 
-    if (first is None) != (last is None):
-        raise click.UsageError("--from and --to go together")
-    config = Config.from_env()
-    store, catalog = connect_reader(config), Catalog.from_files(config.registry_paths)
-    question: dict[str, Any] = {"metrics": [metric], "alpha": alpha}
-    if words or first:
-        question["date_range"] = words or [first, last]
-    domain = catalog.metric(metric).domain
+    site = Deployment()
+    question: dict[str, object] = {"metrics": [metric], "alpha": alpha}
+    if window.date_range is not None:
+        question["date_range"] = window.date_range
+    domain = site.catalog.metric(metric).domain
     if domain.numbers and not domain.labels:
         question["verb"] = domain.verb
-    planned = plan(read(json.dumps(question).encode()), catalog, time.time())
-    resolved = without_pruned(planned, store)
-    reports = by_source(resolved, store)
+    planned = plan(read(json.dumps(question).encode()), site.catalog, time.time())
+    resolved = without_pruned(planned, site.reader)
+    reports = by_source(resolved, site.reader)
     mean = None if trim is None else reports.trimmed(trim, alpha)
-    answer = None if mean is None else run(resolved, store)
-    if as_json:
-        click.echo(json.dumps(_document(reports, answer, mean)))
-        return
-    for line in _lines(reports, answer, mean):
-        click.echo(line)
+    answer = None if mean is None else run(resolved, site.reader)
+    show(_document(reports, answer, mean) if as_json else None, _lines(reports, answer, mean))
 
 
 def _document(
     reports: SourceReports, answer: Answer | None, mean: Trimmed | None
-) -> dict[str, Any]:
-    document: dict[str, Any] = {
+) -> dict[str, object]:
+    document: dict[str, object] = {
         "metric": reports.metric.address,
         "n": reports.n,
         "sources": {name: part.n for name, part in reports.by_source.items()},

@@ -1,4 +1,4 @@
-"""``hearsay watch`` and ``hearsay report``: what is told to people who do not ask."""
+"""``hearsay watch`` and ``hearsay report``: what people hear without a question."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ import click
 from client_sdk.core.epoch import ONCE
 from client_sdk.privacy.wording import counted
 
-from ..core.config import Config
 from ..core.errors import ConfigError
 from ..core.logs import configure
-from .root import explained, main
+from .root import Deployment, main
 
 if TYPE_CHECKING:
     from ..core.catalog import Catalog
@@ -31,37 +30,33 @@ _FIRED, _UNABLE = 2, 3  # exit statuses of --once
 @main.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False), required=False)
 @click.option(
-    "--once", is_flag=True, help="One round; exit status 2 if a watch fires, 3 if one cannot say."
+    "--once",
+    is_flag=True,
+    help="One round, for cron; exit status 2 if a watch fires, 3 if one cannot be computed.",
 )
 @click.option(
-    "--check", is_flag=True, help="Only read the file, and say how often each watch may err."
+    "--check", is_flag=True, help="Only read the file, and show how often each watch may err."
 )
-@explained
 def watch(file: str | None, once: bool, check: bool) -> None:
-    """Evaluate the watches of FILE, or of HEARSAY_WATCHES, and send what they say."""
-    from ..core.catalog import Catalog
-    from ..workspace.watch.rules import read
+    """Evaluate the watches of FILE, or of HEARSAY_WATCHES, and send their messages.
 
-    config = Config.from_env()
-    if not (file or config.watches):
-        raise ConfigError("HEARSAY_WATCHES", "", "must name a file of watches, or give one")
-    watches = read(file or config.watches)
-    catalog = Catalog.from_files(config.registry_paths)
-    if check:
-        _check(watches, catalog)
-    elif once:
-        _once(_rounds(config, watches, catalog))
-    else:
-        _run(_rounds(config, watches, catalog))
-
-
-def _rounds(config: Config, watches: Watches, catalog: Catalog) -> Rounds:
-    from ..storage.connect import connect_reader
+    They are evaluated whenever numbers are published.  See docs/operate/watch.md.
+    """
     from ..storage.records import WatchStore
     from ..workspace.watch.delivery import deliver
     from ..workspace.watch.rounds import Rounds
+    from ..workspace.watch.rules import read
 
-    return Rounds(watches, catalog, connect_reader(config), WatchStore.of(config), deliver)
+    site = Deployment()
+    if not (file or site.config.watches):
+        raise ConfigError("HEARSAY_WATCHES", "", "must name a file of watches, or give one")
+    watches = read(file or site.config.watches)
+    if check:
+        _check(watches, site.catalog)
+        return
+    state = WatchStore.of(site.config)
+    rounds = Rounds(watches, site.catalog, site.reader, state, deliver)
+    (_once if once else _run)(rounds)
 
 
 def _check(watches: Watches, catalog: Catalog) -> None:
@@ -91,8 +86,8 @@ def _once(rounds: Rounds) -> None:
     rounds.release()
     if outcome is None:
         raise click.ClickException(
-            "another process evaluates the watches, so nothing was asked here; it sends what they"
-            " say. Stop it, or look at the page Watches"
+            "another process evaluates the watches and sends their messages, so nothing was asked"
+            " here. Stop it, or look at the page Watches"
         )
     from ..storage.records import FIRING, UNABLE
 
@@ -124,22 +119,22 @@ def _run(rounds: Rounds) -> None:
     "-o", "--output", "out", type=click.Path(dir_okay=False, writable=True, path_type=Path),
     help="File to write.",
 )  # fmt: skip
-@click.option("--mail", help="Channel of the file of watches to send it to.")
+@click.option("--mail", help="Send it to this channel of the file of watches.")
 @click.option(
     "--watches",
     "file",
     type=click.Path(exists=True, dir_okay=False),
-    help="File of watches that has the channel; HEARSAY_WATCHES.",
+    help="File of watches that has the channel; HEARSAY_WATCHES by default.",
 )
 @click.option(
     "--weeks-ago", "back", type=click.IntRange(1, 520), default=1, show_default=True,
     help="Which week: 1 is the one that ended last.",
 )  # fmt: skip
-@explained
 def report(out: Path | None, mail: str | None, file: str | None, back: int) -> None:
-    """Write or send the report of a week: one file of HTML with every metric and what changed."""
-    from ..core.catalog import Catalog
-    from ..storage.connect import connect_reader
+    """Write or send the report of a week: one file of HTML with every metric and what changed.
+
+    See docs/operate/watch.md#the-report-of-a-week.
+    """
     from ..storage.connection import allowed
     from ..storage.records import WatchState, WatchStore
     from ..workspace.watch.report import RECENT_DAYS, has_reports
@@ -147,21 +142,16 @@ def report(out: Path | None, mail: str | None, file: str | None, back: int) -> N
 
     if out is None and mail is None:
         raise ConfigError("--output", "", "must name a file, or --mail a channel")
-    config = Config.from_env()
-    channel = _channel(mail, file or config.watches) if mail else None
-    catalog, storage, now = (
-        Catalog.from_files(config.registry_paths),
-        connect_reader(config),
-        time.time(),
-    )
-    if not has_reports(catalog, storage, now, back):
+    site, now = Deployment(), time.time()
+    channel = _channel(mail, file or site.config.watches) if mail else None
+    if not has_reports(site.catalog, site.reader, now, back):
         rule = (
             f"has no report of these metrics, of that week or of the last {RECENT_DAYS} days; set"
             " REDIS_URL, HEARSAY_PREFIX and HEARSAY_REGISTRY as the collector has them"
         )
-        raise ConfigError("HEARSAY_PREFIX", config.prefix, rule)
-    state = allowed(WatchStore.of(config).state, WatchState())
-    week = write(catalog, storage, state, now, back)
+        raise ConfigError("HEARSAY_PREFIX", site.config.prefix, rule)
+    state = allowed(WatchStore.of(site.config).state, WatchState())
+    week = write(site.catalog, site.reader, state, now, back)
     if out is not None:
         out.write_text(week.html, encoding="utf-8")
         click.echo(out)

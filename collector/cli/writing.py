@@ -17,7 +17,7 @@ from client_sdk.registry.contract import Registry, is_compiled, lock_of, read_te
 
 from .registry import load_registry, readable, write_lock
 from .registry import registry as group
-from .root import explained
+from .root import output_option, registry_file
 
 _LIFE: Final = 730  # days after which a new registry expires
 
@@ -25,17 +25,19 @@ _LIFE: Final = 730  # days after which a new registry expires
 @group.command()
 @click.option(
     "--template", type=click.Choice(("product",)), default="product", show_default=True,
-    help="What to ask: of a product its actives by day, week and month, and more.",
+    help="Questions to begin with: a product's actives by day, week and month, and more.",
 )  # fmt: skip
 @click.option("--app", required=True, help="Name of the application.")
-@click.option("--owner", required=True, help="Who answers for the metrics, such as a team.")
+@click.option("--owner", required=True, help="The team or person responsible for the metrics.")
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, writable=True),
     help="File to write, which must not be there yet; standard output by default.",
 )  # fmt: skip
-@explained
 def init(template: str, app: str, owner: str, output: str | None) -> None:
-    """Write a registry to begin with."""
+    """Write a registry to begin with, within the default caps.
+
+    See docs/ask/actives.md#daily-weekly-and-monthly-actives.
+    """
     today = datetime.now(UTC).date()
     values = {
         "app": json.dumps(app),
@@ -57,12 +59,12 @@ def init(template: str, app: str, owner: str, output: str | None) -> None:
 
 
 @group.command("lock")
-@click.argument("path", type=click.Path(exists=True, dir_okay=False))
-@explained
+@registry_file
 def lock_registry(path: str) -> None:
     """Write the lock of a registry, by which no other release chooses another mechanism.
 
     Lines that fit are kept.  Remove the line of a metric to let this release choose anew.
+    See docs/ask/registry.md#the-lock.
     """
     from ..planning.registry_report import pinned
 
@@ -83,17 +85,14 @@ def lock_registry(path: str) -> None:
 
 
 @group.command("compile")
-@click.argument("path", type=click.Path(exists=True, dir_okay=False))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, writable=True),
-    help="File to write; standard output by default.",
-)
+@registry_file
+@output_option
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; fail if it would change.")
-@explained
 def compile_registry(path: str, output: str | None, only_check: bool) -> None:
-    """Write the registry as devices read it soonest: one JSON with all numbers worked out."""
+    """Write the compiled registry: one JSON document that devices in any language read fast.
+
+    See docs/design/compiled-registry.md.
+    """
     from ..planning.compilation import compiled
 
     text = compiled(load_registry(path))
@@ -109,25 +108,21 @@ def compile_registry(path: str, output: str | None, only_check: bool) -> None:
 
 
 @group.command()
-@click.argument("path", type=click.Path(exists=True, dir_okay=False))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, writable=True),
-    help="File to write; standard output by default.",
-)
+@registry_file
+@output_option
 @click.option(
     "--language", type=click.Choice(("python", "typescript")), default="python", show_default=True,
-    help="Of the application.",
+    help="Language of the application.",
 )  # fmt: skip
-@explained
 def codegen(path: str, output: str | None, language: str) -> None:
-    """Write the module by which an application records, with the types of its metrics' values."""
+    """Write the module by which an application records, with the types of its metrics' values.
+
+    Names and mechanisms that the language does not have are refused.  See
+    docs/guide/embed.md#typed-handles and docs/guide/typescript.md#typed-metrics.
+    """
     from ..planning.codegen import module_of
     from ..planning.typescript import typescript_module
 
     text = (module_of if language == "python" else typescript_module)(load_registry(path))
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        Path(output).write_text(text, encoding="utf-8")
+    with click.open_file(output or "-", "w", encoding="utf-8") as file:
+        file.write(text)

@@ -18,7 +18,7 @@ from .errors import CredentialError
 WRITE: Final = "write"  # devices: bodies of at most 64 KiB
 GATEWAY: Final = "gateway"  # gateways: bodies of at most 8 MiB
 READ: Final = "read"  # people and programs that read answers
-ADMIN: Final = "admin"  # those who run the collector: its state, never an answer
+ADMIN: Final = "admin"  # operators: the state of the collector, never an answer
 KINDS: Final = (WRITE, GATEWAY, READ, ADMIN)
 
 VIEWER: Final = "viewer"  # pages, and what metrics there are
@@ -181,7 +181,7 @@ def id_of(digest: bytes) -> str:
 def presented(header: str) -> bytes | None:
     """Return the digest of the secret in an Authorization header; None if it holds none.
 
-    All that follows compares digests: how long it takes tells nothing of a secret.
+    All that follows compares digests: the time it takes reveals nothing of a secret.
     """
     scheme, _, secret = header.partition(" ")
     secret = secret.strip()

@@ -1,4 +1,4 @@
-"""Files that commands write: whole or not at all, and what stops them is said in a line."""
+"""Files that commands write: whole or not at all; one line says what stopped it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Logs as one JSON object a line.  They hold no payload, no value, no address and no credential.
 
 Of a failure a line shows its types and where it happened, never its texts: these may repeat what
-was sent.  A failure that goes on is told when it begins and once a minute after that, not by each
+was sent.  A failure that goes on is logged when it begins and once a minute after that, not by each
 request.
 """
 
@@ -79,7 +79,7 @@ def server_config(role: str) -> dict[str, Any]:
 def _text_of(record: logging.LogRecord) -> str:
     try:
         return record.getMessage()
-    except Exception:  # noqa: BLE001  # a wrong log call must not end what it tells of
+    except Exception:  # noqa: BLE001  # a wrong log call must not end the work that it is about
         return f"{record.msg!s} (its arguments do not fit)"
 
 
@@ -102,7 +102,7 @@ def _failures(error: BaseException) -> Iterator[dict[str, Any]]:
 
 
 class Incidents:
-    """What this process has logged of late.  Any thread may tell."""
+    """What this process has logged of late.  Any thread may log."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         """Measure by *monotonic*, in seconds."""

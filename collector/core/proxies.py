@@ -2,7 +2,7 @@
 
 A proxy that people log in to (OpenID Connect: oauth2-proxy, Authelia, a cloud's own) names them to
 the collector in a header.  Anybody can send a header.  So it counts only on connections that come
-from an address of ``HEARSAY_TRUSTED_PROXIES``: that of the socket, which no header can change.
+from an address of ``HEARSAY_TRUSTED_PROXIES``: the socket's address, which no header can change.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from .errors import ConfigError, ForbiddenError
 
 Network: TypeAlias = IPv4Network | IPv6Network
 
-PROXIES: Final = "HEARSAY_TRUSTED_PROXIES"
-USER: Final = "HEARSAY_USER_HEADER"
-GROUPS_HEADER: Final = "HEARSAY_GROUPS_HEADER"
-GROUPS: Final = "HEARSAY_GROUPS"
-EVERYBODY: Final = "*"  # group: all whom the proxy lets in
+Grants: TypeAlias = Mapping[str, tuple[tuple[str, str], ...]]  # by group: app or EVERY_APP, role
+
+_PROXIES: Final = "HEARSAY_TRUSTED_PROXIES"
+_GROUPS: Final = "HEARSAY_GROUPS"
+_EVERYBODY: Final = "*"  # group: all whom the proxy lets in
 
 _HEADER: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,63}", re.ASCII)
 # What clients, or proxies on the way, write themselves.
@@ -36,7 +36,7 @@ _TAKEN: Final = frozenset(
 _WIDEST: Final = {4: 8, 6: 32}  # bits: what is wider is no proxy's network, and hardly meant
 _APP: Final = re.compile(r"[a-z0-9_.]+|\*", re.ASCII)
 _MAX_USER: Final = 254  # characters: the longest address of e-mail
-_TAIL: Final = 10  # hexadecimal digits that tell two long names apart
+_TAIL: Final = 10  # hexadecimal digits by which two long names differ
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class ProxyLogin:
     """Who is believed to name people, and what these may do."""
 
     networks: tuple[Network, ...]
-    groups: Mapping[str, tuple[tuple[str, str], ...]]  # to (app or EVERY_APP, role)
+    groups: Grants
     user_header: str = "X-Forwarded-User"
     groups_header: str = "X-Forwarded-Groups"
 
@@ -69,12 +69,12 @@ class ProxyLogin:
     def credential(self, peer: str, user: str, groups: str) -> Credential:
         """Return what the person *user*, a member of *groups*, may do.
 
-        Args:   peer: the address that said so.  user, groups: the headers as they came.
+        Args:   peer: the address that sent the headers.  user, groups: the headers as they came.
         Raises: ForbiddenError: it was no proxy of ours; the name is none; nothing is opened by it.
         """
         if not self.is_trusted(peer):
             raise ForbiddenError(
-                f"{self.user_header} came from an address that is not in {PROXIES}; go through the"
+                f"{self.user_header} came from an address that is not in {_PROXIES}; go through the"
                 " proxy that people log in to"
             )
         # Two headers of one name arrive as one with a comma: the first may be the visitor's own.
@@ -83,11 +83,11 @@ class ProxyLogin:
                 f"{self.user_header} must hold one name: the proxy has to replace what visitors"
                 " send in it, not to add to it"
             )
-        named = {EVERYBODY, *(group.strip() for group in groups.split(","))}
+        named = {_EVERYBODY, *(group.strip() for group in groups.split(","))}
         grants = [grant for group in named for grant in self.groups.get(group, ())]
         if not grants:
             raise ForbiddenError(
-                f"none of your groups opens anything here; the operator says in {GROUPS} which do"
+                f"none of your groups opens anything here; the operator says in {_GROUPS} which do"
             )
         roles: dict[str, str] = {}
         for app, role in grants:
@@ -112,61 +112,43 @@ def require_apps(login: ProxyLogin | None, known: Sequence[str]) -> None:
     unknown = sorted((login.apps if login else frozenset()) - set(known))
     if unknown:
         rule = f"is the app of no registry file; known are {', '.join(known)}"
-        raise ConfigError(GROUPS, unknown[0], rule)
+        raise ConfigError(_GROUPS, unknown[0], rule)
 
 
-def proxy_login(env: Mapping[str, str]) -> ProxyLogin | None:
-    """Return the log-in by a proxy that *env* sets; None without ``HEARSAY_TRUSTED_PROXIES``.
-
-    Raises: ConfigError: names the variable and the rule.
-    """
-    if not env.get(PROXIES):
-        for name in (USER, GROUPS_HEADER, GROUPS):
-            if env.get(name):
-                raise ConfigError(name, env[name], f"needs {PROXIES}: whose header is believed")
-        return None
-    login = ProxyLogin(
-        tuple(_network(part.strip()) for part in env[PROXIES].split(",")),
-        _groups(env.get(GROUPS, "")),
-        _header(env, USER, ProxyLogin.user_header),
-        _header(env, GROUPS_HEADER, ProxyLogin.groups_header),
-    )
-    if login.user_header.lower() == login.groups_header.lower():
-        raise ConfigError(GROUPS_HEADER, login.groups_header, f"must be another than {USER}")
-    return login
+def networks_of(name: str, text: str) -> tuple[Network, ...]:
+    """Return the networks in *text*, the value of setting *name*.  Raises ConfigError."""
+    return tuple(_network(name, part.strip()) for part in text.split(",")) if text else ()
 
 
-def _network(text: str) -> Network:
+def _network(name: str, text: str) -> Network:
     try:
         network = ip_network(text)
     except ValueError:
         rule = "must be addresses or networks, by commas, such as 127.0.0.1,10.0.3.0/28"
-        raise ConfigError(PROXIES, text, rule) from None
+        raise ConfigError(name, text, rule) from None
     if network.prefixlen < _WIDEST[network.version]:
         rule = "would believe a header of whole parts of the internet: write the proxy's address"
-        raise ConfigError(PROXIES, text, rule)
+        raise ConfigError(name, text, rule)
     return network
 
 
-def _header(env: Mapping[str, str], name: str, default: str) -> str:
-    header = env.get(name) or default
+def header_of(name: str, header: str) -> str:
+    """Return *header*, the value of setting *name*.  Raises ConfigError: no proxy writes it."""
     if not _HEADER.fullmatch(header) or header.lower() in _TAKEN:
         rule = "must be the name of a header that only the proxy writes, such as X-Forwarded-User"
         raise ConfigError(name, header, rule)
     return header
 
 
-def _groups(text: str) -> dict[str, tuple[tuple[str, str], ...]]:
+def grants_of(name: str, text: str) -> Grants:
+    """Return what groups may do by *text*, the value of setting *name*.  Raises ConfigError."""
     groups: dict[str, tuple[tuple[str, str], ...]] = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
+    for part in filter(None, map(str.strip, text.split(","))):
         group, _, right = part.rpartition("=")
         app, _, role = right.strip().rpartition(":")
         if not group.strip() or role not in ROLES or not _APP.fullmatch(app or EVERY_APP):
             rule = f"must be group=role or group=app:role, of the roles {', '.join(ROLES)}"
-            raise ConfigError(GROUPS, part, rule)
-        name = group.strip()
-        groups[name] = (*groups.get(name, ()), (app or EVERY_APP, role))
-    if not groups:
-        rule = f"must give a role to a group, such as analysts=analyst, or {EVERYBODY}=viewer"
-        raise ConfigError(GROUPS, text, rule)
+            raise ConfigError(name, part, rule)
+        group = group.strip()
+        groups[group] = (*groups.get(group, ()), (app or EVERY_APP, role))
     return groups

@@ -14,6 +14,7 @@ _ACTS: Final = re.compile(
     "\ud800-\udfff]|\r(?!\n)"
 )
 _GAP: Final = "  "  # between columns
+_LINK: Final = re.compile(r"\[([^]]*)\]\([^)]*\)")  # in Markdown
 
 
 def table_lines(rows: Sequence[Sequence[str]], aligned: str, indent: str = "") -> Iterator[str]:
@@ -34,7 +35,7 @@ def in_digits(number: float, digits: int = 3) -> str:
 
 
 def above(number: float) -> str:
-    """Return *number* with three digits, rounded up: a bound is never told smaller than it is."""
+    """Return *number* with three digits, rounded up: a bound is never shown smaller than it is."""
     unit = 10.0 ** (math.floor(math.log10(number)) - 2)
     return f"{math.ceil(number / unit * (1 - 1e-12)) * unit:.3g}"
 
@@ -50,3 +51,8 @@ def plain(text: str) -> str:
 def plain_line(text: str) -> str:
     """Return *text* as ``plain`` does, on one line."""
     return plain(" ".join(text.splitlines()))
+
+
+def plain_text(markdown: str) -> str:
+    """Return *markdown* without its links."""
+    return _LINK.sub(r"\1", markdown)

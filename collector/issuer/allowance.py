@@ -6,7 +6,7 @@ for that week, which is deleted with the week's counts; so the file of a later w
 joined to this one, and no identity stands in it.
 
 A clock may jump ahead and back.  A week whose counts were deleted gives nothing more, and counts
-are kept for some weeks after their own, so that a small jump costs nobody anything.
+are kept for some weeks after their own, so that a small jump costs nothing.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ KEPT: Final = 4  # weeks after its own for which a week's counts are kept
 _WAIT_S: Final = 5.0  # seconds for another process, which must not be there
 _SCHEMA: Final = (
     "CREATE TABLE IF NOT EXISTS weeks (week INTEGER PRIMARY KEY, salt BLOB NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS issued (week INTEGER NOT NULL, who BLOB NOT NULL,"
-    " tokens INTEGER NOT NULL, PRIMARY KEY (week, who)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS issued (week INTEGER NOT NULL, identity BLOB NOT NULL,"
+    " tokens INTEGER NOT NULL, PRIMARY KEY (week, identity)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS forgotten (week INTEGER PRIMARY KEY)",  # the newest, if any
 )
 
@@ -61,13 +61,13 @@ class Allowance:
         if self._forgotten is not None and week <= self._forgotten:
             return False  # what was had of it is not known any more
         try:
-            who = hmac.digest(
+            mark = hmac.digest(
                 self._salt(week), identity.encode("utf-8", "surrogatepass"), "sha256"
             )[:_WHO_SIZE]
             counted = self._database.execute(
                 "INSERT INTO issued VALUES (?, ?, 1) ON CONFLICT DO UPDATE"
                 " SET tokens = tokens + 1 WHERE tokens < ?",
-                (week, who, self._most),
+                (week, mark, self._most),
             )
             return counted.rowcount > 0
         except sqlite3.Error as error:

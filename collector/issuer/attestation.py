@@ -1,6 +1,6 @@
 """Who may have tokens: what an issuer asks before it signs.  One class a way to ask.
 
-A token is worth what its attestation is.  An issuer that gives tokens to whoever asks has a rate
+A token is worth what its attestation is.  An issuer that gives tokens to anyone has a rate
 limit by connection and no more; so there is no such way here.
 
 An identity is a name that stays the same for one person, machine or licence: it is what tokens are
@@ -20,14 +20,14 @@ from contextlib import closing
 from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from client_sdk.core.base64url import base64url
 
-from ..core.config import is_loopback
 from ..core.deadline import Deadline
 from ..core.errors import CollectorError, ConfigError
+from ..core.settings import is_loopback
 
 _MAX_IDENTITY: Final = 512  # characters
 TIMEOUT_S: Final = 5.0  # seconds for a service that is asked
@@ -48,12 +48,12 @@ class AttestationError(CollectorError):
 
 
 class Attestation(Protocol):
-    """Tells who asks.  Called by several threads at once."""
+    """Names the identity behind an attestation.  Called by several threads at once."""
 
-    def identity(self, said: str) -> str | None:
-        """Return the name of who *said* this; None if it may have no tokens.
+    def identity(self, attestation: str) -> str | None:
+        """Return the name behind *attestation*; None if it may have no tokens.
 
-        Raises: AttestationError: that cannot be told now.
+        Raises: AttestationError: that cannot be found out now.
         """
 
 
@@ -88,12 +88,12 @@ class SharedSecret:
         mac = hmac.digest(self._secret, _LABEL + name.encode("ascii"), "sha256")
         return f"{name}.{base64url(mac)}"
 
-    def identity(self, said: str) -> str | None:
-        """Return the name that *said* begins with, if the rest proves it."""
-        name = said.partition(".")[0]
+    def identity(self, attestation: str) -> str | None:
+        """Return the name that *attestation* begins with, if the rest proves it."""
+        name = attestation.partition(".")[0]
         if not _NAME.fullmatch(name):
             return None
-        shown = said.encode("utf-8", "replace")
+        shown = attestation.encode("utf-8", "replace")
         right = hmac.compare_digest(shown, self.attestation_of(name).encode("ascii"))
         return name if right else None
 
@@ -111,9 +111,9 @@ class Seen:
         self._good: dict[bytes, bytes] = {}  # hash of whose it was
         self._refused: dict[bytes, float] = {}
 
-    def note(self, said: str, identity: str | None) -> None:
-        """Note whose *said* is; None if the answer was no."""
-        mark = self._mark(said)
+    def note(self, attestation: str, identity: str | None) -> None:
+        """Note the identity of *attestation*; None if the answer was no."""
+        mark = self._mark(attestation)
         self._good.pop(mark, None)
         self._refused.pop(mark, None)
         if identity is None:
@@ -124,20 +124,20 @@ class Seen:
             if len(kept) > self._most:
                 del kept[next(iter(kept))]
 
-    def account(self, said: str) -> bytes | None:
-        """Return a hash of whose *said* was at the last answer, however long ago.
+    def account(self, attestation: str) -> bytes | None:
+        """Return a hash of the identity of *attestation* at the last answer, however long ago.
 
         None if that was no, or if there was none.
         """
-        return self._good.get(self._mark(said))
+        return self._good.get(self._mark(attestation))
 
-    def was_refused(self, said: str) -> bool:
-        """Return whether the answer to *said* was no within NO_S."""
-        at = self._refused.get(self._mark(said))
+    def was_refused(self, attestation: str) -> bool:
+        """Return whether the answer to *attestation* was no within NO_S."""
+        at = self._refused.get(self._mark(attestation))
         return at is not None and self._monotonic() - at < _NO_S
 
-    def _mark(self, said: str) -> bytes:
-        text = said.encode("utf-8", "surrogatepass")
+    def _mark(self, attestation: str) -> bytes:
+        text = attestation.encode("utf-8", "surrogatepass")
         return blake2b(text, key=self._key, digest_size=_KEY_SIZE).digest()
 
 
@@ -160,10 +160,10 @@ class HttpCallback:
         self._secure, self._port = parts.scheme == "https", parts.port
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
-    def identity(self, said: str) -> str | None:
+    def identity(self, attestation: str) -> str | None:
         """Ask the service.  Raises AttestationError."""
         try:
-            status, body = self._ask(json.dumps({"attestation": said}).encode("ascii"))
+            status, body = self._ask(json.dumps({"attestation": attestation}).encode("ascii"))
         except (OSError, http.client.HTTPException) as error:
             raise AttestationError(f"callback: no answer: {type(error).__name__}") from None
         if status in _NO:
@@ -171,7 +171,7 @@ class HttpCallback:
         if status != 200:
             raise AttestationError(f"callback: answered with status {status}")
         try:
-            answer: Any = json.loads(body)
+            answer: object = json.loads(body)
         except (ValueError, RecursionError):
             raise AttestationError("callback: the answer is not JSON") from None
         name = answer.get("identity") if isinstance(answer, dict) else None

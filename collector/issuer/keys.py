@@ -3,9 +3,9 @@
 The secret file has the plan and every key; the public file has the plan and the public halves, for
 collectors.  Applications are built with the digest of the plan.
 
-A signature is of what nobody here can read.  It is computed under a random factor, so that its
-time tells nothing of the key, and checked before it is given out: one faulty result would be enough
-to factor the modulus.
+The issuer cannot read what it signs.  A signature is computed under a random factor, so that its
+time reveals nothing of the key, and checked before it is given out: one faulty result would be
+enough to factor the modulus.
 
 Source: RFC 9474, section 4.3 (BlindSign) and 7.1 (side channels); RFC 8017, section 5.1.2.
 """
@@ -46,7 +46,7 @@ from client_sdk.wire.private_token import (
 
 from ..core.errors import FAULTS, ConfigError
 
-_MODE: Final = 0o600  # nobody else on this machine may sign
+_MODE: Final = 0o600  # no other user of this machine may sign
 _BITS: Final = 8 * MODULUS_SIZE
 AHEAD: Final = 1  # weeks before its own from which a key signs
 _NEAR: Final = 4  # weeks within which no two ids end alike: requests name a key by its last byte
@@ -153,7 +153,7 @@ def write_keys(keys: IssuerKeys, secret: Path, public: Path) -> None:
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            for own in fresh:  # nobody knows these keys yet
+            for own in fresh:  # no one knows these keys yet
                 own.unlink(missing_ok=True)
             there = isinstance(error, FileExistsError)
             rule = _THERE if there else f"cannot be written: {error.strerror}"

@@ -1,6 +1,6 @@
-"""The issuer over HTTP: its directory, and a token for who is attested.
+"""The issuer over HTTP: its directory, and a token for an attested identity.
 
-It sees who asks and that a token was signed; of the token itself it sees nothing.  It keeps no
+It sees the identity and that a token was signed; of the token itself it sees nothing.  It keeps no
 address, writes no log of requests, and knows neither reports nor the collector's store.
 
 Source: RFC 9578, sections 4 (directory) and 6.1 to 6.3 (request, response, statuses).
@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Final
 
 from client_sdk.core.epoch import day_of
 from client_sdk.wire.private_token import (
@@ -38,6 +38,7 @@ from ..serving.application import (
     problem,
     reading,
 )
+from ..serving.bodies import Channel, Scope
 from ..serving.server import require_free, serve_application, settings_of
 from .allowance import KEPT, Allowance
 from .attestation import Attestation, AttestationError, Seen
@@ -83,7 +84,7 @@ class IssuerApp(Application):
         self._incidents = Incidents(time.monotonic)
         self._renew()
 
-    def refuse(self, scope: Any, error: Exception) -> Answer:
+    def refuse(self, scope: Scope, error: Exception) -> Answer:
         """Return a problem document: what is wrong, or that it is our failure."""
         if isinstance(error, RefusalError):
             return _problem(error.status, error.rule, error.kind)
@@ -101,16 +102,16 @@ class IssuerApp(Application):
             threads.shutdown(wait=False, cancel_futures=True)
         self._counting.shutdown(wait=True)
 
-    async def respond(self, scope: Any, protocol: Any) -> Answer:
+    async def respond(self, scope: Scope, protocol: Channel) -> Answer:
         """Refuse what is no route."""
         raise RefusalError(404, f"there is {DIRECTORY_PATH} to GET and {REQUEST_PATH} to POST")
 
-    async def _list(self, scope: Any, protocol: Any) -> Answer:
+    async def _list(self, scope: Scope, protocol: Channel) -> Answer:
         """Return the keys of now."""
         self._renew()
         return _answer(DIRECTORY_TYPE, self._directory)
 
-    async def _issue(self, scope: Any, protocol: Any) -> Answer:
+    async def _issue(self, scope: Scope, protocol: Channel) -> Answer:
         """Return the signature of what a device has blinded."""
         header = scope.headers.get
         kind = (header("content-type") or "").partition(";")[0].strip().lower()
@@ -125,25 +126,25 @@ class IssuerApp(Application):
         if request is None:
             raise RefusalError(422, "the request is of another kind, or names no key of this week")
         week, blinded = request
-        scheme, _, said = (header("authorization") or "").partition(" ")
-        if scheme.lower() != "bearer" or not said.strip():
+        scheme, _, attestation = (header("authorization") or "").partition(" ")
+        if scheme.lower() != "bearer" or not attestation.strip():
             raise RefusalError(401, "Authorization: Bearer <attestation> is needed")
-        if not await self._take(week, said.strip()):
+        if not await self._take(week, attestation.strip()):
             raise RefusalError(429, "all tokens of this week have been given", _ALL_GIVEN)
         signature = signing[week].sign(blinded)
         if signature is None:
             raise RefusalError(422, "the blinded message is none for this key")
         return _answer(RESPONSE_TYPE, signature)
 
-    async def _take(self, week: int, said: str) -> bool:
-        """Count a token for who *said* this; see ``Allowance.take``.
+    async def _take(self, week: int, attestation: str) -> bool:
+        """Count a token for the identity of *attestation*; see ``Allowance.take``.
 
         Law: however many show attestations that were never good, as many threads and places as they
         have stay for those that were; and of these no account has more than OF_ACCOUNT.
         """
-        if self._seen.was_refused(said):
+        if self._seen.was_refused(attestation):
             raise RefusalError(403, _NOT_GOOD)
-        account = self._seen.account(said)
+        account = self._seen.account(attestation)
         is_known = account is not None
         of_all = ASKING + WAITING
         most = {is_known: of_all, account: OF_ACCOUNT if is_known else of_all}
@@ -153,8 +154,8 @@ class IssuerApp(Application):
         self._waiting.update(most.keys())
         try:
             identify = self._attestation.identity
-            identity = await loop.run_in_executor(self._asking[is_known], identify, said)
-            self._seen.note(said, identity)
+            identity = await loop.run_in_executor(self._asking[is_known], identify, attestation)
+            self._seen.note(attestation, identity)
             if identity is None:
                 raise RefusalError(403, _NOT_GOOD)
             return await loop.run_in_executor(self._counting, self._allowance.take, week, identity)
@@ -188,10 +189,10 @@ def _problem(status: int, rule: str, kind: str = NO_KIND) -> Answer:
 async def serve(app: IssuerApp, host: str, port: int) -> None:
     """Answer on *host* and *port* until SIGTERM or SIGINT.
 
-    Raises: ConfigError: somebody listens there; two issuers would give two allowances.
+    Raises: ConfigError: another process listens there; two issuers would give two allowances.
     """
     try:
         require_free("--port", host, port)
         await serve_application(app, settings_of(ROLE, host, port, _CONNECTIONS))
     finally:
-        app.close()  # whoever closes the counts next finds no thread at them
+        app.close()  # so that no thread is at the counts when they are closed

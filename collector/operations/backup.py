@@ -39,7 +39,7 @@ _MANIFEST: Final = f"file {_BASE} seq 1 type b\n"
 
 @dataclass(frozen=True)
 class Server:
-    """Where one server is, and who asks it."""
+    """Where one server is, and the user that asks it."""
 
     name: str  # of its folder in a copy
     path: str  # of its socket; "" for host and port

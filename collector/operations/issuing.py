@@ -69,7 +69,7 @@ def revoke(id_: str, store: CredentialStore) -> Credential:
 
     Raises: CredentialError: there is no such id.
     """
-    while True:  # until nobody has written between our reading and our writing
+    while True:  # until no other process has written between our reading and our writing
         digest, record = _record_of(id_, store)
         credential = replace(_readable(record), revoked=True)
         try:
@@ -83,7 +83,7 @@ def revoke(id_: str, store: CredentialStore) -> Credential:
 def renew(id_: str, days: int | None, store: CredentialStore, today: int) -> Credential:
     """Let the credential *id_* be good for *days* from today; return it.  None: as many as usual.
 
-    It keeps its secret, so that who uses it need not be told.
+    It keeps its secret, so its holder need not change anything.
 
     Raises: CredentialError: there is no such id, it is no longer good, or it never ends.
             NotPreparedError: hearsay init has not run.

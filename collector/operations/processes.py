@@ -16,9 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from ..core.catalog import Catalog
+from ..core.catalog import Catalog, records_of
 from ..core.config import Config
-from ..core.definitions import records_of
 from ..core.errors import ConfigError, RefusedByStoreError, StorageFullError
 from ..core.steady_clock import SteadyClock
 from ..intake.keyring import Keyring
@@ -110,17 +109,17 @@ def _require_a_key(config: Config, catalog: Catalog) -> None:
         config.credentials, CredentialStore.of(config), catalog, time.time, time.monotonic
     )
     if not keyring.can_anybody_report():
-        rule = "must be set, or a key be made by hearsay keys create: nobody could report"
+        rule = "must be set, or made by hearsay keys create: no device could report"
         raise ConfigError("HEARSAY_WRITE_KEY", "", rule)
 
 
 def _open(config: Config) -> None:
     """Give the web processes a token of this start, and print the link that holds it.
 
-    It stands behind #, so browsers send it to nobody, and no proxy or log has it.
+    It stands behind #, so browsers do not send it, and no proxy or log has it.
     """
-    if os.environ.get("HEARSAY_START_TOKEN"):
-        return  # whoever gave it knows it
+    if config.start_token:
+        return  # another program gave it, and prints the link
     token = os.environ["HEARSAY_START_TOKEN"] = secrets.token_urlsafe(32)
     print(f"pages: {config.origin or address_of(config)}/login#token={token}", flush=True)
 

@@ -23,7 +23,7 @@ _log = logging.getLogger("hearsay.audit")
 
 
 class QuestionRow(NamedTuple):
-    """How often somebody asked something on an epoch day."""
+    """How often a person asked a verb of a metric on an epoch day."""
 
     day: int
     who: str
@@ -33,7 +33,7 @@ class QuestionRow(NamedTuple):
 
 
 class Questions:
-    """Counts who asked for what in one process.  Safe to share between threads."""
+    """Counts the questions of each person in one process.  Safe to share between threads."""
 
     def __init__(
         self,
@@ -68,8 +68,8 @@ class Questions:
             self._counts.exchange()
             self._is_away = False
         except CollectorError as error:
-            if not self._is_away:  # told when it begins, not by each try
-                _log.warning("who asked for what is not counted: %s", error)
+            if not self._is_away:  # logged when it begins, not by each try
+                _log.warning("questions are not counted: %s", error)
             self._is_away = True
 
 

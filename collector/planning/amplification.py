@@ -1,4 +1,4 @@
-"""How much less shuffled reports tell of a device than its report: bounds from both sides.  Pure.
+"""How much less shuffled reports reveal of a device than its report: bounds from both sides.  Pure.
 
 A relay that shuffles the reports of n devices hides which of them is whose.  Then the collector
 cannot tell two answers of one device apart by more than a smaller ε, with a small chance δ of more.
@@ -19,7 +19,7 @@ Derived: that mean over all mechanisms of e^ε0 = E whose laws have a total vari
     The reduction of Wang et al., arXiv 2304.05007, puts its mean in its place, which is too little:
     enumerating GRR of four items, a test passes that.
 Attack: if all others hold a third value, of law w itself, the same sum is no bound but the
-    divergence, so the ε at which it is δ is one that somebody who knows the others can reach.  To
+    divergence, so an observer who knows the others can reach the ε at which it is δ.  To
     look only at which of two items a report supports is a choice of the attacker.
 """
 
@@ -60,7 +60,7 @@ _POINTS: Final = 24  # steps of a profile
 
 @dataclass(frozen=True)
 class Shuffled:
-    """A bound on what shuffled reports tell of one device: *epsilon* nats, but for *delta*."""
+    """A bound on what shuffled reports reveal of one device: *epsilon* nats, but for *delta*."""
 
     epsilon: float
     delta: float
@@ -144,7 +144,7 @@ def _of_two(at: float, epsilon: float, devices: int, spare: float) -> float:
 def profile_of(
     epsilon: float, devices: int, variation: float | None = None, two: bool = False
 ) -> Profile:
-    """Return the divergence at several ε, for what windows tell together; see ``shuffled``."""
+    """Return the divergence at several ε, for what windows reveal together; see ``shuffled``."""
     end = shuffled(epsilon, devices, _END, variation, two).epsilon
     worst = math.tanh(epsilon / 2)
     betas = {worst, worst if variation is None else min(variation * _ROUNDED, worst)}
@@ -161,7 +161,7 @@ def profile_of(
 
 
 def reached(crossing: Crossing, devices: int, delta: float) -> float:
-    """Return an ε that does not hold of *devices* shuffled reports: an attack tells more.
+    """Return an ε that does not hold of *devices* shuffled reports: an attack reveals more.
 
     It knows what all others hold, and counts which of two values each report speaks for.
     """

@@ -2,7 +2,7 @@
 
 Dotted names become attributes of attributes, and values have the types of their metric.  The text
 depends on the registry alone and is laid out as ``ruff format`` leaves it, at any line length of 88
-or more and for names of up to LAID_OUT_NAME characters: who makes it anew sees a difference only
+or more and for names of up to LAID_OUT_NAME characters: a new run makes a difference only
 where the registry has one.
 """
 
@@ -285,7 +285,7 @@ def _class(below: Group) -> str:
 
 
 def facts(metric: Metric) -> str:
-    """Return what a developer who records *metric* wants to know, in sentences."""
+    """Return the facts that a developer needs to record *metric*, in sentences."""
     domain = metric.domain
     often = "" if metric.every == "once" else f" every {metric.every}"
     facts = f"Reported at most once{often}, at {privacy(metric)} a report, until {metric.expires}."

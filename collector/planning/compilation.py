@@ -7,7 +7,6 @@ it, so that a new one needs no line here.  The same registry gives the same byte
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.panel import panel_of
@@ -22,11 +21,11 @@ from client_sdk.registry.metric import Metric
 def compiled(registry: Registry, caps: Caps | None = None) -> str:
     """Return *registry* as the text of a compiled one.
 
-    Args:   caps: those under which its texts tell what it costs; the default ones if None.
+    Args:   caps: the caps by which its texts state its cost; the default ones if None.
     Raises: InvalidParameterError: its panel is too small.
     """
     caps = Caps() if caps is None else caps
-    document: dict[str, Any] = {
+    document: dict[str, object] = {
         FORMAT: VERSION,
         "app": registry.app,
         **({"separate": True} if registry.separate else {}),
@@ -50,9 +49,9 @@ def _seats(registry: Registry) -> dict[str, list[int | str]] | None:
     return {digest.hex(): list(seat) for digest, seat in panel.seats.items()}
 
 
-def _entry(metric: Metric, caps: Caps) -> dict[str, Any]:
+def _entry(metric: Metric, caps: Caps) -> dict[str, object]:
     domain, mechanism, otherwise = metric.domain, metric.mechanism, metric.otherwise
-    own: dict[str, Any] = {
+    own: dict[str, object] = {
         "explanation": explain(metric, caps),
         "domain": domain.canonical(),
         "domain_size": domain.size,

@@ -1,4 +1,4 @@
-"""What several windows of shuffled reports tell together: their losses, convolved.  Pure.
+"""What several windows of shuffled reports reveal together: their losses, convolved.  Pure.
 
 Each window has a profile: the divergence at every ε, or a bound of it, in both directions.  A pair
 of laws with a profile nowhere lower dominates it, and pairs side by side dominate the windows side

@@ -30,7 +30,7 @@ from ..core.text_tables import table_lines
 from ..estimation.precision import ALPHA, drawn, half_width, in_words, wished
 from .machines import SHORT, shares_of
 
-_LEAST_EPSILON: Final = 10**6  # nano-epsilon, 0.001; less tells nothing
+_LEAST_EPSILON: Final = 10**6  # nano-epsilon, 0.001; less answers nothing
 _FINE: Final = 10  # weight of the metric that needs the fewest devices, if no other is 100 times
 
 
@@ -44,7 +44,7 @@ def starvation(registry: Registry, caps: Caps) -> dict[str, float]:
 
 
 def starvation_lines(registry: Registry) -> Iterator[str]:
-    """Yield which metrics starve under the default caps, and the panel that mends it."""
+    """Yield which metrics starve under the default caps, and the panel that fixes it."""
     caps = Caps()
     if registry.panel_week is not None or not (starving := starvation(registry, caps)):
         return

@@ -1,6 +1,6 @@
 """A plan for one metric: what devices and ε give, and what a wished precision takes.  Pure.
 
-It is told as a table for people, and as plain data for programs.
+It is shown as a table for people, and as plain data for programs.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def lines_of(
         first, second = (f"{100 * part:g} %" for part in request.arms)
         yield (
             f"differences are between {first} and {second} of these devices, found with a chance "
-            f"of {100 * request.power:g} %; who is in which arm is taken as chance too"
+            f"of {100 * request.power:g} %; the arm of each device is taken as chance too"
         )
 
 

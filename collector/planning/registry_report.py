@@ -1,4 +1,4 @@
-"""What a registry costs and tells before any data exist: lines for people.  Pure.
+"""What a registry costs and answers before any data exist: lines for people.  Pure.
 
 Its metrics and mechanisms with the error to expect; problems and warnings of a valid registry;
 and what it costs a device: ε of a report, of a week, of a year and for life.
@@ -76,7 +76,7 @@ def _never(metric: Metric) -> str:
     """Return what can never be asked of numbers as they are reported."""
     if metric.domain.grid is None or isinstance(metric.mechanism, DistributionMechanism):
         return ""
-    return "; tells mean and sum, never quantiles"
+    return "; answers mean and sum, not quantiles"
 
 
 def _of_sample(metric: Metric) -> str:
@@ -96,7 +96,7 @@ def privacy(metric: Metric) -> str:
 def _source(metric: Metric) -> str:
     """Return of what the one report of an epoch is made, where it is not of one value."""
     aggregation = metric.aggregation
-    return "" if aggregation is None else f", of {aggregation}"
+    return "" if aggregation is None else f": {aggregation}"
 
 
 def _bounds(metric: Metric) -> str:
@@ -128,7 +128,7 @@ def _figures(number: float, digits: int = 2) -> str:
 
 
 def compare_mechanisms(metric: Metric, payload_bytes: int | None = None) -> Iterator[str]:
-    """Yield what each mechanism would cost and tell, the most accurate first.
+    """Yield the cost and precision of each mechanism, the most accurate first.
 
     Args: payload_bytes: the longest payload that may be sent; that of ``auto`` by default.
     """
@@ -194,7 +194,7 @@ def _error(candidate: Candidate, metric: Metric) -> float:
 
 
 def _reason(near: list[Candidate], least: float) -> str:
-    """Return why the first of *near*, whose errors are as good as equal, comes first."""
+    """Return why the first of *near*, whose errors are about equal, comes first."""
     if near[0].error > least * SAME_ERROR:
         return "auto takes it: less error is not worth the costlier fold"
     if len(near) == 1:
@@ -231,7 +231,7 @@ def expiring(registry: Registry, today: date, days: int) -> Iterator[str]:
 def warnings(registry: Registry, today: date, soon: int = EXPIRES_SOON) -> Iterator[str]:
     """Yield one line for each thing that is legal and unlikely to be meant.
 
-    Args: soon: days within which an expiry is told.
+    Args: soon: days within which an expiry is reported.
     """
     yield from expiring(registry, today, soon)
     for metric in registry:
@@ -276,7 +276,7 @@ def _of_metric(metric: Metric) -> Iterator[str]:
     if metric.shape == SMOOTH and not isinstance(metric.mechanism, DistributionMechanism):
         yield (
             'shape = "smooth" is about quantiles and other parts of a distribution, which '
-            f'{metric.mechanism_name} does not tell; ask = ["quantiles"] does'
+            f'{metric.mechanism_name} does not answer; ask = ["quantiles"] does'
         )
     yield from _of_need(metric)
     reach = half_width(metric.mechanism, metric.expected_reports, ALPHA, drawn(metric))
@@ -338,7 +338,7 @@ def budget_lines(registry: Registry) -> Iterator[str]:
     week = nano_of(Fraction(DEFAULT_CAP_WEEK)) if panel is None else panel
     what = "that cap" if panel is None else "the panel's week"
     yield (
-        "if somebody sets the clock of a device and restarts it over and over, any seven days can"
+        "if a person sets the clock of a device and restarts it over and over, any seven days can"
         f" cost at most ε {epsilon(FORGED_WEEKS * week)}: {FORGED_WEEKS} times {what}"
     )
 

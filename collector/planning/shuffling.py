@@ -25,10 +25,10 @@ from .amplification import Crossing, Shuffled, profile_of, reached, shuffled
 from .composition import Profile, composed
 
 DELTA: Final = 1e-8  # the chance of more that is allowed in all, however many windows
-WINDOWS: Final = (1, 4, 13, 52)  # that are told together
+WINDOWS: Final = (1, 4, 13, 52)  # that are shown together
 _STEPS: Final = 8  # of a number of devices, between a power of two and the next
 
-# What no computation can check.  An answer adds who runs the relay and who works against devices.
+# What no computation can check.  An answer adds the relay's operator and the devices that collude.
 ASSUMED: Final = (
     "nobody who sees the reports knows in which batch, on which day, or from which version of the "
     "application (by its write key, the key of its capsules or that of its tokens) the device "
@@ -163,7 +163,7 @@ def shuffled_lines(
 ) -> Iterator[str]:
     """Yield the plan of a relay as text: one window, and several of the same device together.
 
-    Args: devices: that report in one window, of the smallest segment that is told apart.
+    Args: devices: that report in one window, of the smallest segment that is counted apart.
           colluding: the part of them that works with the collector, and hides nobody.
     """
     bounds = _windows(metric, devices, colluding)

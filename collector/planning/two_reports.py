@@ -1,4 +1,4 @@
-"""What shuffled reports tell where a report is one of two: two binomials, the worst crowd.  Pure.
+"""What shuffled reports reveal where a report is one of two: two binomials, the worst crowd.  Pure.
 
 A collector sees how many of n reports are the second one.  The device sends it with chance p or
 q = 1 - p, p/q = E = e^ε0; j of the others with p, and n - 1 - j with q.  With R the number among
@@ -11,8 +11,8 @@ sum 1), and m its mode: of a sum of independent coins it is within 1 of the mean
 sum is of what is there, and is made over the frequencies of the law: some hundred terms for any n.
 
 Others that hold neither extreme, and any other channel of two reports and this ε, are mixtures and
-garblings of this one, so they tell no more.  Whatever others hold beyond some is one more garbling:
-j of low to high tell at most what low and n - 1 - high others leave.  So every j is bounded, by
+garblings of this one, so they reveal no more.  What others hold beyond some is one more garbling:
+j of low to high reveal at most what low and n - 1 - high others leave.  So every j is bounded, by
 halving the stretch from 0 to n - 1 until no part of it exceeds the largest that was found by SPARE.
 The worst is where all others hold the value of the device, or a few less, as counts are whole.
 

@@ -1,12 +1,12 @@
 """Messages that wait for one another, leave in an order of chance, and are answered together.
 
-Why: whoever watches a device, and sees the collector's log too, could match the two by their times.
+Why: an observer of a device who also sees the collector's log could match the two by their times.
 A batch makes a device one of those whose messages left with its own.
 
 - A batch leaves when messages of so many *networks* wait, or at the next beat of a clock.  A sender
   that floods the relay from one network makes no batch leave early.
-- The clock's beats do not depend on messages: when a batch that is not full leaves tells nothing of
-  when its messages came.  That a full one leaves tells when its last message came.
+- The clock's beats do not depend on messages: the time at which a batch that is not full leaves
+  reveals nothing of when its messages came.  A full one reveals when its last message came.
 - The order is drawn from the operating system's entropy.
 - No answer leaves before all are there, so a collector that is slow with one message, or keeps one
   back, marks no device.
@@ -35,7 +35,7 @@ Shuffle: TypeAlias = Callable[[list["_Waiting"]], None]
 CONNECTIONS: Final = 8  # at once to the gateway; each carries its share of a batch
 CARRY_S: Final = 5.0  # seconds until a batch that has left must be answered
 MOST_WAITING: Final = 8_192  # messages here at once, waiting or on their way
-MOST_BYTES: Final = 64 * 1024 * 1024  # bytes of them, and of those of which a part has come
+MOST_BYTES: Final = 64 * 1024 * 1024  # bytes of them, and of messages that have come in part
 SHARES: Final = 8  # of those bytes a network may have one: so many are needed to fill them
 _HELD_S: Final = 60.0  # seconds after which networks are counted under another salt
 
@@ -47,7 +47,7 @@ class _Waiting:
 
 
 class Room:
-    """The bytes of one message, while it comes or waits: those of all, and of its network's."""
+    """The bytes of one message, while it comes or waits: of all, and of its network."""
 
     def __init__(self, batches: Batches, held: Counter[bytes], mark: bytes) -> None:
         """Claim nothing yet of *batches*; *held* are bytes by network."""
@@ -210,7 +210,7 @@ class Batches:
         """Carry a batch over several connections; answer all when the last answer is there.
 
         Args: came: in the order in which they came.  They are carried in one of chance, and
-              answered in the first, which tells nothing of the second.
+              answered in the first, which reveals nothing of the second.
         """
         until = time.monotonic() + CARRY_S
         batch = [*came]

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import time
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 from client_sdk.core.limits import MAX_DEVICE_BODY
 from client_sdk.wire.oblivious import ANSWER_TYPE, MAX_HEAD, OVERHEAD, REQUEST_TYPE
@@ -20,7 +20,7 @@ from client_sdk.wire.oblivious import ANSWER_TYPE, MAX_HEAD, OVERHEAD, REQUEST_T
 from ..core.errors import BodyTooLargeError, SlowBodyError
 from ..core.logs import Incidents
 from ..serving.application import TEXT, Answer, Application, Headers, RefusalError
-from ..serving.bodies import length_of
+from ..serving.bodies import Channel, Scope, length_of
 from .batches import Batches
 from .networks import Network, Rates, network_of
 
@@ -47,7 +47,7 @@ _WHY: Final = {
     " send an encapsulated request, with one Host and one Content-Type",
     HTTPStatus.METHOD_NOT_ALLOWED: "only POST is relayed",
     HTTPStatus.REQUEST_TIMEOUT: f"the message must come within {BODY_S:.0f} s",
-    HTTPStatus.LENGTH_REQUIRED: "a message must say its length: send Content-Length",
+    HTTPStatus.LENGTH_REQUIRED: "a message must have its length: send Content-Length",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: f"a message may have at most {MAX_MESSAGE} bytes",
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE: f"only {REQUEST_TYPE} is relayed",
     HTTPStatus.TOO_MANY_REQUESTS: "your network sends too much: keep the message, try again later",
@@ -111,7 +111,7 @@ class Front(Application):
         self.report()
         self._batches.close()
 
-    async def respond(self, scope: Any, protocol: Any) -> Answer:
+    async def respond(self, scope: Scope, protocol: Channel) -> Answer:
         """Return the answer to the message of a device, at whatever path."""
         shared = self._shared(scope)
         if shared and scope.method == "OPTIONS":
@@ -123,7 +123,7 @@ class Front(Application):
             raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE)
         return _padded(HTTPStatus.OK, ANSWER_TYPE, answer, shared)
 
-    def refuse(self, scope: Any, error: Exception) -> Answer:
+    def refuse(self, scope: Scope, error: Exception) -> Answer:
         """Return what the status of *error* says, or else that the message may be sent again."""
         if not isinstance(error, (RefusalError, BodyTooLargeError, SlowBodyError)):
             _log.error("internal error: %s", type(error).__name__, exc_info=error)
@@ -135,12 +135,12 @@ class Front(Application):
         """Return one answer, whatever is wrong with the form of a message."""
         return _explained(HTTPStatus.BAD_REQUEST, _CLOSE)
 
-    def _shared(self, scope: Any) -> Headers:
+    def _shared(self, scope: Scope) -> Headers:
         """Return the headers by which a browser lets the page that sends read the answer."""
         origin = scope.headers.get("origin")
         return [("access-control-allow-origin", origin)] if origin in self._origins else []
 
-    def _admit(self, scope: Any) -> bytes:
+    def _admit(self, scope: Scope) -> bytes:
         """Return the network of a request that may be read.  Raises RefusalError."""
         if scope.method != "POST":
             raise RefusalError(HTTPStatus.METHOD_NOT_ALLOWED)
@@ -163,7 +163,7 @@ class Front(Application):
             text = "a proxy of --behind names no address: all devices behind it count as one"
             _log.warning("%s; let it end X-Forwarded-For with the address of its client", text)
 
-    async def _read(self, scope: Any, protocol: Any, network: bytes) -> bytes:
+    async def _read(self, scope: Scope, protocol: Channel, network: bytes) -> bytes:
         """Return the message from *network*.
 
         Raises: RefusalError, BodyTooLargeError, SlowBodyError.

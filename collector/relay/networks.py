@@ -1,4 +1,4 @@
-"""Who sends how much, without keeping who: networks under a salt that is soon forgotten.
+"""How much each network sends, without its name: under a salt that is soon forgotten.
 
 A relay sees addresses; it is the only party that does.  It needs them for two things: that one
 sender cannot take all room, and that one sender's messages do not pass for a crowd.  For both the
@@ -28,7 +28,7 @@ _WITH_PORT: Final = re.compile(r"(?:([0-9.]+)|\[([^][]*)\]):[0-9]{1,5}", re.ASCI
 
 
 def new_salt() -> bytes:
-    """Return a salt that nobody can guess."""
+    """Return a salt that no one can guess."""
     return secrets.token_bytes(_SALT)
 
 

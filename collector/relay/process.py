@@ -44,7 +44,7 @@ _log = logging.getLogger("hearsay.relay")
 
 @dataclass(frozen=True)
 class Settings:
-    """What a relay is told."""
+    """The settings of a relay."""
 
     to: str
     batch: int
@@ -116,13 +116,13 @@ def run(settings: Settings) -> None:
     _log.info(
         "relay started: batches of %d networks, or each %g s", settings.batch, settings.within
     )
-    for who, patience in (("short-lived programs", PATIENT_S), ("any kind", _MOST_PATIENT_S)):
+    for devices, patience in (("short-lived programs", PATIENT_S), ("any kind", _MOST_PATIENT_S)):
         if settings.within > patience:
             text = "devices of %s wait %g s for a batch: others come again, until one leaves sooner"
-            _log.warning(text, who, patience)
+            _log.warning(text, devices, patience)
     if Carrier(settings.to).is_plain:
         _log.warning(
-            "plain HTTP to the gateway: who sees that way sees which messages leave: use TLS"
+            "plain HTTP to the gateway: an observer of that way sees which messages leave; use TLS"
         )
     given = settings_of(ROLE, settings.host, settings.port, _most_connections())
     if settings.certificate:

@@ -12,12 +12,12 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
 
 from ..core.errors import MalformedHeadError
-from .bodies import SWEEP_S, Bodies
+from .bodies import SWEEP_S, Bodies, Channel, Scope
 
 LIVE: Final = "/livez"
 READING: Final = ("GET", "HEAD")
@@ -39,7 +39,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-Route: TypeAlias = Callable[[Any, Any], Awaitable[Answer]]  # of the server's scope and protocol
+Route: TypeAlias = Callable[[Scope, Channel], Awaitable[Answer]]
 
 
 class RefusalError(Exception):
@@ -64,7 +64,7 @@ def problem(
     return json.dumps(head | {"status": status, "detail": detail} | more).encode() + b"\n"
 
 
-def require_plain(scope: Any) -> None:
+def require_plain(scope: Scope) -> None:
     """Return if there is one way to read the head of the request *scope*.
 
     Raises: MalformedHeadError: says which part is not plain, and nothing of what it holds.
@@ -115,7 +115,7 @@ class Application(ABC):
         self._loop = loop
         self._sweep()
 
-    async def __rsgi__(self, scope: Any, protocol: Any) -> None:
+    async def __rsgi__(self, scope: Scope, protocol: Channel) -> None:
         """Answer one request."""
         try:
             require_plain(scope)
@@ -130,11 +130,11 @@ class Application(ABC):
         protocol.response_bytes(*answer)
 
     @abstractmethod
-    async def respond(self, scope: Any, protocol: Any) -> Answer:
+    async def respond(self, scope: Scope, protocol: Channel) -> Answer:
         """Return the answer to a request that none of the routes is for."""
 
     @abstractmethod
-    def refuse(self, scope: Any, error: Exception) -> Answer:
+    def refuse(self, scope: Scope, error: Exception) -> Answer:
         """Return the answer to a request that ended in *error*."""
 
     def explain(self, why: str) -> Answer:
@@ -149,6 +149,6 @@ class Application(ABC):
         self.look(self._loop.time())
         self._loop.call_later(self._sweep_s, self._sweep)
 
-    async def _live(self, scope: Any, protocol: Any) -> Answer:
+    async def _live(self, scope: Scope, protocol: Channel) -> Answer:
         headers = [("content-type", "application/json"), *self._headers]
         return Answer(200, headers, b'{"status":"ok"}\n')

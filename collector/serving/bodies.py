@@ -3,12 +3,50 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Final, Protocol
 
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
 
 from ..core.errors import BodyTooLargeError, SlowBodyError
+
+
+class Fields(Protocol):
+    """The headers of a request, by name in small letters."""
+
+    def get(self, name: str, /) -> str | None:
+        """Return the first field called *name*."""
+
+    def get_all(self, name: str, /) -> list[str]:
+        """Return all fields called *name*."""
+
+
+class Scope(Protocol):
+    """The head of a request, as the server hands it over."""
+
+    http_version: str
+    client: str
+    method: str
+    path: str
+    authority: str | None
+
+    @property
+    def headers(self) -> Fields:
+        """The headers."""
+
+
+class Channel(Protocol):
+    """The body of a request, whole or in parts, and the way of its answer."""
+
+    async def __call__(self) -> bytes:
+        """Return the whole body."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """Return the parts of the body."""
+
+    def response_bytes(self, status: int, headers: list[tuple[str, str]], body: bytes, /) -> None:
+        """Answer."""
+
 
 SWEEP_S: Final = 0.5  # seconds between two looks for bodies that are late
 
@@ -19,7 +57,7 @@ def require_size(size: int, limit: int) -> None:
         raise BodyTooLargeError(f"the body may have at most {limit} bytes here")
 
 
-def length_of(scope: Any) -> int | None:
+def length_of(scope: Scope) -> int | None:
     """Return how many bytes of body the request *scope* announces; None if it says nothing."""
     length = scope.headers.get("content-length")
     return None if length is None else int(length)  # digits: the server has checked it
@@ -34,7 +72,7 @@ class Bodies:
 
     async def read(
         self,
-        protocol: Any,
+        protocol: Channel,
         length: int | None,
         limit: int,
         patience: float,
@@ -56,8 +94,7 @@ class Bodies:
         self._until[task] = asyncio.get_running_loop().time() + patience
         try:
             if length is not None and claim is None:
-                whole: bytes = await protocol()
-                return whole
+                return await protocol()
             parts, size = [], 0
             async for part in protocol:
                 size += len(part)

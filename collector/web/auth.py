@@ -20,7 +20,6 @@ from werkzeug.wrappers import Response
 from client_sdk.registry.metric import Metric
 
 from ..core.catalog import Catalog
-from ..core.config import is_loopback
 from ..core.credentials import (
     ANALYST,
     ASK,
@@ -40,6 +39,7 @@ from ..core.credentials import (
 )
 from ..core.credentials import presented as digest_in
 from ..core.errors import CollectorError, ForbiddenError, TooFastError, UnauthorizedError
+from ..core.settings import is_loopback
 from ..intake.keyring import Keyring
 from ..query import Plan
 from ..workspace.documents import Author

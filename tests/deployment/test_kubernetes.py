@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from collector.core.config import KNOWN, Config
+from collector.core.config import Config
 from tests.support.deployment import (
     OVERLAYS,
     ROOT,
@@ -154,7 +154,7 @@ def test_every_setting_is_one_that_the_collector_reads(things: Things, tmp_path:
 
     config = Config.from_env(settings | registry | {"REDIS_URL_FILE": str(tmp_path / "url")})
 
-    assert set(settings) <= KNOWN
+    assert set(settings) <= Config.known()
     mounts = [
         mount["mountPath"]
         for name, own in containers(things).items()

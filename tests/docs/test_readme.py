@@ -9,13 +9,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
 
+from benchmarks.lib.page import part
 from benchmarks.tables.epsilon_table import table
+from benchmarks.tables.operate_pages import parts
 from collector.cli import main
-from tests.docs.pages import PAGES, ROOT, blocks, commands, text_of
+from tests.docs.pages import ROOT, blocks, commands, text_of
 from tests.support.curl import needs_curl
 from tests.support.device.device import rows
 from tests.support.device.programs import wait_for_notes
@@ -99,17 +100,8 @@ def test_the_table_of_epsilon_is_what_its_command_prints() -> None:
     assert table() in text_of("README.md")
 
 
-def test_every_command_is_in_the_docs_and_has_help() -> None:
-    docs = "".join(page.read_text(encoding="utf-8") for page in PAGES)
-
-    for path, command in walk(main, "hearsay"):
-        assert command.help, path
-        assert path in docs, path
-
-
-def walk(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
-    if isinstance(command, click.Group):
-        for name, child in command.commands.items():
-            yield from walk(child, f"{path} {name}")
-    else:
-        yield path, command
+def test_the_lists_of_the_pages_for_operators_are_what_their_command_prints() -> None:
+    """Law: so every command, option, setting and metric is in them."""
+    for page, texts in parts():
+        for name, text in texts.items():
+            assert part(page, name).strip() == text

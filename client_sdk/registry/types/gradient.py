@@ -25,7 +25,7 @@ from ...core.base64url import is_hex
 from ...core.dataclass import dataclass
 from ...core.errors import InvalidValueError
 from ...core.limits import KEY_SIZE, MIN_REPORTS_FLOOR
-from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from ...core.typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 from ...mechanisms import MAX_VECTOR
 from .. import fields
 from ..domain import Domain
@@ -100,7 +100,7 @@ class GradientDomain(VectorDomain):
     python_type: ClassVar[str] = "object"
 
     @classmethod
-    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+    def read(cls, place: str, entry: Mapping[str, object], problems: Problems) -> Self | None:
         """Read the table ``learning`` of a metric."""
         before, table = len(problems.lines), entry["learning"]
         for key in sorted(VectorDomain.table_keys - {"learning"} & entry.keys()):
@@ -231,7 +231,7 @@ class GradientDomain(VectorDomain):
 VectorDomain.learned = GradientDomain
 
 
-def _radius(table: Mapping[str, Any], entry: Mapping[str, Any], model: str) -> object:
+def _radius(table: Mapping[str, object], entry: Mapping[str, object], model: str) -> object:
     """Return the declared radius, or the usual one: the less noise, the longer."""
     epsilon = fields.fraction_of(entry.get("epsilon"))
     usual = _RADIUS[model] * (epsilon if isinstance(epsilon, Fraction) else 1)
@@ -261,7 +261,7 @@ def _features(place: str, entry: object, problems: Problems) -> tuple[Feature, .
     return tuple(_feature(f"{place}.{name}", str(name), table, problems) for name, table in rows)
 
 
-def _feature(place: str, name: str, table: Mapping[str, Any], problems: Problems) -> Feature:
+def _feature(place: str, name: str, table: Mapping[str, object], problems: Problems) -> Feature:
     fields.value(place, "label", name, problems)
     if "values" in table:
         fields.refuse_unknown(place, table, {"values"}, problems)

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 
 from ...core.dataclass import dataclass
 from ...core.errors import InvalidValueError
-from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final
+from ...core.typing import TYPE_CHECKING, ClassVar, Final
 from ...mechanisms import MAX_LENGTH
 from .. import fields
 from ..domain import Domain
@@ -38,7 +38,7 @@ class ItemDomain(Domain):
     table_keys = frozenset({"values"})
 
     @classmethod
-    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+    def read(cls, place: str, entry: Mapping[str, object], problems: Problems) -> Self | None:
         """Read the labels."""
         labels = fields.labels(f"{place}.values", entry.get("values"), problems)
         return cls(labels) if labels else None
@@ -103,7 +103,7 @@ class BooleanDomain(ItemDomain):
     told_of = "yes"
 
     @classmethod
-    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self:
+    def read(cls, place: str, entry: Mapping[str, object], problems: Problems) -> Self:
         """Read nothing: all booleans are alike."""
         return cls(BOOLEAN_LABELS)
 
@@ -133,7 +133,7 @@ class CategoryDomain(ItemDomain):
     table_keys = frozenset({"values", "other"})
 
     @classmethod
-    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+    def read(cls, place: str, entry: Mapping[str, object], problems: Problems) -> Self | None:
         """Read the labels.  ``other`` is the last one unless it is among them."""
         values, other = entry.get("values"), entry.get("other")
         if "other" in entry:
@@ -144,7 +144,7 @@ class CategoryDomain(ItemDomain):
                 label = fields.value(f"{place}.other", "label", other, problems)
                 values = values if label is None else [*values, label]
         labels = fields.labels(f"{place}.values", values, problems)
-        return cls(labels, other) if labels else None
+        return cls(labels, other if isinstance(other, str) else None) if labels else None
 
     @cached_property
     def _rest(self) -> int | None:
@@ -202,7 +202,7 @@ class SetDomain(CategoryDomain):
     python_type = "Items[{label}]"
 
     @classmethod
-    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+    def read(cls, place: str, entry: Mapping[str, object], problems: Problems) -> Self | None:
         """Read the labels, and about how many of them a device has."""
         domain, expected = super().read(place, entry, problems), entry.get("expected_size")
         if domain is None or "expected_size" not in entry:
@@ -273,7 +273,7 @@ class TextDomain(Domain):
     python_type = "str"
 
     @classmethod
-    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+    def read(cls, place: str, entry: Mapping[str, object], problems: Problems) -> Self | None:
         """Read the length."""
         length = entry.get("length")
         if type(length) is not int or not 2 <= length <= MAX_LENGTH:

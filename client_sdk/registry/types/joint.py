@@ -12,7 +12,7 @@ from math import prod
 
 from ...core.dataclass import dataclass
 from ...core.errors import InvalidValueError
-from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final
+from ...core.typing import TYPE_CHECKING, ClassVar, Final
 from .. import fields
 from ..fields import Problems
 from .items import ItemDomain, SetDomain, listed
@@ -43,7 +43,7 @@ class PairDomain(ItemDomain):
     verb = "crosstab"
 
     @classmethod
-    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+    def read(cls, place: str, entry: Mapping[str, object], problems: Problems) -> Self | None:
         """Read two names, each with its labels."""
         place, parts = f"{place}.parts", entry.get("parts")
         if not isinstance(parts, dict) or len(parts) != 2:
@@ -108,8 +108,8 @@ class PairDomain(ItemDomain):
 
     @classmethod
     def declared(
-        cls, canonical: Mapping[str, Any], parameters: Mapping[str, int]
-    ) -> Mapping[str, Any]:
+        cls, canonical: Mapping[str, object], parameters: Mapping[str, int]
+    ) -> Mapping[str, object]:
         """Return the parts as a table."""
         parts = canonical.get("parts")
         return {
@@ -147,7 +147,7 @@ class FunnelDomain(ItemDomain):
     remark = "The furthest step that was reached; None if none was. "
 
     @classmethod
-    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+    def read(cls, place: str, entry: Mapping[str, object], problems: Problems) -> Self | None:
         """Read the steps."""
         steps = fields.labels(f"{place}.values", entry.get("values"), problems)
         if _NO_STEP in steps:
@@ -205,7 +205,7 @@ class RetentionDomain(ItemDomain):
     remark = "The periods with activity. "
 
     @classmethod
-    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+    def read(cls, place: str, entry: Mapping[str, object], problems: Problems) -> Self | None:
         """Read the periods."""
         place = f"{place}.periods"
         periods = fields.labels(place, entry.get("periods"), problems)

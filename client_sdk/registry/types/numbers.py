@@ -10,7 +10,7 @@ from functools import cached_property
 from ...core.dataclass import dataclass
 from ...core.errors import InvalidValueError
 from ...core.limits import MAX_EXPONENT
-from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final
+from ...core.typing import TYPE_CHECKING, ClassVar, Final
 from ...mechanisms import MAX_DOMAIN_SIZE, Pairs
 from .. import fields
 from ..domain import Domain, NumberGrid
@@ -56,7 +56,7 @@ class NumberDomain(NumberGrid):
     told_of = "mean"
 
     @classmethod
-    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+    def read(cls, place: str, entry: Mapping[str, object], problems: Problems) -> Self | None:
         """Read the range, its step and its unit."""
         low, high, unit = _range(place, entry, problems)
         step = fields.decimal(f"{place}.step", entry.get("step"), problems)
@@ -142,8 +142,8 @@ class NumberDomain(NumberGrid):
 
     @classmethod
     def declared(
-        cls, canonical: Mapping[str, Any], parameters: Mapping[str, int]
-    ) -> Mapping[str, Any]:
+        cls, canonical: Mapping[str, object], parameters: Mapping[str, int]
+    ) -> Mapping[str, object]:
         """Return the range with fractions for texts."""
         return {**canonical, **_range_of(canonical)}
 
@@ -172,7 +172,7 @@ class NumberDomain(NumberGrid):
 
 
 def _range(
-    place: str, entry: Mapping[str, Any], problems: Problems
+    place: str, entry: Mapping[str, object], problems: Problems
 ) -> tuple[Fraction | None, Fraction | None, str]:
     low, high = (
         fields.decimal(f"{place}.{key}", entry.get(key), problems) for key in ("min", "max")
@@ -193,7 +193,7 @@ def exact(value: object, metric: str) -> Fraction:
         raise InvalidValueError(metric, "takes a finite number") from None
 
 
-def _range_of(canonical: Mapping[str, Any]) -> dict[str, object]:
+def _range_of(canonical: Mapping[str, object]) -> dict[str, object]:
     """Return the ends and the step of *canonical* as fractions."""
     keys = canonical.keys() & {"min", "max", "step"}
     return {key: fields.fraction_of(canonical[key]) for key in keys}
@@ -224,7 +224,7 @@ class KeyValueDomain(Domain):
     python_type = "Mapping[{label}, float]"
 
     @classmethod
-    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+    def read(cls, place: str, entry: Mapping[str, object], problems: Problems) -> Self | None:
         """Read the keys, the range of their numbers, and how many pairs count in full."""
         labels = fields.labels(f"{place}.values", entry.get("values"), problems)
         if any(MEAN_OF + label in labels for label in labels):
@@ -297,8 +297,8 @@ class KeyValueDomain(Domain):
 
     @classmethod
     def declared(
-        cls, canonical: Mapping[str, Any], parameters: Mapping[str, int]
-    ) -> Mapping[str, Any]:
+        cls, canonical: Mapping[str, object], parameters: Mapping[str, int]
+    ) -> Mapping[str, object]:
         """Return the keys, the range, and how many pairs count: the slots of the mechanism."""
         return {**canonical, **_range_of(canonical), "most": parameters.get("pad")}
 

@@ -9,7 +9,7 @@ from math import cos, prod, radians
 
 from ...core.dataclass import dataclass
 from ...core.errors import InvalidValueError
-from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final
+from ...core.typing import TYPE_CHECKING, ClassVar, Final
 from .. import fields
 from ..fields import Problems
 from .items import ItemDomain
@@ -43,7 +43,7 @@ class GridDomain(ItemDomain):
     python_type = "tuple[float, float]"
 
     @classmethod
-    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+    def read(cls, place: str, entry: Mapping[str, object], problems: Problems) -> Self | None:
         """Read two corners, and how many cells lie between them."""
         low, high = (_corner(f"{place}.{key}", entry.get(key), problems) for key in ("min", "max"))
         cells = _cells(f"{place}.cells", entry.get("cells"), problems)
@@ -143,13 +143,13 @@ class GridDomain(ItemDomain):
 
     @classmethod
     def declared(
-        cls, canonical: Mapping[str, Any], parameters: Mapping[str, int]
-    ) -> Mapping[str, Any]:
+        cls, canonical: Mapping[str, object], parameters: Mapping[str, int]
+    ) -> Mapping[str, object]:
         """Return the corners with fractions for texts."""
         corners = {
-            key: [fields.fraction_of(end) for end in canonical[key]]
-            for key in ("min", "max")
-            if isinstance(canonical.get(key), list)
+            key: [fields.fraction_of(end) for end in ends]
+            for key, ends in canonical.items()
+            if key in ("min", "max") and isinstance(ends, list)
         }
         return {**canonical, **corners}
 

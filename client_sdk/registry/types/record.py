@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from ...core.dataclass import dataclass
 from ...core.errors import InvalidValueError
-from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final
+from ...core.typing import TYPE_CHECKING, ClassVar, Final
 from ...mechanisms import MAX_ATTRIBUTES, MAX_CELLS, Record, starts_of
 from .. import fields
 from ..domain import Domain
@@ -73,7 +73,7 @@ class RecordDomain(Domain):
     verb = "crosstab"
 
     @classmethod
-    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+    def read(cls, place: str, entry: Mapping[str, object], problems: Problems) -> Self | None:
         """Read the labels, and the values of each attribute or the edges between them."""
         before, table = len(problems.lines), entry.get("attributes")
         outcome = _labels(f"{place}.{LABEL}", entry.get(LABEL), problems)
@@ -186,8 +186,8 @@ class RecordDomain(Domain):
 
     @classmethod
     def declared(
-        cls, canonical: Mapping[str, Any], parameters: Mapping[str, int]
-    ) -> Mapping[str, Any]:
+        cls, canonical: Mapping[str, object], parameters: Mapping[str, int]
+    ) -> Mapping[str, object]:
         """Return the attributes as a table, with fractions for the texts of edges."""
         entries = canonical.get("attributes")
         table: dict[str, object] = {}

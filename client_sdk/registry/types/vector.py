@@ -13,7 +13,7 @@ from math import isqrt
 from ...core.dataclass import dataclass
 from ...core.epoch import ONCE
 from ...core.errors import InvalidValueError
-from ...core.typing import TYPE_CHECKING, Any, ClassVar, Final
+from ...core.typing import TYPE_CHECKING, ClassVar, Final
 from ...mechanisms import MAX_VECTOR, UNIT
 from .. import fields
 from ..domain import Domain
@@ -58,7 +58,7 @@ class VectorDomain(Domain):
     learned: ClassVar[type[Domain]]  # of those with ``learning``, which says itself that it is
 
     @classmethod
-    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+    def read(cls, place: str, entry: Mapping[str, object], problems: Problems) -> Self | None:
         """Read how many numbers there are or how they are called, their bound and their unit."""
         if "learning" in entry:
             return cls.learned.read(place, entry, problems)  # type: ignore[return-value]  # as such
@@ -153,8 +153,8 @@ class VectorDomain(Domain):
 
     @classmethod
     def declared(
-        cls, canonical: Mapping[str, Any], parameters: Mapping[str, int]
-    ) -> Mapping[str, Any]:
+        cls, canonical: Mapping[str, object], parameters: Mapping[str, int]
+    ) -> Mapping[str, object]:
         """Return the bound as a fraction."""
         if "learning" in canonical:
             return canonical
@@ -199,7 +199,7 @@ class TasteDomain(ItemDomain):
     told_of = "likes of {item}"
 
     @classmethod
-    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+    def read(cls, place: str, entry: Mapping[str, object], problems: Problems) -> Self | None:
         """Read the labels, which are few, and that a device is asked once."""
         labels = fields.labels(f"{place}.values", entry.get("values"), problems)
         if len(labels) > MAX_TASTE:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
@@ -20,10 +19,11 @@ from client_sdk.privacy.wording import counted
 from client_sdk.wire.private_token import EVERY, week_of
 
 from ...core.catalog import Catalog
-from ...core.config import HIDDEN, VOLATILE, Config, is_loopback
-from ...core.credentials import REPORT, readable
+from ...core.config import VOLATILE, Config
+from ...core.credentials import readable
 from ...core.errors import StorageUnavailableError
 from ...core.proxies import require_apps
+from ...core.settings import HIDDEN, is_loopback
 from ...intake.oblivious_keys import read_keys
 from ...intake.tokens import read_public
 from ...planning.registry_report import warnings
@@ -44,7 +44,6 @@ from .findings import FAULT, GOOD, NOTE, WARNING, Finding, State
 
 PAUSE_S: Final = 2.0  # seconds between two looks at what workers hold; a fold takes below 0.1
 _WEEKS_LEFT: Final = 8  # of keys of tokens, before which a release must be out
-_SECRET = {"redis_url", "query_url"}  # settings that may hold a password
 
 
 class Check(NamedTuple):
@@ -134,16 +133,25 @@ def check_deployment(config: Config) -> list[Finding]:
     except StorageUnavailableError as error:
         away = diagnosis.away()
         if 0 < len(away) < config.shards:
-            what = f"shards {', '.join(map(str, away))}: {error}"
-            why = "their uploads are answered 503, and questions; those of other shards are taken"
-            step = "start their server, with its files: docs/operate/operate.md#shard-down"
-            return [Finding(FAULT, "store", what, why, step)]
-        why = "uploads are answered 503 until it does; devices keep them and send again"
-        step = (
-            "look whether the server runs, in its own folder, and at REDIS_URL, user and password;"
-            " of an empty store where there was one: docs/operate/operate.md#store-down"
-        )
-        return [Finding(FAULT, "store", str(error), why, step)]
+            return [
+                Finding(
+                    FAULT,
+                    "store",
+                    f"shards {', '.join(map(str, away))}: {error}",
+                    why="uploads and questions of these shards are answered 503; other shards work",
+                    next="start their server, with its files: docs/operate/operate.md#shard-down",
+                )
+            ]
+        return [
+            Finding(
+                FAULT,
+                "store",
+                str(error),
+                why="uploads are answered 503 until it does; devices keep them and send again",
+                next="check that the server runs in its own folder, REDIS_URL, user and password;"
+                " if the store is empty and was not: docs/operate/operate.md#store-down",
+            )
+        ]
     return [
         Finding(GOOD, "store", f"{counted(len(servers), 'server')} answered"),
         *examine(config, state),
@@ -189,8 +197,13 @@ def _of_issuers(paths: Sequence[str], today: int) -> Iterator[Finding]:
     what = f"the last key of an issuer is of the week of {epoch_label(EVERY, last)}"
     step = "make new keys, and release the application with both digests: docs/guide/tokens.md#keys"
     if all(key.week != week for key in keys):
-        why = "no token can be good this week: uploads with one are answered 403, and kept for now"
-        yield Finding(FAULT, "tokens", what, why, step)
+        yield Finding(
+            FAULT,
+            "tokens",
+            what,
+            why="no token is good this week: uploads with one are answered 403, and kept for now",
+            next=step,
+        )
     elif last - week < _WEEKS_LEFT:
         yield Finding(WARNING, "tokens", what, "then no token can be good any more", step)
     else:
@@ -199,29 +212,43 @@ def _of_issuers(paths: Sequence[str], today: int) -> Iterator[Finding]:
 
 def shown(config: Config) -> Iterator[str]:
     """Yield each setting as it took effect, secrets left out."""
-    for field in fields(config):
-        value = getattr(config, field.name)
-        if field.name == "credentials":
-            value = f"{len(value)} of the environment"
-        yield f"{field.name} = {HIDDEN if field.name in _SECRET else value}"
+    for field, row in config.rows().items():
+        value = getattr(config, field)
+        yield f"{field} = {HIDDEN if row.secret and value else value}"
 
 
 def _of_settings(config: Config) -> Iterator[Finding]:
     if config.profile == VOLATILE:
-        why = "all reports are gone when the store restarts"
-        yield Finding(WARNING, "profile", "volatile", why, "set HEARSAY_PROFILE=strict")
+        yield Finding(
+            WARNING,
+            "profile",
+            "volatile",
+            why="all reports are gone when the store restarts",
+            next="set HEARSAY_PROFILE=strict",
+        )
     if not is_loopback(config.host):
-        why = "keys and tokens are readable on their way without TLS"
-        step = "let a proxy that ends TLS be the only one to reach it"
-        yield Finding(NOTE, "host", f"listens on {config.host}", why, step)
-    if not any(REPORT in credential.scopes for credential in config.credentials.values()):
-        step = "set HEARSAY_WRITE_KEY_FILE, unless hearsay keys has made one"
-        yield Finding(NOTE, "keys", "the environment has no write key", next=step)
-    heartbeat = os.environ.get("HEARSAY_HEARTBEAT")
-    if heartbeat and not os.access(Path(heartbeat).parent, os.W_OK):
-        why = "the worker would not start"
-        what = f"HEARSAY_HEARTBEAT={heartbeat}: its folder cannot be written"
-        yield Finding(FAULT, "heartbeat", what, why, "name a file in a folder that is there")
+        yield Finding(
+            NOTE,
+            "host",
+            f"listens on {config.host}",
+            why="keys and tokens are readable on their way without TLS",
+            next="let a proxy that ends TLS be the only one to reach it",
+        )
+    if not (config.write_key or config.gateway_key):
+        yield Finding(
+            NOTE,
+            "keys",
+            "the environment has no write key",
+            next="set HEARSAY_WRITE_KEY_FILE, unless hearsay keys has made one",
+        )
+    if config.heartbeat and not os.access(Path(config.heartbeat).parent, os.W_OK):
+        yield Finding(
+            FAULT,
+            "heartbeat",
+            f"HEARSAY_HEARTBEAT={config.heartbeat}: its folder cannot be written",
+            why="the worker would not start",
+            next="name a file in a folder that is there",
+        )
 
 
 def _of_registries(catalog: Catalog, today: date) -> Iterator[Finding]:

@@ -12,9 +12,8 @@ from functools import partial
 
 from client_sdk.privacy.wording import counted
 
-from ...core.catalog import Catalog
+from ...core.catalog import Catalog, Orphan, orphans_among
 from ...core.config import Config
-from ...core.definitions import Orphan, orphans_among
 from ...core.errors import StorageUnavailableError
 from ...storage.connect import inspect
 from ...storage.connection import allowed
@@ -47,8 +46,14 @@ def look(config: Config, catalog: Catalog) -> list[Finding]:
     try:
         return list(judge(orphans_of(config, catalog)))
     except StorageUnavailableError:
-        what = "the store does not answer, so its reports were not compared with the registry files"
-        return [Finding(NOTE, _CHECK, what, next="run this where the store answers")]
+        return [
+            Finding(
+                NOTE,
+                _CHECK,
+                "the store does not answer: its reports were not compared with the registry files",
+                next="run this where the store answers",
+            )
+        ]
 
 
 def check(config: Config, state: State) -> Iterator[Finding]:
@@ -59,8 +64,12 @@ def check(config: Config, state: State) -> Iterator[Finding]:
 def judge(orphans: Sequence[Orphan] | None) -> Iterator[Finding]:
     """Yield a finding for each of *orphans*, or that there is none."""
     if orphans is None:
-        what = "this user of the store may not read under which definitions it holds reports"
-        yield Finding(NOTE, _CHECK, what, next="run this as the store's init user")
+        yield Finding(
+            NOTE,
+            _CHECK,
+            "this user of the store may not read under which definitions it holds reports",
+            next="run this as the store's init user",
+        )
     elif not orphans:
         yield Finding(GOOD, _CHECK, "all stored reports are of definitions in the registry files")
     for orphan in orphans or ():
@@ -78,8 +87,11 @@ def _finding(orphan: Orphan) -> Finding:
     if orphan.changed != ("mechanism",):
         why += f"; changed since then: {', '.join(orphan.changed)}"
         return Finding(NOTE, _CHECK, what, why, step)
-    step = (
-        f"to keep the metric as it was, write {orphan.pin} and run hearsay registry lock; to take"
-        f" the new choice, write them in a copy of the file, and name it {_BEHIND}"
+    return Finding(
+        WARNING,
+        _CHECK,
+        what,
+        f"{why}: the mechanism is {orphan.in_use} now",
+        next=f"to keep the metric as it was, write {orphan.pin} and run hearsay registry lock; to"
+        f" take the new choice, write them in a copy of the file, and name it {_BEHIND}",
     )
-    return Finding(WARNING, _CHECK, what, f"{why}: the mechanism is {orphan.in_use} now", step)

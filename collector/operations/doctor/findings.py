@@ -13,8 +13,8 @@ from typing import Final
 
 from client_sdk.registry.metric import Metric
 
+from ...core.catalog import Orphan
 from ...core.credentials import Credential
-from ...core.definitions import Orphan
 from ...storage.diagnosis import Server, Shard
 from ...storage.records import WatchRecord
 from ...storage.values import ArchiveProgress, Counters

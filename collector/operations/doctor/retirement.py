@@ -1,7 +1,7 @@
 """The list of retired metrics: is it one, would devices heed it, and did they?
 
 A device takes a list only under the public key of its own registry, and only after an upload that
-arrived.  So a list that is wrong stops nothing, and nobody but a person who looks would notice.
+arrived.  So a list that is wrong stops nothing, and no one would notice without this check.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def look_at(
 ) -> RetiredList | None:
     """Return what there is to judge of the list of *config* at Unix time *now*; None: it has none.
 
-    Args:   storage: to look who still reports; None: that is not asked.
+    Args:   storage: where reports are looked for; None: they are not.
     Raises: StorageUnavailableError.
     """
     if not config.retired:
@@ -89,26 +89,49 @@ def retired(config: Config, state: State) -> Iterator[Finding]:
     if listed is None:
         return
     if listed.error:
-        why = "devices that ask are answered 503 and go on"
-        yield Finding(FAULT, "retired", listed.error, why, _RETIRE)
+        yield Finding(
+            FAULT,
+            "retired",
+            listed.error,
+            why="devices that ask are answered 503 and go on",
+            next=_RETIRE,
+        )
     elif not listed.keys:
-        why = "no device asks for the list"
-        step = "put the public key into [app], and release that registry"
-        yield Finding(WARNING, "retired", "no registry has a retire_key", why, step)
+        yield Finding(
+            WARNING,
+            "retired",
+            "no registry has a retire_key",
+            why="no device asks for the list",
+            next="put the public key into [app], and release that registry",
+        )
     elif listed.issued is None:
-        what = "the list is signed by no key of a registry"
-        why = "every device refuses it, and counts list_refused"
-        yield Finding(FAULT, "retired", what, why, _RETIRE)
+        yield Finding(
+            FAULT,
+            "retired",
+            "the list is signed by no key of a registry",
+            why="every device refuses it, and counts list_refused",
+            next=_RETIRE,
+        )
     else:
-        what = f"{counted(listed.metrics, 'metric')}, by a list of {listed.issued.isoformat()}"
-        yield Finding(GOOD, "retired", what)
+        yield Finding(
+            GOOD,
+            "retired",
+            f"{counted(listed.metrics, 'metric')}, by a list of {listed.issued.isoformat()}",
+        )
         today = datetime.fromtimestamp(state.now, UTC).date()
         if listed.issued > today + timedelta(days=1):
-            what = f"the list is of {listed.issued.isoformat()}, which is still to come"
-            why = "devices refuse every list that is older, until then"
-            yield Finding(WARNING, "retired", what, why, "look at the clock where it is signed")
+            yield Finding(
+                WARNING,
+                "retired",
+                f"the list is of {listed.issued.isoformat()}, which is still to come",
+                why="devices refuse every list that is older, until then",
+                next="look at the clock where it is signed",
+            )
         if listed.still:
-            what = f"reported {GRACE} days after the list and later: {', '.join(listed.still)}"
-            why = "those devices have a registry without the key, or never got the list"
-            step = "release a version without these metrics"
-            yield Finding(WARNING, "retired", what, why, step)
+            yield Finding(
+                WARNING,
+                "retired",
+                f"reported {GRACE} days after the list and later: {', '.join(listed.still)}",
+                why="those devices have a registry without the key, or never got the list",
+                next="release a version without these metrics",
+            )

@@ -35,15 +35,30 @@ def profile(config: Config, state: State) -> Iterator[Finding]:
         )
     ]
     for fault in dict.fromkeys(faults):
-        why = f"profile {config.profile} promises what this setting breaks"
-        yield Finding(FAULT, "profile", fault, why, "set it in the server's configuration file")
+        yield Finding(
+            FAULT,
+            "profile",
+            fault,
+            why=f"profile {config.profile} promises what this setting breaks",
+            next="set it in the server's configuration file",
+        )
     replicas = min((server.replicas for server in state.servers), default=0)
     if config.profile == HA and not replicas:
-        why = "no upload is acknowledged before a replica has confirmed it"
-        yield Finding(FAULT, "profile", "no replica is connected", why, "start the replica")
+        yield Finding(
+            FAULT,
+            "profile",
+            "no replica is connected",
+            why="no upload is acknowledged before a replica has confirmed it",
+            next="start the replica",
+        )
     if config.profile == VOLATILE:
-        why = "all reports are gone when the store restarts"
-        yield Finding(WARNING, "profile", "volatile", why, "set HEARSAY_PROFILE=strict")
+        yield Finding(
+            WARNING,
+            "profile",
+            "volatile",
+            why="all reports are gone when the store restarts",
+            next="set HEARSAY_PROFILE=strict",
+        )
     elif not faults:
         yield Finding(GOOD, "profile", f"{config.profile}, as the servers are set")
 
@@ -54,13 +69,21 @@ def library(config: Config, state: State) -> Iterator[Finding]:
         if version is None:
             yield Finding(NOTE, "library", "may not be asked by this user", next=INIT)
         elif version < LIBRARY_VERSION:
-            what = f"version {version}, this release has {LIBRARY_VERSION}"
-            why = "steps that this release takes are missing: uploads are answered 503"
-            yield Finding(FAULT, "library", what, why, INIT)
+            yield Finding(
+                FAULT,
+                "library",
+                f"version {version}, this release has {LIBRARY_VERSION}",
+                why="steps that this release takes are missing: uploads are answered 503",
+                next=INIT,
+            )
         elif version > LIBRARY_VERSION:
-            what = f"version {version}, this release has {LIBRARY_VERSION}"
-            why = "a newer release has prepared the store; it keeps the steps of this one"
-            yield Finding(NOTE, "library", what, why, "finish the upgrade")
+            yield Finding(
+                NOTE,
+                "library",
+                f"version {version}, this release has {LIBRARY_VERSION}",
+                why="a newer release has prepared the store; it keeps the steps of this one",
+                next="finish the upgrade",
+            )
         else:
             yield Finding(GOOD, "library", f"version {version}")
 
@@ -69,19 +92,30 @@ def shards(config: Config, state: State) -> Iterator[Finding]:
     """Look whether every shard is there and can be claimed from."""
     recorded = state.recorded_shards
     if recorded is None:
-        why = "the store has not been prepared under this prefix"
-        step = (
-            f"{INIT}; but if there was a store before, do not: docs/operate/operate.md#store-down"
+        yield Finding(
+            FAULT,
+            "shards",
+            "none are recorded",
+            why="the store has not been prepared under this prefix",
+            next=f"{INIT}, unless there was a store before: docs/operate/operate.md#store-down",
         )
-        yield Finding(FAULT, "shards", "none are recorded", why, step)
     elif recorded != config.shards:
-        what = f"HEARSAY_SHARDS is {config.shards}, the store has {recorded}"
-        why = "uploads would be remembered in another place, and could be counted twice"
-        yield Finding(FAULT, "shards", what, why, f"set HEARSAY_SHARDS={recorded}")
+        yield Finding(
+            FAULT,
+            "shards",
+            f"HEARSAY_SHARDS is {config.shards}, the store has {recorded}",
+            why="uploads would be remembered in another place, and could be counted twice",
+            next=f"set HEARSAY_SHARDS={recorded}",
+        )
     lacking = [str(i) for i, shard in enumerate(state.shards) if shard.has_group is False]
     if lacking:
-        what = f"{', '.join(lacking)} have no consumer group"
-        yield Finding(FAULT, "shards", what, "nothing can be claimed from them", INIT)
+        yield Finding(
+            FAULT,
+            "shards",
+            f"{', '.join(lacking)} have no consumer group",
+            "nothing can be claimed from them",
+            INIT,
+        )
     elif recorded == config.shards:
         yield Finding(GOOD, "shards", str(recorded))
 
@@ -90,18 +124,33 @@ def memory(config: Config, state: State) -> Iterator[Finding]:
     """Compare the memory in use with the limit."""
     for server in state.servers:
         if not server.memory_limit:
-            why = "the system ends a server that takes all memory, and nothing is shed before"
-            yield Finding(WARNING, "memory", "no limit is set", why, "set maxmemory")
+            yield Finding(
+                WARNING,
+                "memory",
+                "no limit is set",
+                why="the system ends a server that takes all memory, and nothing is shed before",
+                next="set maxmemory",
+            )
             continue
         share = server.memory / server.memory_limit
         what = f"{share:.0%} of {_size(server.memory_limit)}"
         more = "fold the backlog, raise maxmemory, or add servers: docs/operate/operate.md#memory"
         if share >= SHED_MEMORY:
-            why = f"from {SHED_MEMORY:.0%} on uploads are answered 503"
-            yield Finding(FAULT, "memory", what, why, more)
+            yield Finding(
+                FAULT,
+                "memory",
+                what,
+                why=f"from {SHED_MEMORY:.0%} on uploads are answered 503",
+                next=more,
+            )
         elif share >= ALARM_MEMORY:
-            why = f"from {SHED_MEMORY:.0%} on uploads will be answered 503"
-            yield Finding(WARNING, "memory", what, why, more)
+            yield Finding(
+                WARNING,
+                "memory",
+                what,
+                why=f"from {SHED_MEMORY:.0%} on uploads will be answered 503",
+                next=more,
+            )
         else:
             yield Finding(GOOD, "memory", what)
 
@@ -111,29 +160,38 @@ def log(config: Config, state: State) -> Iterator[Finding]:
     if all(server.log_is_sound for server in state.servers):
         yield Finding(GOOD, "log", "the append-only file is written")
         return
-    why = "the server takes no writes, or its file grows without end"
-    step = "look at the server's disk and log"
-    yield Finding(FAULT, "log", "the append-only file could not be written", why, step)
+    yield Finding(
+        FAULT,
+        "log",
+        "the append-only file could not be written",
+        why="the server takes no writes, or its file grows without end",
+        next="look at the server's disk and log",
+    )
 
 
 def packing(config: Config, state: State) -> Iterator[Finding]:
     """Look whether the servers pack sets of integers as large as buckets of ids are."""
     for most in {server.packed for server in state.servers if server.packed is not None}:
         if most < PACKED:
-            what = f"set-max-intset-entries is {most}"
-            why = f"upload ids take six times the memory, as sets of up to {PACKED} hold them"
-            step = f"set it to {PACKED} in the server's configuration file"
-            yield Finding(WARNING, "memory", what, why, step)
+            yield Finding(
+                WARNING,
+                "memory",
+                f"set-max-intset-entries is {most}",
+                why=f"upload ids take six times the memory, as sets of up to {PACKED} hold them",
+                next=f"set it to {PACKED} in the server's configuration file",
+            )
 
 
 def coverage(config: Config, state: State) -> Iterator[Finding]:
     """Look whether the servers of a cluster stop where one of them is away."""
     if any(server.stops_with_others for server in state.servers):
-        what = "cluster-require-full-coverage is yes"
-        why = (
-            "while one server is away and has no replica, all of them refuse, not its shards alone"
+        yield Finding(
+            WARNING,
+            "cluster",
+            "cluster-require-full-coverage is yes",
+            why="while one server without a replica is away, all servers refuse, not it alone",
+            next="set it to no on each server",
         )
-        yield Finding(WARNING, "cluster", what, why, "set it to no on each server")
 
 
 def capacity(config: Config, state: State) -> Iterator[Finding]:
@@ -149,9 +207,13 @@ def capacity(config: Config, state: State) -> Iterator[Finding]:
     ):
         needed = daily * days * BYTES_PER_ID
         if limit and needed > most * limit:
-            what = f"{daily:,} {who} need {_size(needed)} for ids alone"
-            why = f"ids are remembered {days} days, and the limit is {_size(limit)}"
-            yield Finding(WARNING, "capacity", what, why, step)
+            yield Finding(
+                WARNING,
+                "capacity",
+                f"{daily:,} {who} need {_size(needed)} for ids alone",
+                why=f"ids are remembered {days} days, and the limit is {_size(limit)}",
+                next=step,
+            )
 
 
 def clock(config: Config, state: State) -> Iterator[Finding]:
@@ -164,9 +226,13 @@ def clock(config: Config, state: State) -> Iterator[Finding]:
         yield Finding(GOOD, "clock", f"the store's is {most:+.1f} s off this machine's")
         return
     level = FAULT if abs(most) >= MARGIN else WARNING
-    why = "the store's clock decides what is late, this machine's what is published"
-    step = "synchronise both machines with a time server"
-    yield Finding(level, "clock", f"the store's is {most:+.0f} s off this machine's", why, step)
+    yield Finding(
+        level,
+        "clock",
+        f"the store's is {most:+.0f} s off this machine's",
+        why="the store's clock decides what is late, this machine's what is published",
+        next="synchronise both machines with a time server",
+    )
 
 
 def _size(size: float) -> str:
@@ -187,19 +253,25 @@ def generation(config: Config, state: State) -> Iterator[Finding]:
         yield Finding(GOOD, "generation", f"{generations[0]}, in all shards")
         return
     lacking = [str(shard) for shard, name in enumerate(generations) if not name]
-    what = f"shards {', '.join(lacking)} have none" if lacking else "it is not that of all shards"
-    why = "the store, or a part of it, was emptied or never prepared; uploads are answered 503"
-    step = f"look where its data is first: docs/operate/operate.md#replaced; then {INIT}"
-    yield Finding(FAULT, "generation", what, why, step)
+    yield Finding(
+        FAULT,
+        "generation",
+        f"shards {', '.join(lacking)} have none" if lacking else "it is not that of all shards",
+        why="the store, or a part of it, was emptied or never prepared; uploads are answered 503",
+        next=f"look where its data is first: docs/operate/operate.md#replaced; then {INIT}",
+    )
 
 
 def lost(config: Config, state: State) -> Iterator[Finding]:
     """Look whether web processes saw the store go back."""
     if state.lost:
-        what = f"went back today, by at least {counted(state.lost, 'upload')}"
-        why = "they were acknowledged, so devices have forgotten them; totals are too low by them"
-        step = "find out why, and look for a newer copy: docs/operate/operate.md#went-back"
-        yield Finding(FAULT, "store", what, why, step)
+        yield Finding(
+            FAULT,
+            "store",
+            f"went back today, by at least {counted(state.lost, 'upload')}",
+            why="they were acknowledged, so devices have forgotten them; totals lack them",
+            next="find out why, and look for a newer copy: docs/operate/operate.md#went-back",
+        )
 
 
 def confirmed(config: Config, state: State) -> Iterator[Finding]:
@@ -210,15 +282,21 @@ def confirmed(config: Config, state: State) -> Iterator[Finding]:
     today = day_of(state.now)
     last, first = max(confirmations), min(confirmations)
     if last > today + 1:
-        what = f"two clocks have confirmed a day that is {counted(last - today, 'day')} ahead"
-        why = "uploads of days whose ids were deleted are refused, and devices give them up in time"
-        step = "synchronise all machines with a time server: docs/operate/operate.md#clock"
-        yield Finding(FAULT, "ids", what, why, step)
+        yield Finding(
+            FAULT,
+            "ids",
+            f"two clocks have confirmed a day that is {counted(last - today, 'day')} ahead",
+            why="uploads of days whose ids were deleted are refused, and in time given up",
+            next="synchronise all machines with a time server: docs/operate/operate.md#clock",
+        )
     elif first < today - _MOST_LAG:
-        what = f"upload ids are kept {counted(today - first, 'day')} longer than needed"
-        why = "they fill memory; the day moves on by one at a time, while a worker runs"
-        step = "see that workers run and that clocks agree; after a long pause, wait"
-        yield Finding(WARNING, "ids", what, why, step)
+        yield Finding(
+            WARNING,
+            "ids",
+            f"upload ids are kept {counted(today - first, 'day')} longer than needed",
+            why="they fill memory; the day moves on by one at a time, while a worker runs",
+            next="see that workers run and that clocks agree; after a long pause, wait",
+        )
     else:
         yield Finding(GOOD, "ids", "forgotten in time")
 
@@ -227,7 +305,10 @@ def waits(config: Config, state: State) -> Iterator[Finding]:
     """Look whether workers found their clock and the store's apart."""
     if state.clock_waits:
         rounds = counted(state.clock_waits, "round")
-        what = f"workers folded nothing in {rounds} of today: clocks disagreed"
-        why = "a fold under a wrong clock would be of a wrong class for ever; entries wait instead"
-        step = "synchronise the workers' machines and the store's: docs/operate/operate.md#clock"
-        yield Finding(NOTE, "clock", what, why, step)
+        yield Finding(
+            NOTE,
+            "clock",
+            f"workers folded nothing in {rounds} of today: clocks disagreed",
+            why="a fold under a wrong clock would stay in a wrong class; entries wait instead",
+            next="synchronise the workers' machines and the store's: docs/operate/operate.md#clock",
+        )

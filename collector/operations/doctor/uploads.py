@@ -1,4 +1,4 @@
-"""Checks of uploads: what became of them, who may send and ask, and what looks dishonest.
+"""Checks of uploads: what became of them, rights to send and ask, and what looks dishonest.
 
 Reports are folded, waiting, set aside, late or missing; keys, tokens and metrics end on a day; and
 closed epochs are checked for reports that do not look like honest ones.
@@ -35,25 +35,42 @@ def workers(config: Config, state: State) -> Iterator[Finding]:
     elif state.alive.get(WORKER):
         yield Finding(GOOD, "workers", f"{what}, workers alive: {state.alive[WORKER]}")
     elif backlog:
-        why = "memory fills until uploads are refused, and answers lack what waits"
-        yield Finding(FAULT, "workers", f"{what}, and no worker lives", why, "start hearsay worker")
+        yield Finding(
+            FAULT,
+            "workers",
+            f"{what}, and no worker lives",
+            why="memory fills until uploads are refused, and answers lack what waits",
+            next="start hearsay worker",
+        )
     else:
-        why = "the next uploads will wait"
-        yield Finding(WARNING, "workers", "none lives", why, "start hearsay worker")
+        yield Finding(
+            WARNING,
+            "workers",
+            "none lives",
+            why="the next uploads will wait",
+            next="start hearsay worker",
+        )
     if backlog >= config.max_backlog / 2:
-        why = f"from {config.max_backlog} on uploads are answered 503"
-        step = "start more workers: docs/operate/operate.md#backlog"
-        yield Finding(WARNING, "workers", what, why, step)
+        yield Finding(
+            WARNING,
+            "workers",
+            what,
+            why=f"from {config.max_backlog} on uploads are answered 503",
+            next="start more workers: docs/operate/operate.md#backlog",
+        )
 
 
 def stuck(config: Config, state: State) -> Iterator[Finding]:
     """Look for entries that workers are given and never fold."""
     if state.stuck and (state.alive or {}).get(WORKER):
-        what = f"{counted(state.stuck, 'upload')} given to workers, and the oldest not folded"
-        why = "workers leave what belongs to a metric that is in no registry of theirs"
-        step = "look for that in a worker's log, and give it the registry"
-        step += ": docs/operate/operate.md#backlog"
-        yield Finding(WARNING, "workers", what, why, step)
+        yield Finding(
+            WARNING,
+            "workers",
+            f"{counted(state.stuck, 'upload')} given to workers, and the oldest not folded",
+            why="workers leave the uploads of a metric that is in none of their registries",
+            next="look for it in a worker's log, and give the worker the registry:"
+            " docs/operate/operate.md#backlog",
+        )
 
 
 def conservation(config: Config, state: State) -> Iterator[Finding]:
@@ -61,28 +78,43 @@ def conservation(config: Config, state: State) -> Iterator[Finding]:
     total = sum(state.counters, Counters())
     drift = sum(counters.drift for counters in state.counters)
     if drift:
-        why = "somebody wrote to the store by hand, or an upload was lost or doubled"
-        what = f"{counted(drift, 'upload')} not where the counts say"
-        yield Finding(FAULT, "conservation", what, why, "run hearsay fsck")
+        yield Finding(
+            FAULT,
+            "conservation",
+            f"{counted(drift, 'upload')} not where the counts say",
+            why="a person wrote to the store by hand, or an upload was lost or doubled",
+            next="run hearsay fsck",
+        )
     elif state.counters:
-        what = f"{counted(total.accepted.uploads, 'accepted upload')}, all accounted for"
-        yield Finding(GOOD, "conservation", what)
+        yield Finding(
+            GOOD,
+            "conservation",
+            f"{counted(total.accepted.uploads, 'accepted upload')}, all accounted for",
+        )
     if total.pruned_reports or total.lost_reports:
-        what = f"{counted(total.pruned_reports, 'report')} pruned, {total.lost_reports:,} lost"
-        yield Finding(NOTE, "conservation", what, "no answer rests on them")
+        yield Finding(
+            NOTE,
+            "conservation",
+            f"{counted(total.pruned_reports, 'report')} pruned, {total.lost_reports:,} lost",
+            "no answer rests on them",
+        )
 
 
 def quarantine(config: Config, state: State) -> Iterator[Finding]:
     """Look for uploads that are set aside."""
     aside = sum(counters.aside for counters in state.counters)
     if aside:
-        why = "they could not be folded, and are in no answer"
-        step = "run hearsay quarantine list, then retry or drop"
-        yield Finding(WARNING, "quarantine", f"{counted(aside, 'upload')} set aside", why, step)
+        yield Finding(
+            WARNING,
+            "quarantine",
+            f"{counted(aside, 'upload')} set aside",
+            why="they could not be folded, and are in no answer",
+            next="run hearsay quarantine list, then retry or drop",
+        )
 
 
 def archive(config: Config, state: State) -> Iterator[Finding]:
-    """Look for folds that nobody writes to the archive."""
+    """Look for folds that wait to be written to the archive."""
     days = [queue.oldest_day for queue in state.archiving if queue.oldest_day is not None]
     if not days:
         return
@@ -91,21 +123,29 @@ def archive(config: Config, state: State) -> Iterator[Finding]:
     if age < _OLD_FOLD:
         yield Finding(GOOD, "archive", what)
         return
-    why = "they fill the store's memory until uploads are refused"
-    step = "run hearsay archive, and see why it did not: docs/operate/operate.md#archive"
-    yield Finding(WARNING, "archive", f"{what}, the oldest for {counted(age, 'day')}", why, step)
+    yield Finding(
+        WARNING,
+        "archive",
+        f"{what}, the oldest for {counted(age, 'day')}",
+        why="they fill the store's memory until uploads are refused",
+        next="run hearsay archive, and see why it did not: docs/operate/operate.md#archive",
+    )
 
 
 def lateness(config: Config, state: State) -> Iterator[Finding]:
     """Look at how many reports miss the first answer."""
     late = sum(state.counters, Counters()).late_share
     if late >= _LATE_NOTE:
-        why = "answers of fresh windows lack them; later versions have them"
-        yield Finding(NOTE, "lateness", f"{late:.0%} of the reports came late", why)
+        yield Finding(
+            NOTE,
+            "lateness",
+            f"{late:.0%} of the reports came late",
+            why="answers of fresh windows lack them; later versions have them",
+        )
 
 
 def keys(config: Config, state: State) -> Iterator[Finding]:
-    """Look whether somebody can report, and somebody can watch."""
+    """Look whether devices can report, and /metrics can be read."""
     if state.credentials is None:
         yield Finding(NOTE, "keys", "may not be read by this user", next=INIT)
         return
@@ -120,14 +160,29 @@ def keys(config: Config, state: State) -> Iterator[Finding]:
     elif served.get(REPORT):
         yield Finding(GOOD, "keys", "the web processes have a write key in their settings")
     elif state.granted is None:
-        why = "and no web process lives that says what is in its settings"
-        yield Finding(NOTE, "keys", "no write key is known here", why, "start hearsay serve")
+        yield Finding(
+            NOTE,
+            "keys",
+            "no write key is known here",
+            why="and no web process lives that says what is in its settings",
+            next="start hearsay serve",
+        )
     else:
-        why, step = "every upload is answered 401", "run hearsay keys create write"
-        yield Finding(WARNING, "keys", "there is no write key", why, step)
+        yield Finding(
+            WARNING,
+            "keys",
+            "there is no write key",
+            why="every upload is answered 401",
+            next="run hearsay keys create write",
+        )
     if not (served.get(OPERATE) or any(OPERATE in credential.scopes for credential in good)):
-        step = f"run hearsay keys create {ADMIN}, or set HEARSAY_ADMIN_TOKEN_FILE"
-        yield Finding(NOTE, "keys", "no token opens /metrics", "nothing can be watched", step)
+        yield Finding(
+            NOTE,
+            "keys",
+            "no token opens /metrics",
+            "nothing can be watched",
+            next=f"run hearsay keys create {ADMIN}, or set HEARSAY_ADMIN_TOKEN_FILE",
+        )
 
 
 def expiring_tokens(config: Config, state: State) -> Iterator[Finding]:
@@ -137,12 +192,14 @@ def expiring_tokens(config: Config, state: State) -> Iterator[Finding]:
         end = credential.expires
         if end is not None and credential.is_good(today) and end - today <= SOON_DAYS:
             rest = counted(end - today, "day")
-            what = f"{credential.kind} {id_of(digest)} is good for {rest} more"
-            step = (
-                f"run hearsay keys renew {id_of(digest)}, or make its successor with"
-                " hearsay keys create and hand it over"
+            yield Finding(
+                WARNING,
+                "keys",
+                f"{credential.kind} {id_of(digest)} is good for {rest} more",
+                "its holder will be refused",
+                next=f"run hearsay keys renew {id_of(digest)}, or make its successor with"
+                " hearsay keys create and hand it over",
             )
-            yield Finding(WARNING, "keys", what, "who uses it will be refused", step)
 
 
 def quotas(config: Config, state: State) -> Iterator[Finding]:
@@ -152,10 +209,13 @@ def quotas(config: Config, state: State) -> Iterator[Finding]:
         quota = credential.quota
         if quota is not None and credential.is_good(today) and state.used.get(digest, 0) >= quota:
             reports = counted(quota, "report")
-            what = f"{credential.kind} {id_of(digest)} has sent its {reports} of today"
-            why = "its uploads are answered 429 until 0:00 UTC; a public key may be abused"
-            step = "replace the key if it is, or else make one with a larger quota"
-            yield Finding(WARNING, "keys", what, why, step)
+            yield Finding(
+                WARNING,
+                "keys",
+                f"{credential.kind} {id_of(digest)} has sent its {reports} of today",
+                why="its uploads are answered 429 until 0:00 UTC; a public key may be abused",
+                next="replace the key if it is, or else make one with a larger quota",
+            )
 
 
 def growth(config: Config, state: State) -> Iterator[Finding]:
@@ -164,11 +224,14 @@ def growth(config: Config, state: State) -> Iterator[Finding]:
     limit = daily_begun(config.new_tallies_mb, memory)
     for digest, size in state.begun.items():
         if limit and size >= _FULL_SHARE * limit:
-            what = f"write {id_of(digest)} has begun tallies of {size / 1e6:.0f} MB today"
-            why = f"from {limit / 1e6:.0f} MB on uploads that begin another are answered 429"
-            step = "replace the key if it is abused, or raise HEARSAY_NEW_TALLIES_MB"
-            step += ": docs/operate/security.md"
-            yield Finding(WARNING, "keys", what, why, step)
+            yield Finding(
+                WARNING,
+                "keys",
+                f"write {id_of(digest)} has begun tallies of {size / 1e6:.0f} MB today",
+                why=f"from {limit / 1e6:.0f} MB on uploads that begin another are answered 429",
+                next="replace the key if it is abused, or raise HEARSAY_NEW_TALLIES_MB:"
+                " docs/operate/security.md",
+            )
 
 
 def registry(config: Config, state: State) -> Iterator[Finding]:
@@ -179,12 +242,21 @@ def registry(config: Config, state: State) -> Iterator[Finding]:
     soon = sorted(name for name, days in left.items() if 0 < days <= SOON_DAYS)
     why = "devices record nothing after the day in expires"
     if ended:
-        step = "give them a later date in the registry, or take them out"
-        yield Finding(NOTE, "registry", f"expired: {', '.join(ended)}", why, step)
+        yield Finding(
+            NOTE,
+            "registry",
+            f"expired: {', '.join(ended)}",
+            why,
+            next="give them a later date in the registry, or take them out",
+        )
     if soon:
-        step = "decide whether to ask on, and set a later date"
-        what = f"expires within {SOON_DAYS} days: {', '.join(soon)}"
-        yield Finding(WARNING, "registry", what, why, step)
+        yield Finding(
+            WARNING,
+            "registry",
+            f"expires within {SOON_DAYS} days: {', '.join(soon)}",
+            why,
+            next="decide whether to ask on, and set a later date",
+        )
     if not soon:
         yield Finding(GOOD, "registry", f"{counted(len(left) - len(ended), 'metric')} asked")
 
@@ -192,15 +264,18 @@ def registry(config: Config, state: State) -> Iterator[Finding]:
 def suspicious(config: Config, state: State) -> Iterator[Finding]:
     """Tell each epoch in which something was found."""
     if not state.watched:
-        return  # nobody has looked yet, or that may not be read
+        return  # no worker has looked yet, or that may not be read
     for name, watch in state.watched.items():
         for epoch, texts in watch.sentences.items():
             more = f"; and {len(texts) - _MOST} more" if len(texts) > _MOST else ""
-            what = f"{name}, {epoch}: {'; '.join(texts[:_MOST])}{more}"
-            why = "fakes, a broken client or news; answers show it unchanged"
-            step = "look who has the write key, and what else happened"
-            step += ": docs/operate/operate.md#suspicious"
-            yield Finding(WARNING, "poisoning", what, why, step)
+            yield Finding(
+                WARNING,
+                "poisoning",
+                f"{name}, {epoch}: {'; '.join(texts[:_MOST])}{more}",
+                why="fakes, a broken client or news; answers show it unchanged",
+                next="find out which people have the write key, and what else happened:"
+                " docs/operate/operate.md#suspicious",
+            )
     epochs = sum(watch.looked for watch in state.watched.values())
     if epochs and not any(watch.sentences for watch in state.watched.values()):
         yield Finding(

@@ -160,15 +160,15 @@ def granted_by(store: ActivityStore, now: float) -> Mapping[str, int]:
 
 
 def _living(store: ActivityStore, now: float) -> list[ActivityRecord]:
-    """Return what those told that gave a sign of life within ALIVE_S, and have not left since."""
+    """Return the records of processes with a sign of life within ALIVE_S that have not left."""
     today = day_of(now)
-    # A day may have just begun; what a process told on it stands for what it told before.
+    # A day may have just begun; a record of it replaces the one of the day before.
     last = {record.process: record for day in (today - 1, today) for record in store.records(day)}
     return [record for record in last.values() if abs(now - record.seen) <= ALIVE_S]
 
 
 def totals_of(records: Sequence[ActivityRecord], alive: Mapping[str, int]) -> Totals:
-    """Return the sums of what processes told."""
+    """Return the sums of *records*."""
     counts: dict[str, Counter[str]] = {}
     for record in records:
         for name, n in record.counts.items():

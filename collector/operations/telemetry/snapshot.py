@@ -70,11 +70,11 @@ class Snapshot:
     next_metric_expiry: int | None  # Unix time; None if none is to come
     # Of each shard, whether that process refuses its uploads, as it last found the store.
     refused: Mapping[int, bool] = field(default_factory=dict)
-    # What follows is told by the store, and left out where it is away.
+    # What follows comes from the store, and is left out where it is away.
     store_is_up: bool = False
     shards: Sequence[Counters] = ()
     servers: Sequence[Server] = ()
-    unarchived: int | None = None  # folds that wait for the archive; None if that is not told
+    unarchived: int | None = None  # folds that wait for the archive; None if that may not be asked
     totals: Totals = Totals({}, {})  # noqa: RUF009  # frozen
     next_token_expiry: int | None = None
     watched: Mapping[str, WatchRecord] = field(default_factory=dict)  # closed epochs, by metric
@@ -130,7 +130,7 @@ def take(
             is_replaced=is_replaced(),
         )
     except CollectorError as error:
-        _log.error("the state of the store cannot be told: %s", error)
+        _log.error("the state of the store cannot be read: %s", error)
         return away
 
 

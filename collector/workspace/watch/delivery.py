@@ -26,9 +26,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ...core.config import is_loopback
 from ...core.deadline import Deadline
 from ...core.errors import CollectorError, ConfigError, unread
+from ...core.settings import is_loopback
 from ...rendering.letters import one_line
 from ...storage.records import FIRING, QUIET, WatchMessage
 from .rules import Channel

@@ -99,7 +99,7 @@ def test_a_round_names_what_is_unknown_and_why_and_fails_beside_another_process(
     assert alone.exit_code == 0, alone.output
     assert "dark: unknown: Dark mode: not enough reports" in alone.output
     assert beside.exit_code == 1
-    assert "another process evaluates the watches, so nothing was asked here" in beside.output
+    assert "another process evaluates the watches and sends their messages" in beside.output
 
 
 @pytest.mark.real

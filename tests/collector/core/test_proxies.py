@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from collector.core.config import Config
 from collector.core.credentials import ANALYST, ASK, MANAGE, OPERATE, OPERATOR, OWNER, VIEW, VIEWER
 from collector.core.errors import ConfigError, ForbiddenError
-from collector.core.proxies import ProxyLogin, label_of, proxy_login, require_apps
+from collector.core.proxies import ProxyLogin, label_of, require_apps
 
 GROUPS = "team/shop=shop:owner, readers=viewer, readers=blog:analyst, sre=operator"
-SETTINGS = {"HEARSAY_TRUSTED_PROXIES": "10.0.3.7, fd00:1::/64", "HEARSAY_GROUPS": GROUPS}
+SETTINGS = {
+    "HEARSAY_REGISTRY": "metrics.toml",
+    "HEARSAY_TRUSTED_PROXIES": "10.0.3.7, fd00:1::/64",
+    "HEARSAY_GROUPS": GROUPS,
+}
 PROXY = "10.0.3.7"
 
 
 def login(**changes: str) -> ProxyLogin:
-    made = proxy_login({**SETTINGS, **changes})
+    made = Config.from_env(SETTINGS | changes).proxy
     assert made is not None
     return made
 
@@ -107,7 +112,7 @@ def test_long_names_stay_different_as_labels() -> None:
         ({"HEARSAY_USER_HEADER": "X-Forwarded-For"}, "HEARSAY_USER_HEADER"),
         ({"HEARSAY_USER_HEADER": "X_Forwarded_User"}, "HEARSAY_USER_HEADER"),
         ({"HEARSAY_GROUPS_HEADER": "x-forwarded-user"}, "HEARSAY_GROUPS_HEADER"),
-        ({"HEARSAY_GROUPS": ""}, "HEARSAY_GROUPS"),
+        ({"HEARSAY_GROUPS": ""}, "HEARSAY_TRUSTED_PROXIES"),
         ({"HEARSAY_GROUPS": "analysts=root"}, "HEARSAY_GROUPS"),
         ({"HEARSAY_GROUPS": "=viewer"}, "HEARSAY_GROUPS"),
         ({"HEARSAY_GROUPS": "analysts"}, "HEARSAY_GROUPS"),
@@ -118,13 +123,9 @@ def test_a_setting_that_could_not_be_meant_is_refused_by_name(
     changes: dict[str, str], named: str
 ) -> None:
     with pytest.raises(ConfigError) as refused:
-        proxy_login({**SETTINGS, **changes})
+        Config.from_env(SETTINGS | changes)
 
     assert refused.value.name == named
-
-
-def test_without_the_setting_there_is_no_such_log_in() -> None:
-    assert proxy_login({}) is None
 
 
 def test_an_app_that_there_is_not_is_refused() -> None:

@@ -262,7 +262,7 @@ def test_two_identities_in_one_week_share_nothing_with_those_of_another(tmp_path
         for week in (WEEK, WEEK + 1):
             for name in ("a", "b"):
                 allowance.take(week, name)
-        rows = allowance._database.execute("SELECT who FROM issued").fetchall()
+        rows = allowance._database.execute("SELECT identity FROM issued").fetchall()
 
     assert len(set(rows)) == 4
 

@@ -55,7 +55,12 @@ def test_the_command_learns_from_a_store_what_a_device_predicts_by(
         return CliRunner().invoke(main, ["learn", "naive-bayes", *words], env=environment)
 
     written, printed = hearsay("m", "--output", str(file)), hearsay("m", "--label", "left")
-    refused = [hearsay("few"), hearsay("m", "--label", "moved"), hearsay("m", "--to", "2020-01-01")]
+    day = "2020-01-01"
+    refused = [
+        hearsay("few"),
+        hearsay("m", "--label", "moved"),
+        hearsay("m", "--from", day, "--to", day),
+    ]
 
     assert written.exit_code == 0, written.output
     assert written.output.startswith("the chance of 'left', from 2,100 reports at ε 4\n")
@@ -67,5 +72,5 @@ def test_the_command_learns_from_a_store_what_a_device_predicts_by(
     assert [each.exit_code for each in refused] == [1, 1, 1]
     assert "no reports" in refused[0].output
     assert "label: must be one of" in refused[1].output
-    assert "to: metric=m is asked once, so its reports have no days" in refused[2].output
+    assert "metric=m is asked once, so its reports have no days" in refused[2].output
     storage.destroy()

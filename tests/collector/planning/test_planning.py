@@ -45,7 +45,7 @@ def test_an_aggregate_is_told_beside_what_it_costs() -> None:
 
     plain, silent = (list(describe_metrics(Registry.from_text(text)))[1] for text in texts)
 
-    assert ", ε 1 a report, one a week, of the sum, 2 bytes" in plain
+    assert ", ε 1 a report, one a week: the sum, 2 bytes" in plain
     assert ", one a week, of the largest, or else 0.5 minutes, 2 bytes" in silent
     assert not any(", of " in line for line in describe_metrics(REGISTRY))
 
@@ -131,6 +131,6 @@ def test_numbers_that_never_tell_quantiles_say_so_before_anything_is_collected()
 
     said = {name: list(describe_metrics(Registry.from_text(t)))[1] for name, t in texts.items()}
 
-    assert [name for name, line in said.items() if "never quantiles" in line] == ["mean"]
+    assert [name for name, line in said.items() if "not quantiles" in line] == ["mean"]
     (metric,) = Registry.from_text(texts["quantiles"])
     assert any("unless ask names quantiles" in line for line in compare_mechanisms(metric, 8))

@@ -14,8 +14,7 @@ from flask.testing import FlaskClient
 from msgspec import structs
 
 from collector.core.cells import LAST_VERSION, Cell, key_source, segment_text
-from collector.core.config import RelayTerms
-from collector.core.credentials import ANALYST, READ, Credential, digest_of
+from collector.core.credentials import ANALYST, READ, Credential
 from collector.core.exclusions import Exclusion, Inclusion, to_json
 from collector.query import cache
 from collector.query.cache import Cache
@@ -24,6 +23,7 @@ from collector.web.services import services_of
 from tests.collector.web.conftest import MakeApp
 from tests.support.crowds.asked import JANUARY, JANUARY_5, follow, post, store
 from tests.support.crowds.uploads import ADMIN_TOKEN, READ_TOKEN, bearer, registry, registry_text
+from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
 
 PAGE: Final = registry().metric("page")
@@ -67,11 +67,9 @@ def test_what_a_browser_keeps_ends_with_what_was_declared_of_the_relay(
     make_app: MakeApp,
 ) -> None:
     """It states what a relay leaves of epsilon, and the next process may know of more fakes."""
-    declared = RelayTerms("Example", Fraction(0)), RelayTerms("Example", Fraction(1, 5))
-
     tags = [
-        post(make_app(relay=terms).test_client(), CLOSED).headers["ETag"]
-        for terms in (*declared, declared[0], RelayTerms())
+        post(make_app(relay_operator=name, colluding=share).test_client(), CLOSED).headers["ETag"]
+        for name, share in (("Example", 0), ("Example", Fraction(1, 5)), ("Example", 0), ("", 0))
     ]
 
     assert tags[0] == tags[2]
@@ -252,13 +250,15 @@ def test_nothing_is_kept_of_a_store_that_is_gone(
 
 
 def test_a_kept_answer_is_shown_to_nobody_who_may_not_see_its_metric(
-    config: Any, make_app: MakeApp
+    credentials: MemoryCredentials, make_app: MakeApp
 ) -> None:
     """Who may not see a metric learns neither from the cache nor from a tag that it is there."""
     limited = "limited-token-for-tests-0123456789"
-    few = Credential(READ, role=ANALYST, metrics=frozenset({"theme"}))
-    app = make_app(credentials={**config.credentials, digest_of(limited): few})
-    client = app.test_client()
+    few = Credential(
+        READ, role=ANALYST, app="test", metrics=frozenset({"theme"}), expires=JANUARY_5 + 90
+    )
+    credentials.add(limited, few)
+    client = make_app().test_client()
     tag = post(client, CLOSED).headers["ETag"]
 
     asked = post(client, CLOSED, token=limited)

@@ -11,9 +11,9 @@ import pytest
 
 from client_sdk.core.epoch import DAY, day_of
 from client_sdk.registry import Registry
+from collector.core.catalog import Orphan
 from collector.core.config import HA, STANDARD, STRICT, VOLATILE, Config
 from collector.core.credentials import ADMIN, OPERATE, READ, REPORT, VIEWER, WRITE, Credential
-from collector.core.definitions import Orphan
 from collector.operations.doctor import State, examine
 from collector.operations.doctor.findings import FAULT, GOOD, LEVELS, NOTE, WARNING, Finding, worst
 from collector.operations.doctor.uploads import SOON_DAYS

@@ -12,7 +12,6 @@ from markupsafe import escape
 
 from client_sdk.wire.reports import Column
 from collector.core.cells import ATTESTED, RELAYED, UNKNOWN, Source
-from collector.core.config import RelayTerms
 from collector.core.text_tables import above
 from collector.intake.wire import JSON
 from collector.planning.shuffling import epsilon_of
@@ -115,7 +114,7 @@ def test_a_relay_that_nobody_declared_hides_nobody(mixed: Flask) -> None:
 def test_the_answer_and_the_details_of_a_page_state_the_same_with_all_that_it_assumes(
     storage: MemoryStorage, make_app: Any
 ) -> None:
-    declared = make_app(relay=RelayTerms("<b>Example</b>", Fraction(1, 10)))
+    declared = make_app(relay_operator="<b>Example</b>", colluding=Fraction(1, 10))
     for source in (UNKNOWN, *[RELAY] * 8, *[BOTH] * 5):
         send(declared, storage, source)
 
@@ -135,7 +134,7 @@ def test_the_answer_and_the_details_of_a_page_state_the_same_with_all_that_it_as
 def test_the_text_of_an_answer_never_states_it_without_what_it_assumes(
     storage: MemoryStorage, make_app: Any
 ) -> None:
-    declared = make_app(relay=RelayTerms("Example", Fraction(0)))
+    declared = make_app(relay_operator="Example")
     for _ in range(5):
         send(declared, storage, RELAY)
     document = answer(declared)
@@ -148,7 +147,7 @@ def test_the_text_of_an_answer_never_states_it_without_what_it_assumes(
 
 
 def test_who_runs_the_relay_is_said_to_the_people_measured(make_app: Any) -> None:
-    declared = make_app(relay=RelayTerms("Example Relays", Fraction(1, 10)))
+    declared = make_app(relay_operator="Example Relays", colluding=Fraction(1, 10))
     client = declared.test_client()
 
     assert "Example Relays runs it" in client.get("/privacy/people", headers=BROWSER).text

@@ -17,7 +17,7 @@ from collector.core.config import STRICT, Config
 from collector.core.credentials import ADMIN, GATEWAY, READ, WRITE
 from collector.storage.access import COPY, INGEST, INIT, QUERY, USERS, WORKER, acl_lines, name_of
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 SECOND = (ROOT / "examples" / "compose-archive.yml").read_text(encoding="utf-8")

@@ -1,0 +1,76 @@
+"""The lists in pages for operators: commands, settings, and metrics for Prometheus.
+
+Run: ``python -m benchmarks operate_pages --write``, which puts them into docs/operate; a test
+compares them, so a new option, setting or metric needs no line written by hand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from inspect import cleandoc
+from pathlib import Path
+from typing import Final
+
+import click
+
+from benchmarks.lib import page
+from collector.cli import main as hearsay
+from collector.core.config import Config
+from collector.operations.telemetry.exposition import FAMILIES
+
+COMMANDS: Final = page.PAGES / "operate" / "commands.md"
+METRICS: Final = page.PAGES / "operate" / "operate.md"
+_PLACE: Final = re.compile(r"docs/([a-z/_-]+\.md(?:#[a-z-]+)?)")
+
+
+def settings_table(config: type[Config] = Config) -> str:
+    """Return a row of Markdown for each setting of *config*."""
+    rows = [
+        (f"`{row.name}`", f"`{row.default}`" if row.default else row.unset, row.help)
+        for row in config.rows().values()
+    ]
+    return page.table(("variable", "default", "meaning"), rows)
+
+
+def commands_text(command: click.Command = hearsay) -> str:
+    """Return a section of Markdown for *command* and each command below it."""
+    return "\n\n".join(_sections(click.Context(command, info_name="hearsay"), 2))
+
+
+def _sections(context: click.Context, level: int) -> Iterator[str]:
+    command = context.command
+    arguments = [p.make_metavar(context) for p in command.params if isinstance(p, click.Argument)]
+    options = [p.get_help_record(context) for p in command.params if isinstance(p, click.Option)]
+    if level > 2:
+        yield f"{'#' * level} `{' '.join([context.command_path, *arguments])}`"
+        yield _linked(cleandoc(command.help or ""))
+        if records := [f"- `{name}`: {text}" for name, text in filter(None, options)]:
+            yield _linked("\n".join(records))
+    if isinstance(command, click.Group):
+        for name, child in sorted(command.commands.items()):
+            yield from _sections(click.Context(child, context, name), min(level + 1, 4))
+
+
+def _linked(text: str) -> str:
+    """Return *text* with links to the pages that it names."""
+    return _PLACE.sub(r"[\g<0>](../\1)", text)
+
+
+def metrics_table() -> str:
+    """Return a row of Markdown for each metric of /metrics."""
+    rows = [(f"`{row.name}`", f"`{row.label}`" * bool(row.label), row.help) for row in FAMILIES]
+    return page.table(("metric", "labels", "what"), rows)
+
+
+def parts() -> tuple[tuple[Path, dict[str, str]], ...]:
+    """Return the parts of each page, by name."""
+    return (
+        (COMMANDS, {"commands": commands_text(), "settings": settings_table()}),
+        (METRICS, {"metrics": metrics_table()}),
+    )
+
+
+def main() -> None:
+    """Print the lists, or write them."""
+    page.publish(*parts())
