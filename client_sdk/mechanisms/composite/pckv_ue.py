@@ -30,7 +30,7 @@ from ..exact import ceil_to_grid, exp_floor, floor_to_grid
 from ..key_value import KeyChannel, KeyValueMechanism, Pairs
 
 _FAIR: Final = Fraction(1, 2)
-MAX_KEYS: Final = MAX_ITEMS // 2  # keys; a report of 8 KiB
+_MAX_KEYS: Final = MAX_ITEMS // 2  # keys; a report of 8 KiB
 
 
 class PCKVUE(KeyValueMechanism):
@@ -41,8 +41,8 @@ class PCKVUE(KeyValueMechanism):
 
     def validate(self) -> None:
         """Refuse reports too long to send."""
-        if self.domain_size > MAX_KEYS:
-            rule = f"must be at most {MAX_KEYS}, as a report has two bits a key"
+        if self.domain_size > _MAX_KEYS:
+            rule = f"must be at most {_MAX_KEYS}, as a report has two bits a key"
             raise InvalidParameterError("domain_size", self.domain_size, rule)
         if not 0 < self.shown < 1:
             raise self.no_channel()

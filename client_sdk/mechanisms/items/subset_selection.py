@@ -37,13 +37,13 @@ from ..frequency import PairLaw
 from ..supports import Channel
 
 DIGITS: Final = 2  # of a coin's chance after its leading zeros; each costs a read of all places
-SINGLES: Final = 12  # places; so few are raised sooner one at a time than by coins
+_SINGLES: Final = 12  # places; so few are raised sooner one at a time than by coins
 
 _RANK_BITS: Final = 64  # of a packed report
-MOST_SINGLY: Final = 32  # items; larger subsets are drawn sooner as bits
+_MOST_SINGLY: Final = 32  # items; larger subsets are drawn sooner as bits
 
 
-def draw_subset(size: int, n: int, randomness: Randomness, singles: int = SINGLES) -> int:
+def draw_subset(size: int, n: int, randomness: Randomness, singles: int = _SINGLES) -> int:
     """Return *n* bits of which *size* are 1, uniform over all such numbers; 0 < size < n."""
     bits, missing = 0, size
     while missing > singles:
@@ -158,7 +158,7 @@ class SubsetSelection(BitReports):
     @cached_property
     def is_long(self) -> bool:
         """Whether subsets are drawn as bits, rather than item by item."""
-        return not self.is_ranked and self.subset_size > MOST_SINGLY
+        return not self.is_ranked and self.subset_size > _MOST_SINGLY
 
     def _draw_long(self, value: int, holds: bool, randomness: Randomness) -> bytes:
         others = self.domain_size - 1
