@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import pytest
 
 from client_sdk.core.errors import InvalidTallyError
-from client_sdk.mechanisms import FrequencyOracle, Mechanism
+from client_sdk.mechanisms import FrequencyOracle, Mechanism, SetMechanism
+from client_sdk.mechanisms.composite.padding_sampling import PaddingSampling
+from client_sdk.mechanisms.composite.privset import PrivSet
+from client_sdk.mechanisms.items.block_design import BlockDesign
+from client_sdk.mechanisms.items.olh import OLH
 from client_sdk.mechanisms.numbers._sums import SQUARE_BITS, SumReports
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.enumeration.vectors import build, cases, every_case, is_pure, values_of
@@ -81,15 +85,36 @@ def test_the_tally_gives_the_sum_of_supports(name: str, case: dict[str, Any]) ->
     assert counts.tolist() == [supported[item] for item in range(oracle.domain_size)]
 
 
-@every_oracle_case
-def test_the_tally_by_numpy_equals_the_generic_one(name: str, case: dict[str, Any]) -> None:
-    oracle = cast("FrequencyOracle", build(name, case))
-    payloads = b"".join(column(oracle, case, 100, "generic"))
-    counts = oracle.support_counts(oracle.tally(payloads, np), 100, np)
+# Mechanisms whose tally changes its way with reports, items or bits; and how many reports it takes.
+FOLDED: Final[list[tuple[Any, int]]] = [
+    *((OLH(epsilon, 10), 20_000) for epsilon in ("1.5", "9", "16")),
+    *((BlockDesign(*settings), 400) for settings in (("1", 10), ("1", 700), ("9", 63_460))),
+    *((PrivSet("1", d, pad=pad), 400) for d, pad in ((2, 1), (40, 8), (300, 32))),
+    (PrivSet("1", 70_000, pad=3), 80),
+    *((PaddingSampling("1", d, pad=3, unary=u), 400) for d in (5, 300) for u in (0, 1)),
+]
 
-    generic = FrequencyOracle.tally(oracle, payloads, np)
 
-    assert counts.tolist() == generic.tolist()
+@pytest.mark.parametrize(("mechanism", "most"), FOLDED, ids=lambda m: getattr(m, "name", ""))
+@in_turn("few", [5, 9, 10, 11, 64, 65])
+def test_few_and_many_reports_are_tallied_as_their_supports(
+    mechanism: Any, most: int, few: int
+) -> None:
+    """A few as they support items, many as they are tallied by few."""
+    randomness = SeededRandomness(b"folded")
+    items = (i * 7 % mechanism.domain_size for i in range(most))
+    values = [frozenset({i}) if isinstance(mechanism, SetMechanism) else i for i in items]
+    rows = [mechanism.randomize(value, randomness) for value in values]
+    supported = Counter(item for row in rows[:5] for item in mechanism.supports(row))
+
+    parts = (b"".join(rows[start : start + few]) for start in range(0, most, few))
+    tallies = [mechanism.tally(part, np) for part in parts]
+    first = mechanism.tally(b"".join(rows[:5]), np)
+    whole = mechanism.tally(b"".join(rows), np)
+
+    assert whole.dtype == np.int64
+    assert first.tolist() == [supported[item] for item in range(mechanism.domain_size)]
+    assert whole.tolist() == sum(tallies).tolist()
 
 
 @every_case(SumReports)
