@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from benchmarks.accuracy.accuracy import GRID_EPSILONS, GRID_SIZES, optimum
-from client_sdk.core.errors import InvalidParameterError, RegistryError, UnknownMechanismError
+from client_sdk.core.errors import InvalidParameterError, UnknownMechanismError
 from client_sdk.mechanisms import (
     DistributionMechanism,
     FrequencyOracle,
@@ -27,7 +27,7 @@ from client_sdk.registry.selection import (
     choose,
     choose_policy,
 )
-from tests.support.device.registries import BOOLEAN, NUMBER, file_with
+from tests.support.device.registries import NUMBER, file_with
 
 
 def _able(epsilon: str, size: int) -> list[FrequencyOracle]:
@@ -208,19 +208,3 @@ def test_auto_takes_what_tells_quantiles_where_they_are_to_be_asked() -> None:
     assert asked.digest == named.digest
     assert isinstance(mean.mechanism, MeanMechanism)
     assert mean.digest == usual.digest != asked.digest
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        (number(ask='["median"]'), r'metrics.m.ask: must be a list of "mean" and "quantiles"'),
-        (number(ask="[]"), r"metrics.m.ask: must be a list"),
-        (number(ask='"quantiles"'), r"metrics.m.ask: must be a list"),
-        (number(ask='["quantiles"]', mechanism='"hybrid"'), "ask=quantiles: .* hybrid does not"),
-        (file_with(BOOLEAN, ask='["mean"]'), r"metrics.m.ask: is not a known key"),
-    ],
-)
-def test_what_no_mechanism_answers_is_refused(text: str, problem: str) -> None:
-    """Of a mechanism that is named, with what to leave out."""
-    with pytest.raises(RegistryError, match=problem):
-        Registry.from_text(text)
