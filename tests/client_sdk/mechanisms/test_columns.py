@@ -10,11 +10,18 @@ import numpy as np
 import pytest
 
 from client_sdk.core.errors import InvalidTallyError
-from client_sdk.mechanisms import FrequencyOracle, Mechanism, SetMechanism
+from client_sdk.mechanisms import FrequencyOracle, Mechanism, SetMechanism, starts_of
 from client_sdk.mechanisms.composite.padding_sampling import PaddingSampling
 from client_sdk.mechanisms.composite.privset import PrivSet
+from client_sdk.mechanisms.composite.sampled_attribute import SampledAttribute
+from client_sdk.mechanisms.composite.sampled_item import SampledItem
+from client_sdk.mechanisms.deployed.dbitflip import DBitFlip
+from client_sdk.mechanisms.deployed.hcms import HCMS
+from client_sdk.mechanisms.deployed.rappor import RAPPOR
 from client_sdk.mechanisms.items.block_design import BlockDesign
+from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.olh import OLH
+from client_sdk.mechanisms.items.pgr import PGR
 from client_sdk.mechanisms.numbers._sums import SQUARE_BITS, SumReports
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.enumeration.vectors import build, cases, every_case, is_pure, values_of
@@ -207,3 +214,49 @@ def test_debias_refuses_squares_of_reports_that_do_not_exist(
 
     with pytest.raises(InvalidTallyError, match="squares"):
         mechanism.debias(np.array([0, 5, 0]), 0, np)
+
+
+RAPPOR_COHORTS: Final = [10, *[0] * 17]  # reports and bits of two cohorts
+RECORDS: Final = SampledAttribute("1", 6, starts=starts_of((2, 4)))
+SUBSETS: Final = SampledAttribute("0.1", 10, starts=starts_of((2, 8)))  # of 4 of 8 items
+
+
+def altered(tally: list[int], place: int, entry: int) -> list[int]:
+    """Return a copy of *tally* with another *entry*."""
+    return [*tally[:place], entry, *tally[place + 1 :]]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "tally", "n", "rule"),
+    [
+        (GRR("1", 2), [4, 0], 3, "every entry must be between 0 and n=3"),
+        *(
+            (HCMS("1", 3, rows=2, columns=2), signs, 2, "signs of n=2")
+            for signs in ([3, 0, 0, 0], [1, 0, 0, 0], [-2, 1, 0, 0])
+        ),
+        *(
+            (
+                RAPPOR("1", 3, bits=8, cohorts=2),
+                altered(RAPPOR_COHORTS, place, entry),
+                10,
+                "cohorts and bits of n=10",
+            )
+            for place, entry in ((1, -1), (10, 1), (9, 1))
+        ),
+        *(
+            (DBitFlip("1", 2, sampled=1), altered([5, 5, 2, 2], place, entry), 10, "")
+            for place, entry in ((0, 11), (0, -1), (2, 9), (0, 3))
+        ),
+        (PGR("1", 13, order=3), [*[1 << 62] * 4, *[0] * 9], 0, "add up to n=0"),
+        *((SampledItem("1", 2), [4, 6, 0, 0], n, "add up to n=") for n in (9, 11)),
+        *((RECORDS, [7, 3, 0, 0, 0, 0], n, "") for n in (9, 11)),
+        (RECORDS, [-1, 10, 1, 0, 0, 0], 10, ""),
+        (SUBSETS, [1, 0, 1, 1, 1, *[0] * 5], 2, "supports of 4 items a report"),
+        (SUBSETS, [1, 0, 4, *[0] * 7], 2, "supports of 4 items a report"),
+    ],
+)
+def test_a_tally_that_no_reports_can_leave_is_refused_by_what_it_breaks(
+    mechanism: Mechanism[Any], tally: list[int], n: int, rule: str
+) -> None:
+    with pytest.raises(InvalidTallyError, match=f"^tally: .*{rule}"):
+        mechanism.debias(np.array(tally), n, np)

@@ -8,7 +8,6 @@ from itertools import product
 import pytest
 
 from benchmarks.accuracy.accuracy import optimum
-from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms.items.olh import OLH, PRIME
 
 
@@ -43,12 +42,6 @@ def test_the_buckets_follow_e_to_the_epsilon_and_leave_64_bits_to_the_seed(
     assert (mechanism.prime == PRIME) == (buckets <= 256)
     assert mechanism.predict(1) ** 2 < 1.06 * optimum(float(epsilon), 200_000)
     assert OLH("8", 200_000, buckets=256).predict(1) ** 2 > 3 * optimum(8, 200_000)
-
-
-def test_a_prime_whose_seeds_leave_no_room_for_the_buckets_is_refused() -> None:
-    """A report is 8 bytes at most."""
-    with pytest.raises(InvalidParameterError, match=r"^prime=.*too large for 64 bits"):
-        OLH("1", 1_000, buckets=257, prime=PRIME)
 
 
 @pytest.mark.parametrize("domain_size", [2, 10_000, PRIME // 16])

@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 import pytest
 
-from client_sdk.core.errors import InvalidTallyError
 from client_sdk.mechanisms import Record, load, starts_of
 from client_sdk.mechanisms.composite.sampled_attribute import SampledAttribute
 from tests.support.enumeration.enumeration import Law, distribution
@@ -117,26 +116,3 @@ def test_an_attribute_without_a_report_has_even_shares_that_are_unknown() -> Non
 
     assert totals[2:].tolist() == [2.5] * 4
     assert (np.sqrt(variances[2:]) > 10).all()
-
-
-@pytest.mark.parametrize(
-    "tally",
-    [
-        [7, 3, 0, 0, 0, 1],  # one report more
-        [7, 2, 0, 0, 0, 0],  # one fewer
-        [-1, 10, 1, 0, 0, 0],
-    ],
-)
-def test_a_tally_that_no_reports_can_leave_is_refused(tally: list[int]) -> None:
-    with pytest.raises(InvalidTallyError):
-        made("1", (2, 4)).parts(np.array(tally), 10, np)
-
-
-def test_a_subset_that_is_not_whole_is_refused() -> None:
-    mechanism = made("0.1", (2, 8))
-    assert mechanism.attributes[1].mechanism.parameters["subset_size"] == 4
-
-    with pytest.raises(InvalidTallyError, match="supports of 4 items a report"):
-        mechanism.parts(np.array([1, 0, 1, 1, 1, 0, 0, 0, 0, 0]), 2, np)
-    with pytest.raises(InvalidTallyError, match="supports of 4 items a report"):
-        mechanism.parts(np.array([1, 0, 4, 0, 0, 0, 0, 0, 0, 0]), 2, np)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from client_sdk.core.errors import InvalidTallyError
 from client_sdk.mechanisms.deployed._sketch import PRIME, Sketch
 from client_sdk.mechanisms.deployed.cms import CMS
 from client_sdk.mechanisms.deployed.hcms import HCMS
@@ -129,9 +128,3 @@ def test_a_report_supports_the_items_whose_cell_agrees(kind: Callable[..., Sketc
     supported = sum(5 in list(sketch.supports(sketch.randomize(5, randomness))) for _ in range(200))
 
     assert supported > 190
-
-
-@pytest.mark.parametrize("signs", [[3, 0, 0, 0], [1, 0, 0, 0], [-2, 1, 0, 0]])
-def test_signs_that_the_reports_cannot_give_are_refused(signs: list[int]) -> None:
-    with pytest.raises(InvalidTallyError, match="signs of n=2"):
-        HCMS("1", 3, rows=2, columns=2).debias(np.array(signs), 2, np)
