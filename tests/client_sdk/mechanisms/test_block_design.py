@@ -8,11 +8,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from benchmarks.accuracy.accuracy import BAR, LARGE_EPSILONS, large_sizes, optimum, predicted
-from client_sdk.mechanisms import ItemMechanism, load
+from benchmarks.accuracy.accuracy import BAR, LARGE_EPSILONS, large_sizes, predicted
 from client_sdk.mechanisms.items.block_design import BlockDesign
 from client_sdk.mechanisms.items.subset_selection import SubsetSelection
-from client_sdk.registry.selection import MAX_AUTO_PAYLOAD, candidates, contenders
+from client_sdk.registry.selection import MAX_AUTO_PAYLOAD
 
 
 def blocks(mechanism: BlockDesign) -> list[list[int]]:
@@ -84,28 +83,3 @@ def test_auto_is_within_the_bar_of_the_optimum_at_large_epsilons_too(epsilon: st
     assert len(sizes) >= 50
     assert {size: ratio for size, (_, ratio) in choices.items() if ratio > BAR} == {}
     assert all(8 * taken.payload_size <= MAX_AUTO_PAYLOAD for taken, _ in choices.values())
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "items", "without"),
-    [("9", 63_460, 1.06), ("10", 100_000, 1.11), ("11", 155_672, 1.2)],
-)
-def test_auto_takes_blocks_where_all_others_err_more(
-    epsilon: str, items: int, without: float
-) -> None:
-    ranked = candidates(ItemMechanism, epsilon, items)
-    others = [candidate for candidate in ranked if candidate.name != "block_design"]
-
-    best = others[0].error ** 2 / optimum(float(epsilon), items)
-
-    assert contenders(ranked)[0].name == "block_design"
-    assert best > without
-
-
-@pytest.mark.parametrize(("epsilon", "items"), [("1", 128), ("1", 8_192), ("4", 64), ("5", 1_468)])
-def test_auto_keeps_what_errs_hardly_more(epsilon: str, items: int) -> None:
-    """A metric whose mechanism changes is another metric: nothing is gained by that here."""
-    taken = contenders(candidates(ItemMechanism, epsilon, items))
-
-    assert "block_design" not in [candidate.name for candidate in taken]
-    assert load(taken[0].name).automatic

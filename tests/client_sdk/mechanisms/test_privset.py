@@ -12,9 +12,6 @@ from benchmarks.accuracy.set_errors import SETTINGS, error, fixed_size
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms.composite.privset import MAX_PAD, PrivSet, best_width
-from client_sdk.mechanisms.families import SetMechanism
-from client_sdk.registry.keys import AUTO
-from client_sdk.registry.selection import MAX_SET_PAYLOAD, choose
 
 
 @pytest.mark.parametrize(("epsilon", "pad"), [("0.5", 1), ("1", 6), ("4", 6), ("2", 32), ("16", 3)])
@@ -44,24 +41,6 @@ def test_the_measured_error_is_the_predicted_one() -> None:
         squares.append(np.mean([(totals[item] - truth[item]) ** 2 for item in range(40)]))
 
     assert np.mean(squares) / 300**2 == pytest.approx(mechanism.predict(300) ** 2, rel=0.1)
-
-
-@pytest.mark.parametrize("epsilon", ["0.5", "1", "2", "4"])
-@pytest.mark.parametrize(("items", "held"), [(1_000, 4), (3_340, 6), (5_000, 16)])
-def test_auto_takes_it_where_a_registry_says_how_many_items_a_device_has(
-    epsilon: str, items: int, held: int
-) -> None:
-    name, mechanism = choose(AUTO, SetMechanism, epsilon, items, fixed={"pad": held})
-    without = choose(AUTO, SetMechanism, epsilon, items)[0]
-
-    assert (name, mechanism.parameters["pad"]) == ("privset", held)
-    assert without == "sampled_item"
-    assert 8 * mechanism.payload_size <= MAX_SET_PAYLOAD
-
-
-@pytest.mark.parametrize(("items", "held"), [(5, 4), (3_340, 3_000)])
-def test_auto_takes_another_of_few_items_or_very_large_sets(items: int, held: int) -> None:
-    assert choose(AUTO, SetMechanism, "1", items, fixed={"pad": held})[0] != "privset"
 
 
 def test_auto_cuts_no_set_unless_the_registry_says_how_many_items_are_expected() -> None:

@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 from client_sdk.core.randomness import Randomness
-from client_sdk.mechanisms import UNIT, Vector, VectorMechanism
+from client_sdk.mechanisms import UNIT, Vector
 from client_sdk.mechanisms.numbers.sampled_number import SampledNumber
-from client_sdk.registry.keys import AUTO
-from client_sdk.registry.selection import choose
 from tests.client_sdk.mechanisms.test_privacy_law import likelihood_bound_holds
 from tests.support.enumeration.enumeration import Law, distribution, exp_below
 from tests.support.enumeration.seeded import SeededRandomness
@@ -63,21 +61,6 @@ def test_a_coordinate_that_is_drawn_by_its_value_tells_more(
     laws = [distribution(partial(mechanism.randomize, value)) for value in values]
 
     assert likelihood_bound_holds(laws, exp_below(mechanism.spent)) is holds
-
-
-@pytest.mark.parametrize(
-    ("cube", "epsilon", "name"),
-    [
-        *((1, epsilon, "sampled_number") for epsilon in ("0.1", "0.5", "1", "1.5")),
-        *((1, epsilon, "codebook") for epsilon in ("2", "4", "8")),
-        *((0, epsilon, "codebook") for epsilon in ("0.1", "1", "4", "8")),
-    ],
-)
-def test_auto_takes_the_one_of_the_smaller_error(cube: int, epsilon: str, name: str) -> None:
-    """Where devices differ the most: half of them at either end of every coordinate of a cube."""
-    chosen, mechanism = choose(AUTO, VectorMechanism, epsilon, 12, fixed={"cube": cube})
-
-    assert (chosen, mechanism.parameters["cube"]) == (name, cube)
 
 
 def test_errors_are_those_predicted_where_devices_differ_the_most() -> None:

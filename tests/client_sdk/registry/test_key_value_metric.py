@@ -13,8 +13,6 @@ import pytest
 from client_sdk.core.errors import InvalidValueError
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import KeyValueMechanism, TextMechanism
-from client_sdk.registry.keys import AUTO
-from client_sdk.registry.selection import candidates, choose
 from client_sdk.registry.types.items import ItemDomain, TextDomain
 from client_sdk.registry.types.numbers import KeyValueDomain
 from tests.support.device.registries import KEY_VALUE, STRING
@@ -87,30 +85,6 @@ def test_without_most_nothing_is_cut() -> None:
     assert isinstance(domain, KeyValueDomain)
     assert domain.most == 3
     assert mechanism(most=None).pad == 3
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "keys", "most", "taken"),
-    [
-        ("1", 3, 2, "pckv_grr"),
-        ("0.5", 16, 1, "pckv_ue"),
-        ("2", 32, 1, "pckv_ue"),
-        ("1", 16, 16, "pckv_grr"),
-        ("1", 100, 1, "pckv_grr"),  # 200 bits are too long, though they err less
-    ],
-)
-def test_auto_takes_the_smaller_predicted_error_that_fits(
-    epsilon: str, keys: int, most: int, taken: str
-) -> None:
-    """Of both mechanisms at the metric's number of slots, within 8 bytes."""
-    fixed = {"pad": most, "top": 1}
-
-    name, chosen = choose(AUTO, KeyValueMechanism, epsilon, keys, fixed=fixed)
-
-    fits = [c for c in candidates(KeyValueMechanism, epsilon, keys, fixed=fixed) if c.fits(64)]
-    assert (name, chosen.parameters) == (taken, fixed)
-    assert chosen.payload_size <= 8
-    assert chosen.predict(1) == min(candidate.error for candidate in fits)
 
 
 def test_only_keys_with_numbers_fix_parameters() -> None:
