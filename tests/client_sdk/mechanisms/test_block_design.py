@@ -8,10 +8,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from benchmarks.accuracy.accuracy import BAR, LARGE_EPSILONS, large_sizes, predicted
 from client_sdk.mechanisms.items.block_design import BlockDesign
 from client_sdk.mechanisms.items.subset_selection import SubsetSelection
-from client_sdk.registry.selection import MAX_AUTO_PAYLOAD
 
 
 def blocks(mechanism: BlockDesign) -> list[list[int]]:
@@ -73,13 +71,3 @@ def test_groups_of_items_vary_as_in_subset_selection(
     assert laws is not None
     assert subsets is not None
     assert laws.mean(axis=1) == pytest.approx(subsets.mean(axis=1), rel=0.05)
-
-
-@pytest.mark.parametrize("epsilon", LARGE_EPSILONS)
-def test_auto_is_within_the_bar_of_the_optimum_at_large_epsilons_too(epsilon: str) -> None:
-    sizes = large_sizes(epsilon)
-    choices = {size: predicted(epsilon, size) for size in sizes}
-
-    assert len(sizes) >= 50
-    assert {size: ratio for size, (_, ratio) in choices.items() if ratio > BAR} == {}
-    assert all(8 * taken.payload_size <= MAX_AUTO_PAYLOAD for taken, _ in choices.values())

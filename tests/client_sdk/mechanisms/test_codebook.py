@@ -248,16 +248,6 @@ def test_what_a_finite_codebook_adds_is_what_its_seeds_scatter() -> None:
     assert scatter / mechanism.seeds == pytest.approx(mechanism.codebook_variance, rel=0.4)
 
 
-@pytest.mark.parametrize("cube", [0, 1])
-def test_reports_scatter_as_predicted(cube: int) -> None:
-    """A fortieth of a variance is 6 standard errors of that of so many reports and coordinates."""
-    mechanism, n = Codebook("2", 60, cube=cube), 2_000
-
-    variances = mechanism.debias(random(mechanism, (9,) + (0,) * 59, n), n, np).variances
-
-    assert math.sqrt(variances.mean()) / n == pytest.approx(mechanism.predict(n), rel=1 / 40)
-
-
 @pytest.mark.parametrize("place", [0, 1, 2, 3])
 @pytest.mark.parametrize("entry", [10 * LARGEST + 1, 10 * LARGEST**2 + 1, 1 << 62, -(1 << 63)])
 def test_sums_that_words_cannot_have_are_refused_in_any_cell(place: int, entry: int) -> None:

@@ -102,7 +102,7 @@ FOLDED: Final[list[tuple[Any, int]]] = [
 ]
 
 
-@pytest.mark.parametrize(("mechanism", "most"), FOLDED, ids=lambda m: getattr(m, "name", ""))
+@pytest.mark.parametrize(("mechanism", "most"), FOLDED, ids=lambda m: str(getattr(m, "name", m)))
 @in_turn("few", [5, 9, 10, 11, 64, 65])
 def test_few_and_many_reports_are_tallied_as_their_supports(
     mechanism: Any, most: int, few: int

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from fractions import Fraction
 
-import numpy as np
 import pytest
 
 from benchmarks.accuracy.set_errors import SETTINGS, error, fixed_size
 from client_sdk.core.errors import InvalidParameterError
-from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms.composite.privset import MAX_PAD, PrivSet, best_width
 
 
@@ -23,24 +20,6 @@ def test_the_width_is_the_one_of_the_least_variance(epsilon: str, pad: int) -> N
     best = min(range(1, 120), key=variance)
 
     assert best_width(Fraction(epsilon), pad, 251) == best
-
-
-def test_the_measured_error_is_the_predicted_one() -> None:
-    """Shares of 40 items that 300 devices hold by fives, 300 times.
-
-    The mean of the squared errors over the predicted ones has a standard error of at most 1.4 %,
-    as each is a mean of 40 squares that hardly depend on each other: 10 % are seven of them.
-    """
-    mechanism, randomness = PrivSet("1", 40, pad=5), system_randomness()
-    held = [frozenset((5 * i + j) % 40 for j in range(5)) for i in range(300)]
-    truth = Counter(item for value in held for item in value)
-    squares = []
-    for _ in range(300):
-        column = b"".join(mechanism.randomize(value, randomness) for value in held)
-        totals = mechanism.debias(mechanism.tally(column, np), 300, np).totals
-        squares.append(np.mean([(totals[item] - truth[item]) ** 2 for item in range(40)]))
-
-    assert np.mean(squares) / 300**2 == pytest.approx(mechanism.predict(300) ** 2, rel=0.1)
 
 
 def test_auto_cuts_no_set_unless_the_registry_says_how_many_items_are_expected() -> None:

@@ -14,7 +14,6 @@ from client_sdk.mechanisms import UNIT, Vector
 from client_sdk.mechanisms.numbers.sampled_number import SampledNumber
 from tests.client_sdk.mechanisms.test_privacy_law import likelihood_bound_holds
 from tests.support.enumeration.enumeration import Law, distribution, exp_below
-from tests.support.enumeration.seeded import SeededRandomness
 
 CORNERS: Final[list[Vector]] = [(0, 0), (UNIT, UNIT), (-UNIT, UNIT), (UNIT // 4, -UNIT // 2)]
 
@@ -61,20 +60,6 @@ def test_a_coordinate_that_is_drawn_by_its_value_tells_more(
     laws = [distribution(partial(mechanism.randomize, value)) for value in values]
 
     assert likelihood_bound_holds(laws, exp_below(mechanism.spent)) is holds
-
-
-def test_errors_are_those_predicted_where_devices_differ_the_most() -> None:
-    """Seeded: half of 20,000 devices at either corner; a tenth is 5 standard errors of these."""
-    mechanism, n = SampledNumber("1", 4, cube=1), 20_000
-    randomness = SeededRandomness(b"corners")
-    column = b"".join(
-        mechanism.randomize((UNIT if device % 2 else -UNIT,) * 4, randomness) for device in range(n)
-    )
-
-    totals, variances = mechanism.debias(mechanism.tally(column, np), n, np)
-
-    assert np.sqrt(variances) / n == pytest.approx(mechanism.predict(n), rel=0.1)
-    assert (np.abs(totals / n - 0.5) < 6.5 * np.sqrt(variances) / n).all()
 
 
 def test_a_coordinate_without_a_report_is_in_the_middle_and_unknown() -> None:

@@ -87,24 +87,6 @@ def test_items_collide_in_about_one_column_in_m(kind: Callable[..., Sketch]) -> 
     assert share == pytest.approx(1 / 32, rel=0.02)
 
 
-@both
-def test_the_errors_of_simulated_devices_are_those_stated(kind: Callable[..., Sketch]) -> None:
-    sketch = kind("4", 40, rows=16, columns=64)
-    randomness = SeededRandomness(b"devices")
-    truth = [100 * (x % 5) for x in range(40)]
-    values = [x for x, count in enumerate(truth) for _ in range(count)]
-    payloads = b"".join(sketch.randomize(value, randomness) for value in values)
-
-    totals, variances = sketch.debias(sketch.tally(payloads, np), len(values), np)
-
-    errors = (totals - truth) / np.sqrt(variances)
-    assert np.abs(errors).max() < 6.5
-    assert 0.6 < errors.std() < 1.4
-    assert math.sqrt(variances.mean()) / len(values) == pytest.approx(
-        sketch.predict(len(values)), rel=0.25
-    )
-
-
 def test_the_tally_of_cms_is_the_ones_of_each_column_by_row() -> None:
     sketch, randomness = CMS("1", 9, rows=3, columns=16), SeededRandomness(b"tally")
     rows = [sketch.randomize(i % 9, randomness) for i in range(300)]
