@@ -118,19 +118,6 @@ def test_the_same_entropy_gives_the_same_report(every: tuple[Registry, Device]) 
     )
 
 
-def test_other_entropy_gives_other_reports(every: tuple[Registry, Device]) -> None:
-    """Control of the test above, and the system's entropy: 1e-9 is the chance of 16 equal ones."""
-    metrics, device = every
-    line = {"metric": "string.pem", "value": "a"}
-
-    reports = {answer["payload"] for answer in device.ask([line] * 16)}
-
-    assert len(reports) > 1
-    assert {len(report) for report in reports} == {
-        2 * metrics.metric("string.pem").mechanism.payload_size
-    }
-
-
 def test_what_is_no_metric_value_or_line_is_answered_by_an_error(
     every: tuple[Registry, Device],
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.tables.numbers_table import analytic_sigma
 from client_sdk.core.errors import InvalidParameterError
-from client_sdk.mechanisms import ItemMechanism, load, names
+from client_sdk.mechanisms import load, names
 from client_sdk.mechanisms.numbers.discrete_gaussian import (
     NOISE_UNIT,
     DiscreteGaussian,
@@ -26,9 +26,6 @@ from client_sdk.mechanisms.numbers.discrete_laplace import (
     bernoulli_exp,
     discrete_laplace,
 )
-from client_sdk.registry.encodings import NUMBERS, Family
-from client_sdk.registry.keys import AUTO
-from client_sdk.registry.selection import choose
 from tests.support.enumeration.enumeration import distribution, exp_below
 from tests.support.enumeration.runs import RunPath, one_pass_law
 from tests.support.enumeration.seeded import SeededRandomness
@@ -164,14 +161,6 @@ def test_a_mechanism_with_a_delta_is_never_taken_by_auto() -> None:
     assert not any(load(name).automatic for name in loose)
 
 
-@pytest.mark.parametrize("epsilon", ["0.01", "0.5", "1", "4", "16"])
-@pytest.mark.parametrize("family", [ItemMechanism, NUMBERS])
-def test_auto_takes_a_mechanism_without_a_delta(epsilon: str, family: Family) -> None:
-    _, chosen = choose(AUTO, family, epsilon, 20)
-
-    assert chosen.delta == 0
-
-
 VERY_CLOSE: Final = Decimal("1e-13")  # of probability; the mass that stays unreached is below it
 SCALES: Final = [(1, 1), (1, 16), (3, 2), (10, 1), (21, 5), (30, 1)]  # t and s
 
@@ -256,11 +245,6 @@ def test_a_position_between_two_grid_points_goes_to_either_in_proportion() -> No
     law = distribution(lambda rnd: mechanism.round_to_steps(Fraction(11, 4), mechanism.last, rnd))
 
     assert law.pmf == {2: Fraction(1, 4), 3: Fraction(3, 4)}
-
-
-def test_a_grid_whose_noise_would_not_fit_a_tally_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match=r"^domain_size=.*take a larger step"):
-        DiscreteLaplace("0.001", 1 << 20)
 
 
 def test_95_percent_intervals_of_laplace_noise_cover_94_to_96_percent() -> None:

@@ -9,8 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from client_sdk.core.errors import InvalidParameterError
-from client_sdk.mechanisms.items.exponential import MAX_ITEMS, UNSEEN, Exponential
+from client_sdk.mechanisms.items.exponential import UNSEEN, Exponential
 from tests.support.enumeration.coverage import fits_rate
 from tests.support.enumeration.enumeration import distribution, exp_below
 
@@ -129,8 +128,3 @@ def test_intervals_cover_also_where_chance_leaves_cells_empty(epsilon: str, size
     assert found.variances == pytest.approx(inverse**2 @ (tallies[0] + UNSEEN) - totals[0])
     assert least(UNSEEN) >= 0.938
     assert epsilon == "4" or least(0) < 0.9
-
-
-def test_more_items_than_a_device_holds_a_table_of_are_refused() -> None:
-    with pytest.raises(InvalidParameterError, match=f"^domain_size=.*at most {MAX_ITEMS}"):
-        Exponential("1", MAX_ITEMS + 1)

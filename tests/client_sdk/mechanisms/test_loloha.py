@@ -9,7 +9,7 @@ from typing import TypeAlias, cast
 
 import pytest
 
-from client_sdk.core.errors import InvalidParameterError, InvalidValueError
+from client_sdk.core.errors import InvalidValueError
 from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms.deployed.loloha import LOLOHA
 from client_sdk.mechanisms.deployed.rappor import RAPPOR
@@ -143,8 +143,3 @@ def test_a_value_outside_the_domain_is_refused_before_any_draw(
 
     with pytest.raises(InvalidValueError):
         kind("1", 4).respond(4, untouched, Untouchable())
-
-
-def test_a_second_round_that_the_grid_cannot_hold_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match=r"^epsilon=.*: gives no usable channel"):
-        LOLOHA("1", 4, permanent_percent=101, precision=4, buckets=200)

@@ -9,8 +9,6 @@ from typing import Final
 import numpy as np
 import pytest
 
-from client_sdk.core.errors import InvalidParameterError
-from client_sdk.mechanisms import load
 from client_sdk.mechanisms.exact import exp_floor
 from client_sdk.mechanisms.numbers.hybrid import Hybrid
 from client_sdk.mechanisms.numbers.minimax import DESIGNS, Minimax, design_of
@@ -128,22 +126,3 @@ def test_the_variance_of_devices_between_inputs_is_stated_with_all_that_rounding
 
     exact, blur = mechanism.variance_of(middle), float(mechanism.rounding) * mechanism.top**2
     assert exact * (1 - 1e-5) <= variances[0] / n <= (exact + blur) * (1 + 1e-5)
-
-
-@pytest.mark.parametrize(
-    ("own", "named"),
-    [
-        ({"width": 2}, "distances"),
-        ({"distances": 0xFF80}, "width"),
-        ({"width": 2, "distances": 0xFF}, "distances"),
-        ({"width": 1, "distances": 0xFFFF}, "distances"),
-        ({"width": 1, "distances": 0x80FF}, "distances"),
-    ],
-)
-def test_half_a_design_and_windows_that_do_not_rise_are_refused(
-    own: dict[str, int], named: str
-) -> None:
-    with pytest.raises(InvalidParameterError) as caught:
-        load("minimax")("1", 11, **own)
-
-    assert caught.value.name == named

@@ -17,9 +17,6 @@ from client_sdk.mechanisms.numbers.duchi import Duchi
 from client_sdk.mechanisms.numbers.hybrid import Hybrid
 from client_sdk.mechanisms.numbers.one_bit_mean import OneBitMean
 from client_sdk.mechanisms.numbers.piecewise import Piecewise
-from client_sdk.registry.encodings import NUMBERS
-from client_sdk.registry.keys import AUTO
-from client_sdk.registry.selection import choose
 from tests.support.enumeration.enumeration import distribution
 from tests.support.enumeration.vectors import every_case
 
@@ -119,23 +116,6 @@ def test_output_perturbation_costs_and_saves_what_the_paper_says(
     assert float(flipped.spent) == pytest.approx(left, abs=5e-5)
     assert growth == pytest.approx(wider, abs=5e-3)
     assert growth == pytest.approx(1 / (1 - 2 * per_mille / 1000), rel=1e-9)
-
-
-@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "0.7", "1", "2", "4", "8", "16"])
-@pytest.mark.parametrize("size", [2, 11, 60_001])
-def test_auto_takes_the_number_mechanism_of_the_smallest_worst_error(
-    epsilon: str, size: int
-) -> None:
-    _, chosen = choose(AUTO, NUMBERS, epsilon, size)
-
-    automatic = [load(name) for name in MEANS if load(name).automatic]
-    able = [c.fit(epsilon, size, 64) for c in automatic if name_fits(c, epsilon, size)]
-    assert chosen.predict(1) == min(m.predict(1) for m in able)
-
-
-def name_fits(mechanism: Any, epsilon: str, size: int) -> bool:
-    """Whether the grid is coarse enough for the noise: only sums of noise have a limit."""
-    return mechanism.name != "discrete_laplace" or 40 * size / float(epsilon) < 2**31
 
 
 @every_symbol_case

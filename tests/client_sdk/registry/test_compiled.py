@@ -27,6 +27,7 @@ from client_sdk.registry.metric import Metric
 from collector.planning.compilation import compiled
 from tests.support.device.device import metric_text
 from tests.support.device.every_type import VALUES, registry_text
+from tests.support.device.learning import registry_text as learned_text
 from tests.support.device.registries import (
     HEAD,
     KEY_VALUE,
@@ -188,7 +189,10 @@ def parts_of(metric: Metric) -> dict[str, Any]:
     return {name: getattr(metric, name) for name in fields if name not in ("entry", "whole")}
 
 
-@pytest.mark.parametrize("text", [RICH, PARTS])
+LEARNED: Final = [learned_text(kind=kind) for kind in ("logistic", "linear")]
+
+
+@pytest.mark.parametrize("text", [RICH, PARTS, *LEARNED])
 def test_a_compiled_registry_holds_all_that_its_file_says(text: str) -> None:
     registry = Registry.from_text(text)
     again = Registry.from_text(compiled(registry))
@@ -197,6 +201,7 @@ def test_a_compiled_registry_holds_all_that_its_file_says(text: str) -> None:
     for metric, other in zip(registry, again, strict=True):
         said = parts_of(metric)
         assert {name: getattr(other, name) for name in said} == said
+        assert (other.digest, other.mechanism) == (metric.digest, metric.mechanism)
         assert (other.most_nano, other.whole_delta) == (metric.most_nano, metric.whole_delta)
 
 
