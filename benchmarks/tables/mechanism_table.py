@@ -1,8 +1,7 @@
 """Every mechanism in one table: what it is for, when ``auto`` takes it, and what it costs.
 
-Run: ``python -m benchmarks mechanism_table``; docs/ask/mechanisms.md holds the first table and
-docs/evidence/tables/sources.md the second, and a test compares them, so a new mechanism needs no
-line written by hand.
+Run: ``python -m benchmarks mechanism_table``; docs/ask/mechanisms.md holds the first table and a
+test compares it, so a new mechanism needs no line written by hand.  The second has the sources.
 """
 
 from __future__ import annotations

@@ -320,7 +320,7 @@ def test_every_sample_is_drawn_alike_whatever_the_values_and_their_order(tmp_pat
 def test_an_expired_metric_keeps_its_seat_until_a_registry_without_it() -> None:
     """Law: docs/ask/registry.md says so; nobody's share grows by the calendar alone."""
     text = " ".join((ROOT / "docs/ask/registry.md").read_text(encoding="utf-8").split())
-    assert "A metric that has expired keeps its seat, and its share goes to nobody, until" in text
+    assert "A metric that has expired keeps its seat, and no other gets its share, until" in text
     clock = FakeClock()
     names = [f"metric_{i}" for i in range(12)]
     metrics = [weekly(name) for name in names]
