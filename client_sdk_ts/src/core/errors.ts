@@ -82,7 +82,7 @@ export class OptedOutError extends ConsentError {
 export class AutomatedError extends ConsentError {
   override readonly reason = "automated";
   constructor(sign: string) {
-    super(`automation=${sign}: records nothing, as nobody is there; HEARSAY_TELEMETRY=1 says that somebody is`);
+    super(`automation=${sign}: no person is present, so nothing is recorded; if one is, set HEARSAY_TELEMETRY=1`);
   }
 }
 

@@ -90,7 +90,7 @@ function channelOf(place: string, entry: Entry, own: Table, app: string | null):
   const parts = MEANING.map((key): [string, unknown] => [key, entry[key]]);
   parts.push(["mechanism", { ...entry.mechanism, ...parameters }], ["otherwise", entry.otherwise && entry.otherwise.value], ["app", app]);
   const meaning = canonical(tableFrom(parts.filter(([, part]) => part !== null)));
-  need(digestOf(meaning).slice(0, 12) === entry.digest, `${place}digest`, "must be that of what the metric means");
+  need(digestOf(meaning).slice(0, 12) === entry.digest, `${place}digest`, "must match what the metric means");
   return { parameters, constants, domainSize: BigInt(entry.domain_size), payloadSize: entry.payload_size };
 }
 
