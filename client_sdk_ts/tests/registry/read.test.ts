@@ -146,7 +146,7 @@ test("an edit without its checksum is refused, whatever it is of", () => {
 
 test("an edit that its checksum hides is refused where its digest tells of it, or its kind", () => {
   const cases: [string, string, unknown, RegExp][] = [
-    ["plan", "epsilon", "2", /^metrics\.plan\.digest: must be that/],
+    ["plan", "epsilon", "2", /^metrics\.plan\.digest: must match/],
     ["plan", "every", "1d", /^metrics\.plan\.digest: /],
     ["plan", "domain", { values: ["free", "pro"] }, /^metrics\.plan\.digest: /],
     ["plan", "domain_size", 4, /^metrics\.plan\.domain_size: must be 3$/],

@@ -290,13 +290,16 @@ def constant_edit(name: str, key: str, change: int) -> Edit:
         (metric_edit("kept", "expires", "2099-1-1"), ["metrics.kept.expires: must be a date"]),
         (metric_edit("kept", "payload_size", 9), ["metrics.kept.payload_size=9: must be"]),
         (metric_edit("kept", "domain_size", 2), ["metrics.kept.domain_size=2: must be 3"]),
-        (metric_edit("kept", "constants", {}), ["metrics.kept.constants: must be those"]),
+        (
+            metric_edit("kept", "constants", {}),
+            ["metrics.kept.constants: must be as the mechanism"],
+        ),
         (metric_edit("kept", "constants", {"truth": 1}), ["metrics.kept: cannot be made"]),
         (constant_edit("same", "truth", -(1 << 100)), ["metrics.same.spent: must be what"]),
         (constant_edit("same", "truth", 1 << 60), ["metrics.same.epsilon=1: must be at least"]),
         (metric_edit("runs", "constants", {"scale": "0/1"}), ["metrics.runs: cannot be made"]),
         (metric_edit("runs", "constants", {"scale": "-1/1"}), ["metrics.runs: cannot be made"]),
-        (constant_edit("kept", "kept", 1), ["metrics.kept.constants: must be those"]),
+        (constant_edit("kept", "kept", 1), ["metrics.kept.constants: must be as the mechanism"]),
         (
             metric_edit("same", "spent", {"report": 1, "value": 1, "delta": 0}),
             ["metrics.same.spent: must be what"],
