@@ -78,7 +78,7 @@ export class OptedOutError extends ConsentError {
   override readonly reason = "opted_out";
 }
 
-/** A machine runs the application by itself, and nobody is there.  `sign` names what shows it. */
+/** A machine runs the application and no person is present.  `sign` names what shows it. */
 export class AutomatedError extends ConsentError {
   override readonly reason = "automated";
   constructor(sign: string) {

@@ -20,7 +20,7 @@ const SPENT = /* @__PURE__ */ shapeOf("report:count value:count? delta:count");
 /** What a digest is of, beside mechanism and `otherwise`; what is null is left out. */
 const MEANING = ["name", "type", "domain", "epsilon", "epsilon_permanent", "every", "longitudinal", "aggregate"];
 
-/** An entry of which every key is of its kind. */
+/** An entry with every key of its kind. */
 type Entry = Omit<Metric, "domain" | "mechanism" | "otherwise"> & {
   readonly [key: string]: unknown;
   readonly constants: Table;

@@ -3,8 +3,8 @@
  *
  * Checked are every key and its kind, the checksum of the file, and the digest of each metric, from
  * what the metric means.  Not checked is whether `constants` spend what `spent` says: that takes the
- * logarithms of 100 digits that a compiled registry spares a device.  The checksum finds damage to
- * them, and whoever writes a file with another checksum can replace the program as well.
+ * logarithms of 100 digits that a compiled registry spares a device.  The checksum detects damage to
+ * them, and anyone who can write a file with another checksum can replace the program as well.
  */
 
 import { RegistryError } from "../core/errors.js";
