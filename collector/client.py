@@ -153,12 +153,12 @@ class Result:
     def to_svg(self, title: str | None = None) -> str:
         """Return the chart that such an answer deserves, as an SVG document."""
         from .analytics.rows import Chart
-        from .rendering.charts import Face, chart_of
+        from .rendering.charts import ChartOptions, chart_of
 
         prefix = f"h{hashlib.sha256(json.dumps(self.records()).encode()).hexdigest()[:12]}"
-        face = Face(prefix, standalone=True)
+        options = ChartOptions(prefix, standalone=True)
         words = self.title if title is None else title
-        return chart_of(Chart(self.meta["chart"]), self.typed(), words, face, facts=self.facts)
+        return chart_of(Chart(self.meta["chart"]), self.typed(), words, options, facts=self.facts)
 
     def to_html(self) -> str:
         """Return the chart, with the table of all numbers and what they rest on below it."""

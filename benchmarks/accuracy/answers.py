@@ -30,7 +30,7 @@ from collector.analytics.rows import SHARE, Row
 from collector.analytics.verb import load, summary
 from collector.core.catalog import Catalog
 from collector.query import Plan, plan, read, run
-from collector.rendering.charts import Face, chart_of
+from collector.rendering.charts import ChartOptions, chart_of
 from tests.support.store.segmented import (
     DIMENSIONS,
     OTHER,
@@ -175,12 +175,12 @@ def picture(scenario: Scenario) -> str:
     """Return the SVG of one answer."""
     asked = replace(scenario, request={**scenario.request, **scenario.shown}, truth=lambda _: 0.0)
     found = measure(asked, 1).first
-    face = Face(prefix=scenario.verb.replace("_", "-"), standalone=True, most_rows=30)
+    options = ChartOptions(prefix=scenario.verb.replace("_", "-"), standalone=True, most_rows=30)
     return chart_of(
         load(scenario.verb).chart,
         found.rows,
         scenario.title,
-        face,
+        options,
         scenario.x_unit,
         found.facts,
     )

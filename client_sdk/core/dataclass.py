@@ -1,4 +1,4 @@
-"""Classes of values, decorated and checked as those of ``dataclasses``, and cheap to load.
+"""Classes of values, decorated and checked like ``dataclasses``, and cheap to load.
 
 The standard module loads ``inspect`` and compiles six functions a class: much of what an
 application would pay for starting to record.  Here all classes share their functions, which
@@ -49,7 +49,7 @@ def replace(instance: T, **changes: Any) -> T:
 
 
 def field_names(cls: type) -> tuple[str, ...]:
-    """Return the names of the fields of *cls*, those of its bases first."""
+    """Return the names of the fields of *cls*, inherited ones first."""
     return tuple(_fields(cls))
 
 

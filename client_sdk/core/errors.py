@@ -110,12 +110,12 @@ class OptedOutError(ConsentError):
 
 
 class AutomatedError(ConsentError):
-    """A machine runs the application by itself, and nobody is there.  Nothing was recorded."""
+    """A machine runs the application and no person is present.  Nothing was recorded."""
 
     def __init__(self, sign: str) -> None:
-        """Name what shows it: a variable, never its value, or what the machine lacks."""
+        """Name the *sign* of it: a variable, never its value, or what the machine lacks."""
         self.sign = sign
-        rule = "records nothing, as nobody is there; HEARSAY_TELEMETRY=1 says that somebody is"
+        rule = "no person is present, so nothing is recorded; if one is, set HEARSAY_TELEMETRY=1"
         super().__init__(f"automation={sign}: {rule}")
 
 

@@ -9,11 +9,9 @@ if TYPE_CHECKING:
 
 DATABASE_FILE: Final = "hearsay.sqlite3"  # in the data folder of a device
 NOTES_FILE: Final = (
-    "command-notes"  # what the last child told of reports and times; never of values
+    "command-notes"  # what the last child wrote of reports and times, never of values
 )
-PERMIT_FILE: Final = (
-    "command-permit"  # that a child must find as its parent did: a denial removes it
-)
+PERMIT_FILE: Final = "command-permit"  # a child must find it as its parent did; a denial removes it
 KEY_SIZE: Final = 32  # bytes of a public key
 SECRET_SIZE: Final = 32  # bytes of operating system entropy, one secret a device
 
@@ -61,7 +59,7 @@ DEFAULT_CAP_WEEK: Final = "8"  # epsilon of seven days, over all metrics
 DEFAULT_CAP_LIFETIME: Final = "1000"  # epsilon for life, over all metrics
 DEFAULT_CAP_DELTA: Final = "0.00001"  # delta for life, over all metrics; ten reports of 1e-6
 
-EXPIRES_SOON: Final = 30  # days before a metric's last one in which developers are told
+EXPIRES_SOON: Final = 30  # days before a metric's last one in which developers are warned
 
 MIN_REPORTS_FLOOR: Final = 100  # reports; no estimate is ever shown for fewer
 DEFAULT_MIN_REPORTS: Final = 1_000  # reports; below it few metrics can say anything

@@ -67,19 +67,19 @@ def this_process() -> Process:
 
 
 class PerProcess(Generic[T]):
-    """Something of which every process has its own: a forked child begins with a new one.
+    """A value that each process has separately: a forked child makes a new one.
 
-    It asks for the process at each use, since a server in C forks without a word to Python.
+    The process is looked up at each use, since a server in C forks without a word to Python.
     """
 
     def __init__(self, make: Callable[[], T]) -> None:
-        """Let *make* make that of a process at its first use, after what patches ``threading``."""
+        """Call *make* at the first use in each process, after anything patched ``threading``."""
         self._make = make
         self._last: tuple[int, int, T] | None = None
         self._values: dict[Process, T] = {}
 
     def __call__(self) -> T:
-        """Return that of this process."""
+        """Return this process' value."""
         last = self._last
         if last is not None and last[0] == getpid() and last[1] == _forks.depth:
             return last[2]
@@ -95,10 +95,10 @@ class PerProcess(Generic[T]):
 
 
 def fork_waits_first() -> None:
-    """Let a fork wait for every QuietLock before it calls what others have registered until now.
+    """Let a fork wait for every QuietLock before it calls the hooks registered until now.
 
-    ``logging`` takes its lock when a process forks.  Whoever holds a QuietLock may want that lock,
-    and the fork must not hold it while it waits for him.
+    ``logging`` takes its lock when a process forks.  The holder of a QuietLock may need that lock,
+    so the fork must not hold it while it waits.
     """
     _forks.go_first()
 

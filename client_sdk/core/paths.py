@@ -1,10 +1,10 @@
 """Paths: an application's data folder, files for one user only, and the modules of a package.
 
 A data folder is settled once.  A ledger that moved when the application changes its working folder
-would begin anew there, and a user's no would be looked for where nobody said it.
+would start empty there, and a user's opt-out would be looked up in the wrong place.
 
-Files and folders are made for one user only, and through no link.  Where root makes them in
-somebody else's folder, as by ``sudo``, they belong to that somebody: else the application could
+Files and folders are made for one user only, and never through a link.  If root makes them in
+another user's folder, as under ``sudo``, that user owns them: otherwise the application could
 never write there again as itself.
 """
 
@@ -96,7 +96,7 @@ def _give(descriptor: int, path: str) -> None:
         try:
             owner = os.stat(os.path.dirname(path) or os.curdir)
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
-        except OSError:  # some file systems know no owners, or let nobody change them
+        except OSError:  # some file systems have no owners, or refuse to change them
             return
 
 

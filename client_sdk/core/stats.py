@@ -50,7 +50,9 @@ class Reason(StrEnum):
 
     # calls of record: the value became a report, or it was refused and nothing was drawn
     RECORDED = "recorded"
-    AGGREGATED = "aggregated"  # the value was added to those of its epoch: the window reports them
+    AGGREGATED = (
+        "aggregated"  # the value was added to its epoch's aggregate, which is reported later
+    )
     CONSENT = "consent"
     OPTED_OUT = "opted_out"  # by the environment, a policy of the machine or the user's setting
     AUTOMATED = "automated"  # a machine runs the application by itself
@@ -104,9 +106,8 @@ class Stats:
     """
 
     def __init__(self) -> None:
-        """Begin at zero."""
         self._mine = PerProcess(_Counts)
-        self._logged: set[tuple[str, str]] = set()  # reason and metric: a developer was told
+        self._logged: set[tuple[str, str]] = set()  # reason and metric: a developer was warned
 
     def add(self, reason: Reason, count: int = 1) -> None:
         """Count *reason* another *count* times."""
@@ -128,15 +129,15 @@ class Stats:
             self.fail(error)
 
     def fail(self, error: Exception, count: int = 1, reason: Reason | None = None) -> None:
-        """Count what *error* stopped, under *reason* or that of its type.
+        """Count *count* failures under *reason*, by default the reason of *error*'s type.
 
-        The first one of each reason and metric is told to the debug log.
+        The first failure of each reason and metric goes to the debug log.
         """
         reason = reason_of(error) if reason is None else reason
         self.add(reason, count)
         about = getattr(error, "what", "")
         if isinstance(error, RegistryError):
-            self.warn("registry", f"{error}; it is reported by nobody: compile the registry again")
+            self.warn("registry", f"{error}; no device reports it: compile the registry again")
         if isinstance(error, UnusableFolderError):
             self.warn("data_dir", f"{error}; nothing is recorded")
         if reason is Reason.EXPIRED:
@@ -191,7 +192,7 @@ def reason_of(error: Exception) -> Reason:
 def log_failure(reason: str, error: BaseException) -> bool:
     """Log that *error* was counted under *reason*; return whether anybody listens."""
     logging = sys.modules.get("logging")
-    if logging is None:  # nobody listens, and its import takes milliseconds
+    if logging is None:  # no handler can exist, and the import takes milliseconds
         return False
     logger = logging.getLogger(LOGGER)
     if not logger.isEnabledFor(logging.DEBUG):
@@ -205,7 +206,7 @@ def log_failure(reason: str, error: BaseException) -> bool:
 
 
 def warn(message: str) -> bool:
-    """Log *message*, of which no one but a developer can make use; return whether any listens."""
+    """Log *message*, which is meant for developers; return whether any handler listens."""
     logging = sys.modules.get("logging")
     if logging is None or not logging.getLogger(LOGGER).hasHandlers():
         return False

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..registry.metric import Metric
 
 FAILED: Final = 500  # HTTP status; from here on it is the server's fault
-IDLE: Final = "no request"  # the latency of a week in which nobody came
+IDLE: Final = "no request"  # the latency of a week without requests
 _STEPS: Final = (  # seconds up to which a label goes; each about three times the one before
     (0.01, "10 ms"),
     (0.03, "30 ms"),

@@ -8,7 +8,7 @@ device has the factors λ^½ Vᵀ x, an item its row of V λ^½, and a score is 
 
 Without the eigenvalues, V Vᵀ x would score nothing but the device's own items once V is whole.
 
-Nothing is sent, and the likes are those of the call: the device keeps none.
+Nothing is sent, and the device does not keep the likes of a call.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def recommend(metric: Metric, source: ModelSource, count: int, likes: object) ->
     model.require(KIND, metric)
     factors = Factors.of(model)
     if factors.items != metric.domain.labels:
-        raise wrong(f"items must be those of {metric.name}")
+        raise wrong(f"items must match {metric.name}")
     encoded = metric.encode(likes)
     assert isinstance(encoded, tuple)  # noqa: S101 - a model of it says that it has factors
     liked = {item for item in range(len(factors.items)) if 0 < encoded[item] <= UNIT}

@@ -30,10 +30,10 @@ _HEAD: Final = ("hearsay_model", "kind", "metric", "definition", "reports", "eps
 
 @dataclass(frozen=True)
 class Model:
-    """What was learned of a metric: a head that all kinds have, and the ``parts`` of its kind.
+    """A model learned from a metric: a head that all kinds have, and the ``parts`` of its kind.
 
-    ``definition`` is the metric's digest in hexadecimal digits, ``epsilon`` that of a report, as
-    its registry says it, and ``reports`` how many devices the model was learned from.
+    ``definition`` is the metric's digest in hexadecimal digits, ``epsilon`` the cost of a report
+    as in its registry, and ``reports`` how many devices the model was learned from.
     """
 
     kind: str

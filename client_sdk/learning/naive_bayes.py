@@ -1,8 +1,8 @@
 """Naive Bayes on the device: the chance of a label, from the attributes of a record that are known.
 
-The log-odds of the label are those of its share among all devices, plus for each attribute the
-``slope`` times how much more likely its value makes the label than the attribute's ``centre``.  An
-attribute that is missing adds nothing.  The slope is below 1, as attributes tell the same twice:
+The log-odds of the label are the log-odds of its share among all devices, plus for each attribute
+the ``slope`` times how much more likely its value makes the label than the attribute's ``centre``.
+A missing attribute adds nothing.  The slope is below 1, as attributes overlap:
 ``collector/learning/naive_bayes.py`` says how it is found.
 
 A record is read as ``client.record`` reads it.  Whatever it holds, nothing but InvalidValueError is
@@ -111,11 +111,11 @@ class NaiveBayes:
         known = {each.name: each for each in domain.attributes}
         names, labels = {*self.attributes, *self.left_out}, domain.outcome.labels
         if names != known.keys() or self.label not in labels:
-            raise wrong(f"label and attributes must be those of {metric.name}")
+            raise wrong(f"label and attributes must match {metric.name}")
         for name, attribute in self.attributes.items():
             edges = tuple(_decimal(float(edge)) for edge in known[name].edges)
             if (tuple(attribute.values), attribute.edges) != (known[name].values.labels, edges):
-                raise wrong(f"values and edges of {name} must be those of {metric.name}")
+                raise wrong(f"values and edges of {name} must match {metric.name}")
 
     def log_odds(self, record: Mapping[str, object]) -> float:
         """Return the log-odds of the label, given the attributes of *record* that it has.

@@ -67,7 +67,7 @@ class State(StrEnum):
     OPEN = "open"  # the file is the model of a round
     OVER = "over"  # it is what was learned, for ``predict``
     ABSENT = "absent"  # there is none yet
-    REFUSED = "refused"  # ``problem`` says why; a developer is told
+    REFUSED = "refused"  # ``problem`` says why; the developer is warned
 
 
 class Round:
@@ -124,7 +124,7 @@ class Round:
 def gradient(
     domain: GradientDomain, row: Sequence[float], target: float, theta: Sequence[float]
 ) -> list[float]:
-    """Return that of the loss of a *row* at *theta*: finite for finite numbers, never too long."""
+    """Return the gradient of a *row*'s loss at *theta*, finite and within the domain's bound."""
     error = domain.prediction(row, theta) - target
     return [error * x for x in row]
 
@@ -205,7 +205,7 @@ def require_signed(model: Model, key: str) -> None:
     if not is_hex(signature, _SIZE) or not verify(
         bytes.fromhex(key), _message(model), bytes.fromhex(str(signature))
     ):
-        raise wrong("signature must be that of the key in the registry")
+        raise wrong("signature must be made with the key in the registry")
 
 
 def _message(model: Model) -> bytes:

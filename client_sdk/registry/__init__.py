@@ -1,4 +1,4 @@
-"""metrics.toml as metrics: what is asked, of which values, by which mechanism, how often.
+"""metrics.toml as metrics: each question with its values, its mechanism and its epochs.
 
 ``Registry`` is loaded when first used, so that one module of this room does not load all.
 """

@@ -57,7 +57,7 @@ class Last:
         return self._encoded(values[-1])
 
     def merge(self, state: Any, later: Any) -> Any:
-        """Return the state to keep after those of *later*; *state* is None if nothing is kept."""
+        """Return *state* and the *later* one as one state; *state* is None if nothing is kept."""
         return later
 
     def result(self, state: Any) -> Encoded:

@@ -1,8 +1,8 @@
 """A metric of a compiled registry, made of what its entry says, and checked against it.
 
-It is made as that of any registry: by the constructors of its domain, its mechanism and its policy,
-which refuse what is not private.  Only the exact numbers that chance is drawn by are taken as they
-are written, and what they spend is worked out from them.
+It is made as in any registry: by the constructors of its domain, its mechanism and its policy,
+which refuse what is not private.  Only the exact numbers that chance is drawn by are taken as
+written, and what they spend is computed from them.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _domain(place: str, entry: Entry, parameters: Mapping[str, int]) -> Domain:
     table = {"type": entry["type"], **kind.declared(entry["domain"], parameters)}
     domain = kind.read(f"{place}.domain", table, problems)
     if domain is None or problems.lines:
-        raise RegistryError(problems.lines or [f"{place}.domain: must be that of its type"])
+        raise RegistryError(problems.lines or [f"{place}.domain: must match its type"])
     return domain
 
 
@@ -133,9 +133,9 @@ def _otherwise(
 def _differences(metric: Metric, light: Metric, entry: Entry) -> Iterator[str]:
     """Yield where *entry* says something else than its metric."""
     if metric.meaning != light.meaning:
-        yield "digest: must be that of the parts: its domain, epsilon or parameters differ"
+        yield "digest: must match the parts: its domain, epsilon or parameters differ"
     if constants_of(metric) != entry["constants"]:
-        yield "constants: must be those of the mechanism, as it writes them"
+        yield "constants: must be as the mechanism writes them"
     if spent_of(metric) != entry["spent"] or metric.mechanism.spent > metric.epsilon:
         yield "spent: must be what its constants spend, and at most epsilon"
     for key, number in (

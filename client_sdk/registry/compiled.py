@@ -5,8 +5,8 @@ it draws by.  docs/design/compiled-registry.md and the schema beside it describe
 in any language.
 
 A file is read in two steps.  At once: its form, its checksum, and each digest from what it stands
-for.  When a metric is first used: its domain and its mechanism are made and checked as those of any
-registry, and what they spend is worked out from the numbers that they draw by.  A metric that does
+for.  When a metric is first used: its domain and its mechanism are made and checked as for any
+registry, and what they spend is computed from the numbers that they draw by.  A metric that does
 not spend exactly what the file says reports nothing.
 """
 
@@ -60,11 +60,11 @@ def _of_whole(name: str) -> Any:
 
 
 class CompiledMetric(Metric):
-    """A metric of which the costly parts are made when they are first used."""
+    """A metric whose costly parts are made when they are first used."""
 
     @cached_property
     def whole(self) -> Metric:
-        """The metric, made as that of any registry and checked against what the file says.
+        """The metric, made as in any registry and checked against the file.
 
         Raises: RegistryError: names each field that differs.
         """
@@ -103,7 +103,7 @@ def load(text: str, kind: Callable[..., Loaded]) -> Loaded:
     if problems:
         raise RegistryError(problems)
     if document["checksum"] != checksum_of(document):
-        raise RegistryError(["checksum: must be that of the file, which was edited: compile again"])
+        raise RegistryError(["checksum: must match the file, which was edited: compile again"])
     segments = {name: tuple(values) for name, values in document["segments"].items()}
     own = document["app"] if separate else None
     metrics: list[Metric] = []
@@ -141,7 +141,7 @@ def _wrong_seats(document: Entry) -> Iterator[str]:
     elif seats is not None and week is not None:
         drawn = [(Seat(*seats[digest]), entry) for digest, entry in inside.items()]
         if any((seat.period == LIFE) is not _is_kept(entry) for seat, entry in drawn):
-            yield "seats: must be for life of metrics that keep what they told, and of no others"
+            yield "seats: must be for life if a metric keeps its responses, and only then"
             return
         outside = (entry for entry in document["metrics"] if not entry["panel"])
         cost = sum(_price(entry).of_dates(DATES) for entry in outside)
@@ -224,7 +224,7 @@ def _problems(
     if unknown := sorted(set(entry["segments"]) - segments.keys()):
         yield f".segments: must be dimensions of the file, not {', '.join(unknown)}"
     if digest_of(_meaning_of_entry(entry, own)).hex() != entry["digest"]:
-        yield ".digest: must be that of what the metric means"
+        yield ".digest: must match what the metric means"
 
 
 def _twice(key: str, values: Iterable[str]) -> Iterator[str]:
@@ -248,7 +248,7 @@ def _meaning_of_entry(entry: Entry, app: str | None) -> str:
 def _light(
     entry: Entry, segments: Mapping[str, tuple[str, ...]], app: str, own: str | None
 ) -> Metric:
-    """Return a metric of which no domain and no mechanism is made yet."""
+    """Return a metric without its domain and its mechanism, which are made later."""
     metric = CompiledMetric.__new__(CompiledMetric)
     metric.__dict__.update({key: entry[key] for key in _FIELDS})
     metric.__dict__.update(

@@ -33,7 +33,9 @@ class Registry:
     metrics: Mapping[str, Metric]
     panel_week: int | None = None  # nano-epsilon of any seven days; None: there is no panel
     automation: str = IGNORE  # or SEGMENT
-    retire_key: str | None = None  # whose lists retire metrics, in hexadecimal; None: nobody's
+    retire_key: str | None = (
+        None  # key that signs lists of retired metrics, hexadecimal; None: no lists
+    )
     # of the panel, by digest: low and high end and period; None: not worked out
     seats: Mapping[bytes, tuple[int, int, str]] | None = None
     separate: bool = False  # the app is in the digest of each metric

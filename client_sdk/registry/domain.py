@@ -1,9 +1,9 @@
-"""A type of values: which a metric takes, how its registry declares them, and how they are told.
+"""A type of values: which a metric takes, how its registry declares them, and how people read them.
 
-A type is one class, known by its names once it is declared: nothing lists them.  Whoever tells,
-plans, draws or counts asks the domain, and gets what is right of items where a class is silent.
-Mathematics differs only by what mechanisms randomize (``encodes``): a new type is a new way to say
-one of these few things.
+A type is one class, known by its names once it is declared: there is no list of types.  Code that
+shows, plans, draws or counts asks the domain; a class that says nothing is treated as items.
+Mathematics differs only by what mechanisms randomize (``encodes``): a new type is a new form of
+one of these few.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Domain(ABC):
         labels, unit, numbers, other = (), SHARE, None, None
 
     def __init_subclass__(cls) -> None:
-        """Make the names of the type known.  Raises TypeError: one is that of another type."""
+        """Make the names of the type known.  Raises TypeError: another type has one."""
         for name in cls.__dict__.get("types", ()):
             if KINDS.setdefault(name, cls) is not cls:
                 raise TypeError(f"types={name}: must not be the name of another type")
@@ -132,10 +132,10 @@ class Domain(ABC):
 
     @abstractmethod
     def in_words(self, encoded: Encoded) -> str:
-        """Return the value that *encoded* stands for as it is told to people."""
+        """Return the value that *encoded* stands for, as people read it."""
 
     def item_in_words(self, item: int) -> str:
-        """Return *item*, one of ``labels``, as it is told to people."""
+        """Return *item*, one of ``labels``, as people read it."""
         return self.labels[item]
 
     def as_json(self) -> dict[str, object]:
@@ -148,12 +148,12 @@ class Domain(ABC):
 
     @property
     def grid(self) -> NumberGrid | None:
-        """The numbers of which a value is one; None: it is not one number."""
+        """The numbers that a value can be; None: a value is not one number."""
         return None
 
     @property
     def extent(self) -> float:
-        """What the whole is, of which errors are parts, in the unit of answers."""
+        """The size of the whole, which errors are parts of, in the unit of answers."""
         return 1.0
 
     @property

@@ -1,6 +1,6 @@
 """The fields of ``metrics.toml``: its text as TOML's tables, and each field by its rule.
 
-A text is read in little time, whoever wrote it, or refused.  Where a field breaks its rule, a
+Any text is read in little time or refused.  Where a field breaks its rule, a
 problem is added and a stand-in returned.
 """
 

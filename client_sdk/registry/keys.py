@@ -70,7 +70,7 @@ FILE: Final = (
     Key(FORMAT, "count", help="Version of this format."),
     Key("app", "text", help="Name of the application."),
     Key("automation", _AUTOMATION, help="What becomes of machines that run the"
-        " application: ignored, or told apart by a segment that the device fills."),
+        " application: ignored, or kept apart by a segment that the device fills."),
     Key("retire_key", f"{_HEX_KEY}?", help="Ed25519 public key of those who may retire metrics."),
     Key("segments", "segments", help="Dimensions and their values."),
     Key("panel_week", "count?", help="Budget of the panel: nano-nats of any seven days."),

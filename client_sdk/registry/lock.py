@@ -74,9 +74,9 @@ class Lock:
 
 
 def parse_lock(text: str, name: str, registry: str) -> Lock:
-    """Return the lock *text*, of the file *name* beside that of *registry*.
+    """Return the lock in *text*, read from the file *name* next to the file *registry*.
 
-    Raises: RegistryError: it is no lock.
+    Raises: RegistryError: *text* is no lock.
     """
     step = "put it back from version control, or delete it and run hearsay registry lock"
     try:

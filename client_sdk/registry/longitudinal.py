@@ -15,8 +15,8 @@ Source: Erlingsson, Pihur, Korolova, *RAPPOR*, CCS 2014, for permanent and insta
     NIST FIPS 202, SHA-3 Standard, for SHAKE-256, an extendable-output function.  The mixture of
     ``TwoLayer`` is derived in ``mechanisms/mixture.py``.
 Proof: write E for the oracle's largest ratio and D for the number of distinct values of a device.
-    Two histories repeat alike if they repeat an earlier value at the same reports, and that of the
-    same earlier report: 010 and 212 do; 010 and 012, which change at the same reports, do not.
+    Two histories repeat alike if at the same reports they repeat the value of the same earlier
+    report: 010 and 212 do; 010 and 012, which change at the same reports, do not.
     Permanent: a device's reports are D independent payloads, repeated.  For two histories that
     repeat alike the ratio is at most E^D.  For others it is not bounded.
     TwoLayer, one report: see ``mechanisms/mixture.py``.
@@ -53,11 +53,11 @@ def _nano(epsilon: Fraction) -> int:
 
 @dataclass(frozen=True)
 class Longitudinal(ABC):
-    """What a device sends when it is asked again."""
+    """A policy: what a device sends when it is asked again."""
 
     name: ClassVar[str]
     leak: ClassVar[str]  # what repeated reports reveal, one sentence for the docs
-    hides_changes: ClassVar[bool] = False  # whether epsilon of a value is not that of a report
+    hides_changes: ClassVar[bool] = False  # whether a value has another epsilon than a report
 
     oracle: FrequencyOracle
 

@@ -29,7 +29,7 @@ ROUND: Final = "round"  # that a metric with ``learning`` has; each report says 
 MEANING: Final = tuple(key.name for key in METRIC if key.in_digest)
 COUNT: Final = "count"  # what a metric shows: how many devices reported
 
-_FINEST: Final = 20  # denominators up to it are told
+_FINEST: Final = 20  # largest denominator of a share in words
 
 
 class Sample(NamedTuple):
@@ -44,10 +44,10 @@ class Sample(NamedTuple):
         """Who answers, such as "1 in 3 devices"; None if all do."""
         if self.share >= 1:
             return None
-        from fractions import Fraction  # not for devices, which tell no shares
+        from fractions import Fraction  # devices show no shares
 
         part = Fraction(self.share).limit_denominator(_FINEST)
-        if not 0 < part < 1:  # nobody, or everybody, would not be true
+        if not 0 < part < 1:  # "none" or "all" would be wrong
             part = Fraction(1, round(1 / self.share)) if part == 0 else Fraction(99, 100)
         often = {"7d": "answers each week", "28d": "answers each four weeks"}.get(
             self.period, "answers, the same ones always"

@@ -91,7 +91,7 @@ def parse(
     if len({metric.digest for metric in good}) != len(good):
         problems.add("metrics", "two metrics share a digest; rename one")
     if problems.lines:
-        from .mistakes import explained  # nobody waits for it whose registry is right
+        from .mistakes import explained  # loaded for registries with mistakes only
 
         raise RegistryError(explained(problems.lines, table, text))
     return app, {**segments, **own}, good, week
@@ -281,7 +281,7 @@ def _check_layers(
     elif fields.value(place, "decimal", of_value, problems) is None or epsilon is None:
         return
     elif Fraction(str(of_value)) <= Fraction(epsilon):
-        problems.add(place, "must be above epsilon, that of a report")
+        problems.add(place, "must be above epsilon, the cost of a report")
 
 
 def _aggregation(

@@ -1,8 +1,8 @@
 """Seats of a panel, and the most that any seven dates of it cost.  Whole numbers only.
 
-Metrics of one kind lie end to end on a line, in units of which WHOLE are the distance of two
-points; a metric is in if one of the points u, u + WHOLE, … lies in its seat.  As u runs, what is in
-changes only where a point meets an end of a seat, so the ends are all that has to be looked at.
+Metrics of one kind lie end to end on a line, in units such that two points are WHOLE apart; a
+metric is in if one of the points u, u + WHOLE, … lies in its seat.  As u runs, what is in changes
+only where a point meets an end of a seat, so only the ends have to be checked.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Price:
     def by_dates(self, period: str) -> list[int]:
         """Return what 1 to 7 dates cost that are the first, or last, of a *period*.
 
-        Of a period for life there is one number: what any seven dates cost.  Those of a longer
-        period than a week lie anywhere in it.
+        A period for life has one number: what any seven dates cost.  In a period longer than a
+        week the dates may lie anywhere.
         """
         week = self.of_dates(DATES)
         if period == LIFE:
@@ -89,9 +89,9 @@ def dearest_week(seats: Sequence[Seat], prices: Sequence[Sequence[int]]) -> int:
 
 
 def _events(seats: Sequence[Seat]) -> tuple[list[tuple[int, bool, int]], list[int]]:
-    """Return who comes and goes as a point runs from 0 to WHOLE, and who is in before.
+    """Return which seats open and close as a point runs from 0 to WHOLE, and which are open at 0.
 
-    At one point those go first that go: so no sum on the way is above the one that stands there.
+    At one point, seats close before others open: so no sum on the way is above the final one.
     """
     events: list[tuple[int, bool, int]] = []
     begins = []

@@ -106,7 +106,7 @@ def choose(
     """Return the name and the mechanism of a *family* for a domain.
 
     Args:   parameters: the mechanism's own, which need it to be *requested* by name.
-            fixed: those that follow from the metric's domain, and that nobody else may set.
+            fixed: parameters that follow from the metric's domain; a registry cannot set them.
             constants: numbers of the mechanism that were worked out before.
     Raises: UnknownMechanismError, InvalidParameterError: *requested* cannot serve these parameters.
     """
@@ -200,7 +200,7 @@ def payload_limit(family: Family) -> int:
 
 
 def _known(mechanism: type[Mechanism[Any]], fixed: Mapping[str, int]) -> dict[str, int]:
-    """Return those of *fixed* that *mechanism* has: others are no matter of it."""
+    """Return the parameters among *fixed* that *mechanism* has."""
     names_of = mechanism.parameter_names()
     return {name: number for name, number in fixed.items() if name in names_of}
 

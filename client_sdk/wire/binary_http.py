@@ -5,8 +5,8 @@ read in both of its forms.  A reader is strict: fields and parts are few, names 
 values have no control characters, lengths end where the message does, and what is not padding must
 not stand behind it.
 
-Source: RFC 9292, sections 3.1 to 3.8; its integers are those of RFC 9000, section 16, and its
-fields are valid as RFC 9113, section 8.2.1, says.
+Source: RFC 9292, sections 3.1 to 3.8; integers as in RFC 9000, section 16; valid fields as in
+RFC 9113, section 8.2.1.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class _Reader:
         return tuple(fields)
 
     def content(self, unknown: bool) -> bytes:
-        """Read the content after its length, or its parts, of which the last is empty."""
+        """Read the content after its length, or its chunks up to the empty last one."""
         if self._ended:
             return b""
         if not unknown:

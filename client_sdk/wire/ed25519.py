@@ -1,8 +1,8 @@
 """Signatures that the standard library can check: Ed25519, in plain integers.
 
-They say who wrote a list of retired metrics.  Whoever forged one could silence metrics and nothing
-else, so nothing secret and no budget depends on this file; and only a developer's own machine ever
-signs, so that the time it takes tells nobody anything.
+They prove who wrote a list of retired metrics.  A forger could silence metrics and nothing else,
+so no secret and no budget depends on this file.  Only a developer's own machine ever signs, so the
+time that signing takes reveals nothing.
 
 Source: RFC 8032, section 5.1; points are (X, Y, Z, T) with x = X/Z, y = Y/Z, xy = T/Z (section
 5.1.4).  As there, S of a signature must be below the order, and coordinates below p.
@@ -27,7 +27,7 @@ _ZERO: Final[_Point] = (0, 1, 1, 0)
 
 
 def verify(public: bytes, message: bytes, signature: bytes) -> bool:
-    """Whether who holds the secret of *public* signed *message* by *signature*."""
+    """Whether *signature* signs *message* with the secret key of *public*."""
     if len(public) != _SEED_SIZE or len(signature) != SIGNATURE_SIZE:
         return False
     key, commitment = _point(public), _point(signature[:32])

@@ -65,9 +65,9 @@ def encode_configurations(configurations: Iterable[KeyConfiguration]) -> bytes:
 
 
 def decode_configurations(data: bytes) -> list[KeyConfiguration]:
-    """Return those of the list of section 3.2 that can be used here, in its order.
+    """Return the usable configurations of a list (section 3.2), in its order.
 
-    Raises: ValueError: it is no such list.
+    Raises: ValueError: *data* is no such list.
     """
     usable = []
     while data:

@@ -1,12 +1,12 @@
 """One-time tokens of Privacy Pass: their bytes, and the plan of an issuer's keys.
 
-A token says that an issuer vouched for somebody, and not for whom.  It is of type 0x0002, blind RSA
-with 2,048 bits, so anybody who knows the issuer's public key can check it.
+A token says that an issuer vouched for a device, not for which one.  It is of type 0x0002, blind
+RSA with 2,048 bits, so anyone with the issuer's public key can check it.
 
 An issuer has a key for each week.  The ids of all its keys are in a *plan*, and applications are
-built with the digest of that plan, so nobody can be served a key of their own, which would be a
-name.  A token is bound to the application and to the week in which it is spent: uploads of another
-week cannot carry it.
+built with the digest of that plan, so no device can be given a key of its own, which would be a
+name.  A token is bound to the application and to the week in which it is spent: uploads of
+another week cannot carry it.
 
 The first bytes of its SHA-256 are the id of the upload that it pays for.  So the ids by which an
 upload counts once are those by which a token is spent once, and nothing more is remembered.
@@ -132,8 +132,8 @@ def last_day_of(week: int) -> int:
     """Return the last epoch day of *week*.
 
     Ids of uploads with a token are remembered under this day, whichever day of it they were sealed
-    on: else a token could be spent once a day.  It is never before that of sealing, so an id is
-    remembered for as long as its upload is taken.
+    on: else a token could be spent once a day.  It is never before the day of sealing, so an id
+    is remembered for as long as its upload is accepted.
     """
     return epoch_start(EVERY, week + 1) // DAY - 1
 
@@ -157,7 +157,7 @@ def modulus_of(key: bytes) -> int:
 
 
 def permutation_targets(modulus: int) -> tuple[int, ...]:
-    """Return the numbers whose roots prove a key, which nobody chose; see ``upload.blind_rsa``."""
+    """Return the numbers, derived from a key, whose roots prove it; see ``upload.blind_rsa``."""
     size = MODULUS_SIZE + 16  # bytes, so that the remainder is uniform up to 2^-128
     stream = shake_256(_LABEL + modulus.to_bytes(MODULUS_SIZE, "big")).digest(ROOTS * size)
     places = range(0, len(stream), size)
@@ -220,7 +220,7 @@ def read_plan(document: object) -> Plan:
 
 
 def _is_issuer(name: object) -> bool:
-    """Whether *name* can be that of an issuer."""
+    """Whether *name* is a valid name of an issuer."""
     good = isinstance(name, str) and 1 <= len(name) <= _MAX_ISSUER and name.isascii()
     return good and set(str(name)) <= set("abcdefghijklmnopqrstuvwxyz0123456789.:-[]")
 

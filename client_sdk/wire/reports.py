@@ -4,9 +4,9 @@ An upload is ``{v, id, sealed, segment, columns: [{metric, epoch, payloads}]}``.
 base64url without padding; MessagePack is the same with raw bytes.  A sealed upload is immutable
 bytes: a retry sends exactly these.
 
-A device pads its JSON with spaces at the end to one of SIZE_CLASSES.  A length would tell how many
-reports there are and of which metrics, and compressed, what is in them; a class tells hardly more
-than that something was sent.
+A device pads its JSON with spaces at the end to one of SIZE_CLASSES.  A length would reveal how
+many reports there are and their metrics, and compressed, their content; a class reveals hardly
+more than that something was sent.
 
 A gateway writes MessagePack, as far as an upload needs it: maps, lists, text, bytes and whole
 numbers, each in its shortest form, so that equal values are equal bytes.

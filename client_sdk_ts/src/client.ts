@@ -45,9 +45,9 @@ export interface ClientOptions {
   readonly relayKey?: string;
   /** What `hearsay registry compile` wrote: the parsed JSON, or its text. */
   readonly registry: unknown;
-  /** Those that the registry names, types of values and parts, each imported by itself; `allMechanisms` are all. */
+  /** The mechanisms, types of values and parts that the registry needs, each an import; `allMechanisms` are all. */
   readonly mechanisms: readonly (Mechanism | Part | ValueType)[];
-  /** Who gives one-time tokens, of which each upload spends one; with the part `tokens`. */
+  /** The issuer of one-time tokens; each upload spends one.  Needs the part `tokens`. */
   readonly tokens?: Issuer;
   /** What the user has said; "denied" erases what an earlier run left. */
   readonly consent: Consent;
@@ -91,8 +91,8 @@ export interface Platform {
 /**
  * Records values of registered metrics and uploads perturbed reports of them.
  *
- * The constructor, `setConsent` and `explain` throw on wrong arguments.  `record` never throws, but of
- * a `strict` client, and no promise rejects, but that of `show`: each refusal and failure is counted
+ * The constructor, `setConsent` and `explain` throw on wrong arguments.  `record` never throws, except
+ * for a `strict` client, and no promise rejects, except for `show`: each refusal and failure is counted
  * in `stats`.
  *
  * `Values` are the metrics by name with the type of their values, as `hearsay registry codegen` writes
@@ -215,7 +215,7 @@ export class Client<Values extends object = Record<string, unknown>> {
     return this.#consent.inForce;
   }
 
-  /** Whose word is in force: "application", or who has opted out above it. */
+  /** The level whose answer counts: "application", or the level above that opted out. */
   get consentLevel(): string {
     this.#engine.erasure.refresh();
     return this.#consent.saidBy;

@@ -108,8 +108,8 @@ def audit(
 ) -> Audit:
     """Draw up to *pairs* pairs, then *draws* reports of either side, and compare with the claim.
 
-    Args:   reports: who makes them of a value; *mechanism* itself if left out.
-            name: of what was audited; that of *mechanism* if left out.
+    Args: reports: makes reports of a value; *mechanism* itself if left out.
+            name: of the audited code; the mechanism's if left out.
     Raises: InvalidParameterError: too few draws to say anything, or no pair.
     """
     if draws < _LEAST_DRAWS:
@@ -248,13 +248,13 @@ def cases_of(mechanism: Mechanism[Any], dice: Dice, most: int) -> list[Case]:
     """Draw up to *most* pairs, no value in two of them, for the family of *mechanism*.
 
     Items: the report supports one and not the other.  Sets: the same of sets of one item, so that
-    padding is under attack too.  Strings: the report supports the cell of one and not that of the
-    other.  Key-values: the one pair is at one end and not at the other.
-    Records: the report supports the item of the first attribute of one and not that of the other.
+    padding is under attack too.  Strings: the report supports the cell of one and not the cell of
+    the other.  Key-values: the one pair is at one end and not at the other.
+    Records: the report supports the first attribute's item of one and not of the other.
     Vectors: a report is likelier under a vector at its bound than under the opposite one.
     Numbers: the noisy position is as far as one end of the range or beyond; only the two ends, in
     either order, since only they show all of epsilon.  Mechanisms that state their law: the symbol
-    is one of those that the law says tell one end from the other best; for distributions and
+    is one that, by this law, best separates the two ends; for distributions and
     ordered items they are in the half nearer to it.
     One bit an item, or two a key, show all of epsilon only where one slot is drawn from.
     Raises: InvalidParameterError: a family without an event.

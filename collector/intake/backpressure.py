@@ -29,8 +29,8 @@ from ..core.steady_clock import SteadyClock
 from ..storage.protocols import Gauge
 from ..storage.values import Health
 
-ALARM_MEMORY: Final = 0.70  # share of the store's maxmemory from which an operator is told
-SHED_MEMORY: Final = 0.85  # share from which no upload is taken; the worker needs the rest
+ALARM_MEMORY: Final = 0.70  # share of the store's maxmemory from which operators are warned
+SHED_MEMORY: Final = 0.85  # share from which uploads are refused; the worker needs the rest
 _POLL_S: Final = 1.0  # seconds
 BURST_S: Final = 2.0  # seconds of its rate that a key may send at once
 COST_UNIT: Final = 64 * 1024  # bytes that cost as much as one upload more

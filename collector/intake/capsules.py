@@ -1,7 +1,7 @@
 """Open capsules that a relay carried, and seal their answers.  No network, no clock, no store.
 
-Whoever made a capsule is not in it.  All that can be wrong with one is one error, so that nobody
-learns from an answer why it was not opened.
+A capsule does not name its sender.  Every fault of a capsule is the same error, so that the answer
+does not reveal why it was not opened.
 
 ``cryptography`` is loaded where a collector has keys of capsules.
 
@@ -63,7 +63,7 @@ class OpenCapsule:
         return nonce + self._cipher(key).encrypt(aead_nonce, response, b"")
 
     def answer(self, status: int, fields: Fields, content: bytes) -> bytes:
-        """Return a sealed response whose size is one of few, as those of uploads are."""
+        """Return a sealed response, padded to a size class like uploads."""
         response = binary_http.encode_response(Response(status, fields, content))
         size = len(response) + ANSWER_OVERHEAD
         padded = next((whole for whole in SIZE_CLASSES if size <= whole), size)
@@ -118,5 +118,5 @@ class Opener:
         encapsulated = message[HEADER_SIZE : HEADER_SIZE + KEY_SIZE]
         try:
             return recipient.open(encapsulated, message[HEADER_SIZE + KEY_SIZE :])
-        except Exception:  # noqa: BLE001  # of several kinds, and nobody is to learn which
+        except Exception:  # noqa: BLE001  # of several kinds; the sender must not learn which
             raise CapsuleError from None

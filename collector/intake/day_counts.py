@@ -19,7 +19,7 @@ _log = logging.getLogger("hearsay.shares")
 
 
 class DayCounts:
-    """Counts of a UTC day by key: our own at once, those of other processes once exchanged.
+    """Counts of a UTC day by key: our own at once, other processes' once exchanged.
 
     Safe to share between threads.
     """
@@ -29,7 +29,7 @@ class DayCounts:
         share: Callable[[int, str, Mapping[bytes, int]], Mapping[bytes, int]],
         clock: Callable[[], float],
     ) -> None:
-        """Exchange by *share*, which takes day, process and its sums, and returns those of all.
+        """Exchange by *share*, which takes day, process and its sums, and returns all sums.
 
         Args: clock: Unix time in seconds.
         """

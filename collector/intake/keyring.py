@@ -1,6 +1,6 @@
-"""What a process knows of keys and tokens: those of its environment, and the store's, renewed.
+"""The keys and tokens that a process knows: from its environment, and from the store, renewed.
 
-Law: a stored credential that is revoked opens nothing TRUST_S later, also if the store is away.
+Law: a revoked stored credential opens nothing TRUST_S later, even if the store does not answer.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ class Keyring:
             if any(credential.quota is not None for credential in self._stored.values()):
                 self._usage.exchange()
         except (CollectorError, ValueError) as error:  # a full store still lets records be read
-            if self._failed_at <= self._read_at:  # told when it begins, not by each try
+            if self._failed_at <= self._read_at:  # logged once, not at each try
                 _log.warning("keys and tokens: %s", error)
             self._failed_at = now
 

@@ -1,11 +1,11 @@
 """How much of the store's memory a key may fill, so that no key fills it for all.
 
-A write key is public.  Whoever floods with it may use up what all devices with this key have, and
-nothing of other keys; of a key with a quota, an operator has said how much that is.  Ids cannot be
-kept by key, to be freed with it: an upload whose answer was lost comes again under the key of the
-next release, and would be counted twice.
+A write key is public.  A flood with it may use up the memory of all devices with this key, and none
+of other keys; an operator may set the limit as the key's quota.  Ids cannot be kept by key, to be
+freed with it: an upload whose answer was lost comes again under the key of the next release, and
+would be counted twice.
 
-What a key occupies is bytes: those of its ids and those of the tallies that it began.
+A key occupies the bytes of its ids and of the tallies that it began.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Shares:
         self._past_day = 0  # before which these are
         self._past_at = self._exchanged_at = float("-inf")
         self._begun: Mapping[bytes, int] = {}  # bytes
-        self._held: Mapping[bytes, int] = {}  # bytes, those of ids included
+        self._held: Mapping[bytes, int] = {}  # bytes, ids included
 
     def begun(self, key: bytes) -> int:
         """Return the bytes of the tallies that *key* has begun, as last exchanged."""

@@ -23,7 +23,7 @@ from ..core.errors import FAULTS, ConfigError, MissingPackageError
 SETTING: Final = "HEARSAY_OBLIVIOUS_KEYS"
 MAX_KEYS: Final = 2  # that are good at a time
 _IDS: Final = 256  # identifiers of keys; a byte
-_MODE: Final = 0o600  # whoever reads it can open every capsule
+_MODE: Final = 0o600  # its readers can open every capsule
 _OTHERS: Final = stat.S_IROTH | stat.S_IWOTH
 _MAX_FILE: Final = 4_096  # bytes
 _FORM: Final = "must be a file that hearsay oblivious-key new has made"
@@ -45,9 +45,9 @@ class ObliviousKey:
 
 
 def relay_key(keys: Sequence[ObliviousKey]) -> str:
-    """Return what applications are given as ``relay_key``: the newest of *keys* alone.
+    """Return the ``relay_key`` of applications: the newest of *keys* alone.
 
-    An older one is good for those who have it already, and nobody needs to learn it anew.
+    Older keys stay valid for applications that have them; no other application needs them.
     """
     return base64url(encode_configurations([keys[0].configuration]))
 

@@ -31,12 +31,12 @@ BEGUN_SHARE: Final = 0.1  # of the memory limit: the tallies that a write key ma
 # Of the memory limit: what the tallies that a key began may occupy, so that none fills it alone.
 BEGUN_CEILING: Final = 0.5
 _BEGUN_UNLIMITED: Final = 256_000_000  # bytes a day where the memory has no limit
-# What a tally takes: itself, its name and its place in the index; a cell of a wide one of which few
-# are filled; one of any other, with what the server's allocator rounds up.
+# Bytes of a tally: itself, its name and its entry in the index; of a cell of a sparse wide tally;
+# of a cell of any other tally, with what the server's allocator rounds up.
 _BYTES_PER_TALLY: Final = 512
 _BYTES_PER_FIELD: Final = 64
 BYTES_PER_CELL: Final = COUNTER_SIZE * 5 // 4
-_FILLED_SHARE: Final = 8  # a wide tally of which one cell of so many is filled is packed
+_FILLED_SHARE: Final = 8  # a wide tally is packed once one cell of so many is filled
 WIDE: Final = 1_024  # counters from which a tally is a wide one; both as in hearsay.lua
 _PAUSE_S: Final = 1.0  # seconds for which a store that did not answer is not asked again
 
@@ -156,7 +156,7 @@ class Growth:
     ) -> ManyTalliesError | None:
         """Return why *beginning* is refused; if it is not, its tallies are *there* from now on.
 
-        Args: day: of which the *sizes* are; at midnight other tallies are begun.
+        Args:   day: the epoch day of the *sizes*; at midnight other tallies are begun.
         """
         key, size = beginning.key, sum(sizes[place] for place in sizes.keys() - there)
         used = self._bytes.of(key)
@@ -190,7 +190,7 @@ class Growth:
         return ManyTalliesError(why)
 
     def _ask(self, places: Collection[TallyPlace]) -> set[TallyPlace] | None:
-        """Return those of *places* that have a tally; None if the store does not say."""
+        """Return the *places* that have a tally; None if the store does not answer."""
         shards, now = {shard for shard, _ in places}, self._monotonic()
         never = float("-inf")
         if any(now - self._failed_at.get(shard, never) < _PAUSE_S for shard in shards):

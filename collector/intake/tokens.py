@@ -1,15 +1,15 @@
-"""Whether an upload came with a one-time token that is good for it.
+"""Check the one-time token of an upload.
 
-A token is good for one upload: that whose id is the hash of the token, sealed in the week of the
-issuer's key, with reports of the application that it was asked for.  A token that was spent is good
-as well, and its upload a duplicate: so a retry is answered as the first try was, and nobody learns
-more.  One that is not good gets one answer, whatever is wrong with it.
+A token is valid for one upload: the upload's id is the hash of the token, it was sealed in the week
+of the issuer's key, and its reports are of the application that the token was issued for.  A spent
+token is valid as well, and its upload a duplicate: a retry gets the answer of the first try, which
+reveals nothing.  Every invalid token gets the same answer.
 
-Where there are keys of issuers, the id of every upload of a write key is remembered under the last
-day of its week, with a token or without one: a proxy may drop the header at one of two tries, and a
-device that went back to an older release sends it no more.  Where there are none, only that of one
-with a token is.  So what came without a token may count twice if the first keys are set, or all are
-taken away, between two tries of it.
+If issuers' keys are set, the id of every upload of a write key is remembered under the last day of
+its week, with or without a token: a proxy may drop the header of one of two tries, and a device
+that went back to an older release no longer sends it.  Without such keys only the ids of uploads
+with a token are remembered so.  An upload without a token may therefore count twice if the first
+keys are set, or the last are removed, between two tries of it.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def read_public(path: str) -> dict[bytes, IssuerKey]:
 
 
 def _parts_of(path: str) -> tuple[Plan, list[bytes]]:
-    """Return the plan of a public file and its keys as DER, which are those of the plan."""
+    """Return the plan of a public file, and the keys of this plan as DER."""
     try:
         with open(path, "rb") as file:
             document: Any = json.loads(file.read(_MOST_BYTES))

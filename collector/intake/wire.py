@@ -120,7 +120,7 @@ def _from_json(body: bytes) -> Upload:
 
 
 def _column(metric: str, epoch: int, payloads: str) -> Column:
-    """Return a column of which JSON has these texts.  Raises ValueError, MalformedUploadError."""
+    """Return the column of these JSON texts.  Raises ValueError, MalformedUploadError."""
     return Column(_digest(metric), epoch, from_base64url(payloads))
 
 

@@ -1,6 +1,6 @@
 """Texts as lines, and how wide they are, without a font.
 
-Widths are those of a wide sans-serif, so that what fits here fits everywhere.
+Widths are of a wide sans-serif, so that what fits here fits everywhere.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ _KNOWN: Final = 9  # digits after the first at most, however small the interval 
 _GREATEST: Final = 1e300  # beyond, and of what is not finite, nothing is drawn
 _SIGN: Final = 3  # more digits than an interval deserves, where the sign hangs on them
 _MORE: Final = 2  # digits by which a number may differ from what its interval deserves, for a chart
-_WHOLE: Final = 2.0  # the least half-width of which no decimals are shown
+_WHOLE: Final = 2.0  # the least half-width that is shown without decimals
 _UNIT: Final = 16  # letters
 _DUST: Final = 1e-9  # of a digit: 0.30000000000000004 is 0.3
 _PLAIN: Final = (1e-6, 1e12)  # numbers beyond are written with a power of ten
@@ -204,7 +204,7 @@ def beside(now: Row, before: Row | None) -> str:
 def range_of(row: Row, unit: str | None = None, joined: str = " to ") -> str:
     """Return the bounds of a row that has no number: "6,000 to 42,000 devices"; "" of others.
 
-    Those of a share are rounded outwards; others are counted.
+    Bounds of a share are rounded outwards; others are counts.
     """
     bounds = bounds_of(row)
     if bounds is None:
@@ -283,7 +283,7 @@ def _precision(numbers: Numbers, factor: float) -> float:
     """
     half = numbers.half_width
     if factor == 1 and 0 < half < _WHOLE and all(each == round(each) for each in numbers):
-        half = _WHOLE  # of a grid of whole numbers, of which decimals would tell nothing
+        half = _WHOLE  # of a grid of whole numbers, where decimals mean nothing
     if numbers.low <= 0 <= numbers.high:
         return half
     tried = (half / 10**more for more in range(_SIGN + 1))
@@ -324,7 +324,7 @@ def _touches_zero(numbers: Numbers, factor: float, precision: float) -> bool:
 
 
 def _is_symmetric(numbers: Numbers) -> bool:
-    """Return whether the interval is told by ±: its arms are about as long.
+    """Return whether the interval can be written with ±: its arms are about as long.
 
     If it leaves out 0, so must the longer arm to either side: 44 (3 to 98) is not 44 ± 54.
     """

@@ -50,7 +50,7 @@ class Box(NamedTuple):
 
 
 def degrees(number: float, minus: str, plus: str) -> str:
-    """Return *number* with its side of the world: nobody reads a sign as one; 0 has none."""
+    """Return *number* with its side of the world in place of a sign; 0 has none."""
     side = f" {plus if number > 0 else minus}" if round(number, 9) else ""
     return f"{abs(number):.6g}°{side}"
 
@@ -66,7 +66,7 @@ def numbers_of_place(box: Box) -> dict[str, float]:
 
 
 def records_of(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return *rows* flat; those of a map with the degrees of their cells after the dimensions."""
+    """Return *rows* flat; a map's rows have their cells' degrees after the dimensions."""
     places, others = places_of(facts), _others(facts)
     said = {LEFT_OUT: "; ".join(facts[LEFT_OUT])} if LEFT_OUT in facts else {}
     if not places:
@@ -81,7 +81,7 @@ def _with_place(row: Row, box: Box | None, others: Collection[str]) -> dict[str,
 
 
 def leading_columns(rows: Sequence[Row], facts: Mapping[str, Any]) -> list[str]:
-    """Return the names of the columns before those of numbers: dimensions, then a place."""
+    """Return the names of the columns before the numbers: dimensions, then a place."""
     others = _others(facts)
     dimensions = (column_of(name, others) for row in rows for name in row.dimensions)
     return [*dict.fromkeys(dimensions), *(COLUMNS if places_of(facts) else ())]
@@ -93,7 +93,7 @@ def _others(facts: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def located(rows: Sequence[Row], facts: Mapping[str, Any]) -> Sequence[Row]:
-    """Return *rows*, those of a map with latitude and longitude in words for their cells."""
+    """Return *rows*; a map's rows have latitude and longitude in words for their cells."""
     places = places_of(facts)
     if not places:
         return rows

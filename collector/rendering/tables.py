@@ -54,8 +54,8 @@ def table_of(
 ) -> str:
     """Return *rows* as a ``table`` of HTML: dimensions, value, interval, reports, and remarks.
 
-    Args: unit: for that of the rows, as POINTS for differences of shares.
-          facts: of the answer; of a map they tell where its cells are.
+    Args: unit: in place of the rows' own, such as POINTS for differences of shares.
+          facts: of the answer; for a map they hold the places of its cells.
     """
     rows = located(rows, facts)
     names = _dimensions(rows)

@@ -27,9 +27,9 @@ def worded(
 ) -> list[Row]:
     """Return *rows* with dimensions as people call them.
 
-    Args: is_boolean: the items are those of a yes or no.
-          every: how long the epochs are, whose first days the labels of time name.
-          chart: of the rows; the items of quantiles are their names.
+    Args: is_boolean: the items are yes and no.
+          every: the length of the epochs, whose first days the labels of time name.
+          chart: of the rows; items of quantiles are names of levels.
     """
     values = {value for row in rows for value in row.dimensions.values()}
     # Against another epoch each is a stretch; on an axis of time they stay dates.
@@ -77,8 +77,8 @@ def _stopped(text: str) -> str:
 def when_counted(label: str, every: str, stretch: str = TIME) -> str:
     """Return when devices were counted: "on 2026-11-23", "a day on average in the week of …".
 
-    Args: every: how long the epochs are, each of which is counted.
-          stretch: of time, which the label names, as a question asks for it.
+    Args: every: the length of the epochs; each is counted.
+          stretch: the stretch of time that the label names, as a question asks for it.
     """
     if BETWEEN in label:
         return f"{_EACH.get(every, 'each')} on average from {days_in_words([label], every)[label]}"
@@ -103,10 +103,10 @@ def _days(label: str, every: str = "") -> tuple[date, date] | None:
 def days_in_words(
     labels: Iterable[str], every: str = "", *, alone: bool = False, today: date = date.max
 ) -> Mapping[str, str]:
-    """Return those of *labels* that are stretches of days, in words: "28 Oct to 3 Nov".
+    """Return the *labels* that are stretches of days, in words: "28 Oct to 3 Nov".
 
-    Epochs are in words beside stretches only, or *alone*.  Years are told where there are several.
-    A stretch that is running ends *today*: no report is of a later day.
+    Epochs are in words next to stretches only, or *alone*.  Years are given if there are several.
+    A running stretch ends *today*: there are no later reports.
     """
     stretches = {
         label: (days[0], max(days[0], min(days[1], today)))

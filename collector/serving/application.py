@@ -1,8 +1,8 @@
 """What web, relay and issuer have in common as applications of the server's own protocol (RSGI).
 
-The server has parsed the head: it refuses what is no HTTP, and closes the connection after a length
-beside a transfer coding, of which the coding counts.  ``require_plain`` refuses a head that a proxy
-in front may have read as another request than we would.
+The server has parsed the head: it refuses what is not HTTP.  If a head has a length and a transfer
+coding, the coding counts, and the server closes the connection afterwards.  ``require_plain``
+refuses a head that a proxy in front may have read differently.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class RefusalError(Exception):
 
 
 def reading(path: str, route: Route) -> dict[tuple[str, str], Route]:
-    """Return *route* as that of all methods that read *path*."""
+    """Return *route* for each method that reads *path*."""
     return {(method, path): route for method in READING}
 
 

@@ -26,9 +26,9 @@ _HEADERS_SIZE: Final = 16 * 1024  # bytes of headers, and of a body at a time
 
 
 def require_free(name: str, host: str, port: int) -> None:
-    """Return if nobody listens: else the server would share the port, and the requests.
+    """Check that no process listens there: the server would share the port, and the requests.
 
-    Raises: ConfigError: about the setting *name*: somebody does, or this user may not.
+    Raises: ConfigError: about the setting *name*: the port is taken, or this user may not use it.
     """
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

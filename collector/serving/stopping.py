@@ -29,7 +29,7 @@ def on_stop(
     and what a web process had not answered is sent again.
 
     *ask* is called in a thread of its own: in a handler it could wait for ever for a lock that the
-    interrupted code holds, such as that of an event the main thread waits for.
+    interrupted code holds, such as the lock of an event that the main thread waits for.
 
     Returns: a function that asks, as a signal would.
     """

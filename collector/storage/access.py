@@ -126,7 +126,7 @@ def rules(user: str, prefix: str, database: int = 0) -> list[str]:
 
 
 def acl_lines(prefix: str, passwords: Mapping[str, str], database: int = 0) -> Iterator[str]:
-    """Yield the lines of an ACL file: one user for pings, those of *passwords*, the default off.
+    """Yield the lines of an ACL file: a user for pings, *passwords*' users, the default off.
 
     A password is written as its SHA-256, so the file gives none away.
     """
@@ -135,9 +135,9 @@ def acl_lines(prefix: str, passwords: Mapping[str, str], database: int = 0) -> I
         digest = hashlib.sha256(password.encode()).hexdigest()
         first, *rest = rules(user, prefix, database)
         yield " ".join(["user", name_of(user, prefix), first, f"#{digest}", *rest])
-    # Off, so nobody logs in as it; with rights, since Redis 7.0 replays its append-only file as
+    # Off, so no one can log in as it; with rights, since Redis 7.0 replays its append-only file as
     # this user: without them it forgets at a restart whatever a function wrote.
-    yield "user default reset off ~* &* +@all"  # last, since it may be who runs these lines
+    yield "user default reset off ~* &* +@all"  # last, since this user may run these lines
 
 
 def name_of(user: str, prefix: str) -> str:

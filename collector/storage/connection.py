@@ -149,7 +149,7 @@ Part: TypeAlias = str | bytes | int
 Command: TypeAlias = tuple[Part, ...]
 
 
-# That of redis-py takes four times as long.  The stub names commands of one part only.
+# redis-py's own takes four times as long.  The stub allows only commands of one part.
 _packed: Final[Callable[[Command], bytes]] = pack_command  # type: ignore[assignment]
 
 

@@ -1,8 +1,8 @@
 """Documents of people in the store: boards, saved questions, notes, shared links, with history.
 
 A hash of each kind holds every document as it is now, by name; a hash of each document holds what
-it was before, by version.  An index says of each what it occupies and who may be asked.
-What a document says is for whoever reads it: here it is bytes.
+it was before, by version.  An index has each document's size and author.  The content of a
+document is bytes here; its readers interpret it.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class Entry(msgspec.Struct, frozen=True):
     """What is known of a document without reading it."""
 
     app: str  # "" if it is of all
-    author: str  # the name of who saved the version of now
+    author: str  # the name of the current version's author
     at: int  # Unix time of that version
-    versions: tuple[Version, ...]  # that are kept, that of now first
-    began: str = ""  # the id of who saved the first version
+    versions: tuple[Version, ...]  # that are kept, the current one first
+    began: str = ""  # the id of the first version's author
     deleted: bool = False
 
     @property
@@ -70,10 +70,10 @@ class Reduction(NamedTuple):
 
 
 class DocumentStore(HashStore):
-    """Records by kind and name, each replaced only by who has read it.
+    """Records by kind and name; a writer replaces only the record that it has read.
 
     Laws: a record is in the history of its document before another takes its place.  Every method
-    may be repeated: a record that is there already was put.
+    may be repeated: putting a record again changes nothing.
     """
 
     def __init__(self, hashes: Hashes) -> None:
@@ -144,10 +144,10 @@ class DocumentStore(HashStore):
         return dict(sorted((int(version), r) for version, r in read if version.isdigit()))
 
     def reduce(self, reductions: Mapping[Place, Reduction]) -> None:
-        """Delete versions and documents, and then what the index says of them.
+        """Delete versions and documents, and then their entries in the index.
 
-        Nothing of a document of which the index no longer has what it was.  In one round trip,
-        after one that reads the index.
+        A document whose index entry has changed is left alone.  One round trip, after one that
+        reads the index.
         """
         index, steps = self.index(), list[Step]()
         for place, (was, now, gone) in reductions.items():

@@ -69,7 +69,7 @@ class Hashes(Protocol):
 
 
 class RedisHashes:
-    """Those of Redis or Valkey."""
+    """Hashes in Redis or Valkey."""
 
     def __init__(self, connection: Connection, prefix: str) -> None:
         """Use *connection* for the hashes under *prefix*.  Raises ConfigError."""
@@ -121,10 +121,10 @@ class RedisHashes:
 
 
 class MemoryHashes:
-    """Those of one process, which forgets them when it ends, and nothing before."""
+    """Hashes in the memory of one process, kept until it ends."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        """Hold nothing; *clock* is that of the store."""
+        """Start empty.  *clock* gives Unix time, as the store's clock does."""
         self._clock, self._lock = clock, threading.Lock()
         self._hashes: dict[str, dict[str, bytes]] = {}
 
@@ -216,5 +216,5 @@ class HashStore:
 
     @classmethod
     def of(cls, config: Config) -> Self:
-        """Return that of *config*'s store.  Nothing is sent before its first use."""
+        """Open *config*'s store.  Nothing is sent before its first use."""
         return cls(RedisHashes(open_connection(config.redis_url), config.prefix))

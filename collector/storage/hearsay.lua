@@ -14,7 +14,7 @@ local ABOVE, BELOW = 63, 192
 -- Seconds: of a day; how far two clocks may be apart and still agree; between two moves of the floor
 -- (below a day, or it would lag behind a little more every day).
 local DAY, MARGIN, STEP = 86400, 3600, 72000
--- A tally of which few cells are filled is a hash of index to count, and 'last' to the highest index
+-- A tally with few filled cells is a hash of index to count, and 'last' to the highest index
 -- that was named, be it with a delta of 0: the caller names the last cell to tell how wide it is.  A
 -- field takes up to 64 bytes, a cell of a string 8; so it becomes a string, for good, once a share of
 -- its cells is filled, or so many that they could not be moved quickly; a narrow one is never a hash.
@@ -83,8 +83,8 @@ local function replaced()
   return redis.error_reply('HEARSAYREPLACED the shard is not of the generation that was named')
 end
 
--- Where an id is looked for: two numbers that only the shard's secret connects to it, so that nobody
--- can aim at a bucket, or at the id of somebody else.  Returns the place, below 2^32, by which it
+-- Where an id is looked for: two numbers that only the shard's secret connects to it, so that no one
+-- can aim at a bucket, or at the id of another device.  Returns the place, below 2^32, by which it
 -- has a bucket, and the member of it, 64 bits as the text of a signed integer.
 local function traces_of(secret, id)
   local digest = redis.sha1hex(secret .. id)
@@ -105,7 +105,7 @@ local function traces_of(secret, id)
   return tonumber(digest:sub(1, 8), 16), member
 end
 
--- Return about how many ids there are of a day, 0 if that cannot be told, as while its slot moves.
+-- Return about how many ids there are of a day, 0 if unknown, as while its slot moves.
 local function ids_of(seen)
   local counted = redis.pcall('HGET', seen, 'samples')
   return type(counted) == 'string' and tonumber(counted) * SAMPLE or 0
@@ -186,7 +186,7 @@ local function append(keys, args)
   if state[1] ~= args[6] or not secret then return replaced() end
   local day = redis.call('HMGET', keys[1], 'first', 'levels', 'samples')
   local known, spot = look(keys[1], day, secret, args[1])
-  -- Whatever any clock says: where ids were deleted, a repeat cannot be told from a first sight.
+  -- Whatever any clock says: where ids were deleted, a repeat looks like a first try.
   local is_gone = forgotten and tonumber(args[7]) <= tonumber(forgotten)
   if type(known) == 'table' then return is_gone and forgotten_day() or known end
   if known == 1 then
@@ -477,7 +477,7 @@ local function fold(keys, args, archive, classes)
       cells[#cells + 1] = cell
     end
   end
-  -- The deletion is the token: whoever finds the entries deletes and counts them in one step.
+  -- Deletion decides: the caller that finds the entries deletes and counts them in one step.
   for first = 1, size, CHUNK do
     redis.call('XDEL', keys[1], unpack(ids, first, math.min(first + CHUNK - 1, size)))
   end
@@ -661,7 +661,7 @@ local function sweep(keys, args)
 end
 
 -- keys: credentials.  args: digest, the record as the caller has read it, the new one.  Replaces that
--- record and no other, so that nobody undoes what somebody else has written since; it needs no room.
+-- record and no other, so that no other change since is lost; it needs no room.
 local function replace(keys, args)
   if redis.call('HGET', keys[1], args[1]) ~= args[2] then return 0 end
   redis.call('HSET', keys[1], args[1], args[3])

@@ -29,7 +29,7 @@ _FIELD: Final = 64  # bytes of a counter in a hash, at most
 _TALLIES: Final = 64  # tallies a round trip
 _BUCKETS: Final = 1_000  # of ids, asked for at once
 _DIGEST: Final = re.compile(rb"[0-9a-f]{12}")  # of a definition
-_BATCH: Final = 100  # tallies that one step deletes: the server answers nobody else meanwhile
+_BATCH: Final = 100  # tallies that one step deletes, as it blocks the server
 
 
 def counted(connection: Connection, keys: Keys) -> list[Counters]:
@@ -140,7 +140,7 @@ class RedisInspection(StoreView):
     def prune(
         self, shard: int, metric: bytes, epoch: int, members: Sequence[str], key: str = ""
     ) -> int:
-        """Delete so many tallies at once that nobody waits for long."""
+        """Delete in small steps, so that other requests need not wait long."""
         name = self._keys
         head, deleted = name.tallies(shard, metric, epoch), 0
         for first in range(0, len(members), _BATCH):
@@ -155,11 +155,11 @@ class RedisInspection(StoreView):
         return deleted
 
     def change_contents(self) -> None:
-        """Count up in the hash of the generation."""
+        """Raise the counter in the hash of the generation."""
         change_contents(self._connection, self._keys)
 
     def marks(self) -> dict[bytes, int]:
-        """Read the marks that stand before those of any shard."""
+        """Read the marks that are written before any shard's own."""
         flat = self._call("HGETALL", self._keys.marks)
         pairs = zip(flat[::2], flat[1::2], strict=True)
         return {bytes.fromhex(metric.decode()): int(epoch) for metric, epoch in pairs}

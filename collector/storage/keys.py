@@ -1,4 +1,4 @@
-"""The names of all keys.  Those of shard s carry the hash tag ``{s}``: one step, one slot."""
+"""The names of all keys.  Keys of shard s carry the hash tag ``{s}``: one step, one slot."""
 
 from __future__ import annotations
 

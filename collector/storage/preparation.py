@@ -36,7 +36,7 @@ from .connection import Connection, Part, allowed, parse_info
 from .keys import Keys
 
 _SIZE: Final = 8  # bytes of chance
-_READS: Final = 10  # until nobody writes meanwhile; a store is given its generation in two steps
+_READS: Final = 10  # until no other process writes; a store gets its generation in two steps
 _ID, _WHOLE, _RESTORED = "id", "whole", "restored"  # fields of the store's hash
 _FIELD: Final = "generation"  # of the hash of each shard, as in hearsay.lua
 _FOLDS: Final = "folds"  # of that hash too: the number after which its first fold was counted
@@ -116,7 +116,7 @@ def change_contents(connection: Connection, keys: Keys) -> None:
 def establish(connection: Connection, keys: Keys, renew: bool) -> None:
     """Give a new store its generation; go on where another process was interrupted.
 
-    Args:   renew: whether a store of which a part is gone gets another generation.
+    Args:   renew: whether a store that has lost a part gets another generation.
     Raises: UnsafeStoreError: a part is gone, and *renew* is false.
             NotPreparedError: there is none, and our user may write none.
     """
@@ -157,7 +157,7 @@ def _settled(
 
 
 def _complete(connection: Connection, keys: Keys) -> None:
-    """Write the store's generation into every shard, whoever made it."""
+    """Write the store's generation, whichever process made it, into every shard."""
     generation = connection.call("HGET", keys.generation, _ID)
     for shard in range(keys.shards):
         _write(connection, keys.state(shard), _FIELD, generation)
@@ -188,11 +188,11 @@ def faults(
     """Return why a server is not fit for *profile*, each as ``setting=value: rule``.
 
     Args: info: fields of INFO; empty for a stand-in that has none, fit for ``volatile`` only.
-          appendfsync: that setting, or None if it may not be read.
-          replays: whether a restart may replay the append-only file; None if that is not told.
+          appendfsync: this setting, or None if it may not be read.
+          replays: whether a restart may replay the append-only file; None if unknown.
     """
     if not info:
-        missing = f"must be told by the server for profile {profile}"
+        missing = f"the server must report it for profile {profile}"
         return [] if profile == VOLATILE else [f"info={UNKNOWN}: {missing}"]
     reasons = [_version_fault(info)]
     reasons.append(_expect(info, "maxmemory_policy", "noeviction", "or tallies vanish"))
@@ -238,7 +238,7 @@ def may_replay(node: Connection, keys: Keys) -> bool | None:
 def prepare(connection: Connection, keys: Keys, profile: str, renew: bool = False) -> None:
     """Prepare the servers behind *connection*.  Repeatable.
 
-    Args:   renew: whether a store of which a part is gone may be used again, as another one.
+    Args:   renew: whether a store that has lost a part may be used again, as another one.
     Raises: UnsafeStoreError, NotPreparedError.
     """
     nodes = connection.nodes()
@@ -306,13 +306,13 @@ def settings_of(node: Connection) -> tuple[dict[str, str], str | None]:
 
 
 def most_packed(node: Connection) -> int | None:
-    """Return how many members a set of integers may have that *node* packs; None if not told."""
+    """Return the most members of a set of integers that *node* packs; None if unknown."""
     reply = allowed(lambda: node.call("CONFIG", "GET", _PACKING), None)
     return int(reply[1]) if reply else None
 
 
 def needs_all_slots(node: Connection) -> bool:
-    """Return whether *node* of a cluster stops while a slot has no server; False if not told."""
+    """Return whether *node* of a cluster stops while a slot has no server; False if unknown."""
     reply = allowed(lambda: node.call("CONFIG", "GET", _ALL_SLOTS), None)
     return b"yes" in (reply or ())
 

@@ -53,10 +53,10 @@ class TallyStore(Protocol):
         """
 
     def pruned(self, metrics: Sequence[bytes]) -> Mapping[bytes, int]:
-        """Return of those of *metrics* that were pruned the epoch before which they are."""
+        """Return for each pruned metric among *metrics* the epoch before which it is pruned."""
 
     def exclusions(self) -> Mapping[str, bytes]:
-        """Return the records of what operators have taken out of answers, by id."""
+        """Return the records of what operators excluded from answers, by id."""
 
 
 class Gauge(Protocol):
@@ -76,18 +76,18 @@ class Gauge(Protocol):
         """
 
     def health(self) -> Health:
-        """Return how the servers that answer are: full, safe, in time."""
+        """Return the state of the servers that answer: full, safe, in time."""
 
     def shard_of(self, upload_id: bytes) -> int:
-        """Return the shard that keeps what an upload brings; asks nobody."""
+        """Return the shard that keeps an upload's content, without a request."""
 
 
 class Intake(Gauge, Protocol):
     """What takes uploads into the queue, and says what became of them.
 
-    Laws: that of ``Work``, and: an upload id is queued once, however often it is appended.  While
-    its id is remembered it is a repeat; once ids of its day are forgotten it is refused, whatever
-    any clock says.
+    Laws: the law of ``Work``, and: an upload id is queued once, however often it is appended.
+    While its id is remembered it is a repeat; once ids of its day are forgotten it is refused,
+    whatever any clock says.
 
     Raises, all methods: StorageUnavailableError: no answer, or not prepared.
         StorageFullError: the store takes no more writes.
@@ -108,10 +108,10 @@ class Intake(Gauge, Protocol):
         """
 
     def server_of(self, upload_id: bytes) -> str:
-        """Return a name of the server that keeps it, as far as is known; asks nobody."""
+        """Return a name of the server that keeps it, as far as known, without a request."""
 
     def existing(self, places: Collection[TallyPlace]) -> set[TallyPlace]:
-        """Return those of *places* that have a tally."""
+        """Return the *places* that have a tally."""
 
     def counters(self) -> list[Counters]:
         """Return what became of the uploads of each shard, each at one moment."""
@@ -154,7 +154,7 @@ class Work(Protocol):
         Only the days that two clocks have confirmed as over count, and they get one more a day at
         most: so no clock that is wrong makes ids forgotten.
 
-        Args: now: Unix time by the clock of who asks, the second beside the shard's own.
+        Args: now: Unix time by the caller's clock, the second one next to the shard's own.
         """
 
     def now(self, shard: int) -> int:
@@ -209,7 +209,7 @@ class ArchiveQueue(Protocol):
         """Delete what waits up to number *last*.  Repeatable."""
 
     def folds(self) -> Sequence[range]:
-        """Return of each shard the numbers of its folds; those of another store are others."""
+        """Return each shard's numbers of folds, which differ from store to store."""
 
     def restore(
         self, shard: int, cell: Cell, pairs: Sequence[tuple[int, int]], token: str
@@ -293,7 +293,7 @@ class Inspection(Protocol):
     def prune(
         self, shard: int, metric: bytes, epoch: int, members: Sequence[str], key: str = ""
     ) -> int:
-        """Delete tallies of a marked epoch, or those of *key*, counted; return how many there were.
+        """Delete and count tallies of a marked epoch, or *key*'s tallies; return how many.
 
-        Raises: ValueError: the epoch is not marked, or one is not of *key*; nothing was changed.
+        Raises: ValueError: the epoch is not marked, or a tally is not *key*'s; nothing was changed.
         """

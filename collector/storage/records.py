@@ -8,8 +8,8 @@ process writes sums, not steps, so a write that is repeated changes nothing.
 *Suspicions*: what the checks of closed epochs found, a field a metric.  A worker writes all of a
 metric in place of what was there before, so two that look at the same time change nothing.
 
-*Watches*: what people want to be told of: one ledger that changes in single steps, and a field a
-watch with what it said.
+*Watches*: alarms that people asked for: one ledger that changes in single steps, and a field for
+each watch with its verdicts.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class WatchSeries(msgspec.Struct, frozen=True):
 
 
 class WatchCursor(msgspec.Struct, frozen=True):
-    """How far a watch is, what it said last and since when, and what was last told of it."""
+    """How far a watch is, its last state and since when, and the last state that was sent."""
 
     definition: str
     last: str  # the first day of the last period that it was asked about
@@ -228,9 +228,9 @@ class WatchState(NamedTuple):
 
 
 class WatchStore(HashStore):
-    """The ledger of watches, and beside it in one hash a series of verdicts a watch.
+    """The ledger of watches, and in another hash the series of verdicts of each watch.
 
-    Law: a ledger is replaced only by who has read the one before, so no step is taken twice.
+    Law: a ledger replaces only the one that its writer has read, so no step is taken twice.
     """
 
     def __init__(self, hashes: Hashes) -> None:

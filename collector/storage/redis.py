@@ -30,7 +30,7 @@ from .values import ClaimedEntry, Counters, Health, Increments, SealedUpload, Ta
 
 # The intake takes an upload until the end of the day that is MAX_REPORT_AGE after its sealing; a
 # skewed clock of the store may make that a day later.
-SEEN_DAYS: Final = MAX_REPORT_AGE + MAX_CLOCK_SKEW + 1  # days after that of sealing
+SEEN_DAYS: Final = MAX_REPORT_AGE + MAX_CLOCK_SKEW + 1  # days after the day of sealing
 MAX_DELTA: Final = (
     1 << 62
 )  # what one fold adds to a cell stays below; so do the counters themselves
@@ -66,7 +66,7 @@ class RedisStorage(TallyReader):
         self._archived, self._profile = archived, profile
         self._replicas = 1 if profile == HA else 0  # that must confirm an append
         self._cursors: dict[int, bytes] = {}  # of each shard, where to look for left entries next
-        self._generation = ""  # that of the first use; "" before
+        self._generation = ""  # as of the first use; "" before
         self._forgotten: dict[int, int] = {}  # of each shard, up to which day ids were looked for
 
     def prepare(self, renew: bool = False) -> None:
@@ -84,11 +84,11 @@ class RedisStorage(TallyReader):
         return [bool(reply) for reply in self._call_many(commands, self._replicas)]
 
     def shard_of(self, upload_id: bytes) -> int:
-        """Ask nobody."""
+        """Compute it from the id, without a request."""
         return self._keys.shard_of(upload_id)
 
     def server_of(self, upload_id: bytes) -> str:
-        """Look at the last map of slots."""
+        """Look it up in the last map of slots."""
         return self._connection.holder_of(self._keys.stream(self.shard_of(upload_id)))
 
     def existing(self, places: Collection[TallyPlace]) -> set[TallyPlace]:
@@ -111,7 +111,7 @@ class RedisStorage(TallyReader):
         self._cursors[shard], vanished, claimed = self._call(
             "FCALL", "hearsay_claim", 1, stream, *arguments
         )
-        if vanished:  # somebody deleted or trimmed entries that nobody had folded
+        if vanished:  # entries were deleted or trimmed before they were folded
             _log.critical("shard=%d: %d acknowledged entries are gone", shard, len(vanished))
         return [ClaimedEntry(name.decode(), entry, int(times)) for name, entry, times in claimed]
 
@@ -134,7 +134,7 @@ class RedisStorage(TallyReader):
             for day in range(first + 1, last + 1)
         ]
         deleted = 0
-        while left:  # a step deletes a part of a day only: the server answers nobody else meanwhile
+        while left:  # a step deletes only a part of a day, as it blocks the server
             replies = list(map(int, self._call_many(left)))
             deleted += replies.count(_GONE)
             left = [step for step, reply in zip(left, replies, strict=True) if reply == _PART_GONE]

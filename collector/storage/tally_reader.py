@@ -33,7 +33,7 @@ class TallyReader(StoreView):
     """The TallyStore protocol: the tallies of a deployment, and how far they are pruned."""
 
     def pruned(self, metrics: Sequence[bytes]) -> dict[bytes, int]:
-        """Read the marks that stand before those of any shard."""
+        """Read the marks that are written before any shard's own."""
         if not metrics:
             return {}
         names = (metric.hex() for metric in metrics)

@@ -43,7 +43,7 @@ from ..worker.worker import Worker
 from .memory_storage import MemoryStorage
 
 WRITE_KEY: Final = "a-write-key-of-this-process-alone"
-READ_TOKEN: Final = "a-read-token-of-this-process-alone"  # noqa: S105 - nobody else has its store
+READ_TOKEN: Final = "a-read-token-of-this-process-alone"  # noqa: S105 - no other process has its store
 _log = logging.getLogger("hearsay")  # of the device
 _FLUSH: Final = 60.0  # seconds that a flush may take, on a machine that is busy with others
 
@@ -85,8 +85,8 @@ class Fleet:
     ) -> None:
         """Prepare a fleet for the registry file at the path *registry*.
 
-        Args:   hours_on: a day.  days_on: of a week, from Monday on.  begin: a Monday; that of
-                this week if left out.
+        Args:   hours_on: a day.  days_on: of a week, from Monday on.  begin: a Monday, by default
+                this week's.
                 segment: of a device, by its number.  seed: of what people do; noise has none.
         Raises: InvalidParameterError, RegistryError, ConfigError.
         """

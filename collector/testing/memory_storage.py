@@ -149,7 +149,7 @@ class MemoryStorage:
         return ()
 
     def put(self, increments: Increments) -> None:
-        """Hold *increments*, as folds have left them, of uploads that nobody has to make."""
+        """Hold *increments* as if folded, so that tests need not make their uploads."""
         self._count("accepted", 0, self._add(0, increments))
 
     def index(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Index:
@@ -247,7 +247,7 @@ class MemoryStorage:
         return total
 
     def _take(self, name: str) -> None:
-        """Delete an entry: the token that decides who has folded it or set it aside."""
+        """Delete an entry: only one caller can, and so folds it or sets it aside."""
         del self.entries[name]
         self._deliveries.pop(name, None)
 

@@ -92,7 +92,7 @@ def create_app(
 
     Args:   config: settings; read from the environment if left out.
             storage: a prepared store; connected as *config* says if left out.
-            credentials: keys and tokens beside those of *config*; in its store if left out.
+            credentials: keys and tokens in addition to *config*; in its store if left out.
             sources: of /metrics; its store, or with a *storage* this process alone, if left out.
             documents: boards and notes; in its store, or with a *storage* in memory, if left out.
     Raises: ConfigError, RegistryError: the settings, a registry or the file of boards are wrong.
@@ -101,7 +101,7 @@ def create_app(
     catalog = Catalog.from_files(config.registry_paths)
     require_apps(config.proxy, catalog.apps)
     if config.retired:
-        route.retired_list(config.retired)  # one that is wrong is told to who starts the process
+        route.retired_list(config.retired)  # a mistake in it stops the start
     app = Flask(__name__)
     app.url_map.converters["metric"] = MetricConverter
     app.url_map.merge_slashes = False  # an address is right or unknown; nothing is redirected
@@ -215,7 +215,7 @@ def _answer_preflight() -> Response | None:
 
 
 def limit_answers() -> None:
-    """Let the system end connections of this process' server whose answers nobody takes."""
+    """Let the system end connections of this process' server whose answers are not read."""
     listening = 0
     for listener in _listening():
         with listener:
@@ -224,7 +224,7 @@ def limit_answers() -> None:
                 listener.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, 1_000 * UNREAD_S)
                 listening += 1
     if not listening:
-        _log.warning("web: this system does not end connections whose answers nobody takes")
+        _log.warning("web: this system does not end connections whose answers are not read")
 
 
 def _listening() -> Iterator[socket.socket]:

@@ -1,9 +1,9 @@
 """Who may do what: the scope of every route, and the cookie of the pages.
 
 A route without a scope is not found.  The cookie holds a read token, kept by the browser and shown
-to no script.  It is the token itself: one that is revoked or has expired opens nothing a few
-seconds later, as everywhere else, and processes share no secret.  Instead a trusted proxy may name
-who is there, for pages alone.
+to no script.  It is the token itself: a revoked or expired one opens nothing a few seconds later,
+as everywhere else, and processes share no secret.  Instead a trusted proxy may name the visitor,
+for pages alone.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _LEAST_ROLE: Final = {
     MANAGE: OWNER,
     OPERATE: OPERATOR,
 }  # with each scope
-_UNKNOWN: Final = "this read token is not known here: it has expired, was revoked, or is another's"
+_UNKNOWN: Final = "this read token is unknown: it expired, was revoked, or is for another collector"
 _OF_PROGRAM: Final = "this token is a program's: it opens the API and no page"
 WRITES: Final = 1  # documents a second that a token may save in a process, in the long run
 WRITES_BURST_S: Final = 60.0  # seconds' worth of it that it may save at once
@@ -66,9 +66,9 @@ _NEEDED: Final = "a read token is needed: Authorization: Bearer <read token>"
 
 
 def origin() -> str:
-    """Return where the browser sees this collector: as HEARSAY_ORIGIN says, or by Host.
+    """Return the origin under which browsers see this collector: HEARSAY_ORIGIN, or from Host.
 
-    Without that setting TLS is taken to end before us under any name but one of this machine.
+    Without that setting a proxy is assumed to end TLS, unless Host names this machine.
     """
     is_local = is_loopback(urlsplit(f"//{request.host}").hostname or "")
     by_host = f"{request.scheme if is_local else 'https'}://{request.host}"
@@ -76,13 +76,13 @@ def origin() -> str:
 
 
 def presented() -> str:
-    """Return what the cookie holds as an Authorization header would; "" without one."""
+    """Return the cookie's token as an Authorization header; "" without one."""
     token = request.cookies.get(_name())
     return f"Bearer {token}" if token else ""
 
 
 def shown_in(authorization: str, cookie: str) -> list[str]:
-    """Return what the two headers of a request present, each as an Authorization header would."""
+    """Return the tokens in the two headers of a request, each as an Authorization header."""
     kept = parse_cookie(cookie)
     tokens = [kept[name] for name in (_SECURE, _PLAIN) if name in kept]
     return [*filter(None, [authorization]), *(f"Bearer {token}" for token in tokens)]
@@ -103,8 +103,8 @@ def forget(response: Response) -> None:
 def _is_from_another_site() -> bool:
     """Return whether another site may have made the browser send this request.
 
-    Browsers tell by Sec-Fetch-Site where a form came from.  One that is too old for that, and sends
-    an Origin, must name this host; what is no browser sends neither.
+    Browsers send in Sec-Fetch-Site where a form came from.  The Origin of a browser too old for
+    that must name this host; programs send neither.
     """
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
@@ -121,21 +121,21 @@ def require_this_site() -> None:
         )
     if _is_misplaced():
         raise ForbiddenError(
-            f"this collector takes its address for {origin()}, and the browser sees another:"
+            f"the address of this collector is {origin()}, but the browser uses another:"
             " set HEARSAY_ORIGIN to the address that people type, or let the proxy pass Host on"
         )
 
 
 def _is_misplaced() -> bool:
-    """Return whether the browser sees this collector elsewhere than at ``origin``.
+    """Return whether the browser uses another address than ``origin``.
 
-    A proxy then hides where that is, and the cookie would not be kept from plain HTTP.
+    A proxy then hides that address, and the cookie would not be kept from plain HTTP.
     """
     return bool(_origins() - {_HIDDEN, origin()})
 
 
 def _origins() -> set[str]:
-    """Return what the browser says to be its own origin, if anything."""
+    """Return the values of Origin that the browser sent."""
     return set(request.headers.getlist("Origin"))
 
 
@@ -153,8 +153,8 @@ V = TypeVar("V", bound=Callable[..., Any])
 def scope(name: str, *, page: bool = False) -> Callable[[V], V]:
     """Declare that a view needs a credential with scope *name*.
 
-    Args: page: a browser shows it, so that a cookie may present the credential; what changes
-          something is then taken from a page of this collector only.
+    Args: page: a browser shows it, so that a cookie may present the credential; requests that
+          change something must then come from a page of this collector.
     """
     if name not in SCOPES:
         raise ValueError(f"scope={name}: must be one of {', '.join(SCOPES)}")
@@ -179,20 +179,20 @@ def is_page(view: Callable[..., Any]) -> bool:
 
 
 def guard(app: Flask) -> None:
-    """Let every request to *app* pass only as its route's scope says."""
+    """Require the scope of its route of every request to *app*."""
     files: Any = app.view_functions["static"]
     app.view_functions["static"] = scope(OPEN)(files)
     app.before_request(_enforce)
 
 
 def reader() -> Credential:
-    """Return what the request that is being answered may do."""
+    """Return the credential of the current request."""
     credential: Credential = g.credential
     return credential
 
 
 def visitor() -> Credential | None:
-    """Return what whoever asks may do, also where nothing was needed or something else was."""
+    """Return the visitor's credential, also where a route needs none or another one."""
     known: Credential | None = g.get("credential")
     try:
         return known or services().keyring.find(presented()) or _named_by_proxy()
@@ -228,20 +228,20 @@ def visible() -> Catalog:
 
 
 def person() -> str:
-    """Return the name by which a trusted proxy knows who asks; "" if it named nobody."""
+    """Return the name that a trusted proxy gave the visitor; "" if it gave none."""
     named: str = g.get("person", "")
     return named
 
 
 def admit_question(plan: Plan) -> None:
-    """Count who asks for what, if the operator wishes that: see ``operations.questions``.
+    """Count the question by visitor, if the operator wants that: see ``operations.questions``.
 
-    Raises: ForbiddenError: it is about single keys, and who asks owns not all of its metrics.
+    Raises: ForbiddenError: it is about single keys, and the visitor does not own all its metrics.
     """
     if plan.keys and not all(_owns(reading.metric) for reading in plan.readings):
         raise ForbiddenError(
-            "you need the owner role to ask about single keys: who can also send under one would"
-            " tell a single report of it from the rest; leave out the filter of @source by key"
+            "you need the owner role to ask about single keys: anyone who can also send with a key"
+            " could single out one of its reports; leave out the filter of @source by key"
         )
     questions = services().questions
     if questions is not None:
@@ -250,7 +250,7 @@ def admit_question(plan: Plan) -> None:
 
 
 def _owns(metric: Metric) -> bool:
-    """Return whether who asks is an owner of *metric*; a shared link makes nobody one."""
+    """Return whether the visitor is an owner of *metric*; visitors by a shared link never are."""
     credential: Credential | None = g.get("credential")
     return (
         credential is not None
@@ -260,7 +260,7 @@ def _owns(metric: Metric) -> bool:
 
 
 def _who() -> str:
-    """Return a name of who asks: the proxy's, or label and id of the token."""
+    """Return a name of the visitor: the proxy's, or label and id of the token."""
     credential: Credential | None = g.get("credential")
     if person() or credential is None:
         return person() or "(a shared link)"
@@ -268,14 +268,14 @@ def _who() -> str:
 
 
 def _header() -> str:
-    """Return what presents the token that is asked with."""
+    """Return the header that presents the visitor's token."""
     return request.headers.get("Authorization", "") or presented()
 
 
 def _named_by_proxy() -> Credential | None:
-    """Return what the person may do whom a trusted proxy names; None if nobody is named.
+    """Return the credential of the person whom a trusted proxy names; None if it names no one.
 
-    Raises: ForbiddenError: who names one is not trusted, or opens nothing.
+    Raises: ForbiddenError: the proxy is not trusted, or the person has no role.
     """
     proxy = services().config.proxy
     user = "" if proxy is None else request.headers.get(proxy.user_header, "").strip()
@@ -283,17 +283,17 @@ def _named_by_proxy() -> Credential | None:
         return None
     peer = request.environ.get(PEER, "")
     credential = proxy.credential(peer, user, request.headers.get(proxy.groups_header, ""))
-    # The proxy's cookie may be sent from other sites, too: a page of theirs may lead here by a
-    # link, and not draw on us.
+    # Browsers may send the proxy's cookie from other sites, too: these may link to us, but not
+    # load our answers.
     site = request.headers.get("Sec-Fetch-Site", "none")
     if site not in ("none", "same-origin") and request.headers.get("Sec-Fetch-Mode") != "navigate":
-        raise ForbiddenError("a page of another site may link to this, and not take it in")
+        raise ForbiddenError("requests from another site are not allowed; open this page by a link")
     g.person = user
     return credential
 
 
 def _of_page(needed: str) -> Credential:
-    """Return who sees a page: by a token in the header, by the cookie, or named by the proxy.
+    """Return a page's credential: a token in the header, the cookie's, or the proxy's.
 
     Raises: UnauthorizedError, ForbiddenError, StorageUnavailableError.
     """
@@ -331,9 +331,9 @@ def _enforce() -> None:
 def require(keyring: Keyring, needed: str, header: str, *, is_page: bool = False) -> Credential:
     """Return the credential in *header*, which must have the scope *needed*.
 
-    Args:   is_page: a browser shows what it opens, which a program's token does not.
-    Raises: UnauthorizedError: none that may read.  ForbiddenError: one that may read other things.
-            StorageUnavailableError: the store holds it, and does not answer.
+    Args:   is_page: it is for a page, which a program's token may not open.
+    Raises: UnauthorizedError: there is none that may read.  ForbiddenError: it lacks the scope.
+            StorageUnavailableError: it is in the store, which does not answer.
     """
     credential = keyring.find(header)
     if credential is None or credential.kind in (WRITE, GATEWAY):  # those are public

@@ -40,9 +40,9 @@ class Cors:
         self._origins = frozenset(origins)
 
     def headers(self, path: str, named: Sequence[str]) -> Headers:
-        """Return what an answer on *path* carries beside its own headers.
+        """Return the extra headers of an answer on *path*.
 
-        Args: named: the values of Origin, of which there is one or none.
+        Args: named: the values of Origin: one or none.
         """
         if not self._origins or path not in METHODS:
             return ()

@@ -68,7 +68,7 @@ class Watch:
                 return
 
     def look(self) -> None:
-        """Look at each metric of which an epoch has closed since, or the last look is old.
+        """Check each metric if an epoch has closed since its last check, or that check is old.
 
         Raises: StorageUnavailableError, StorageFullError.
         """

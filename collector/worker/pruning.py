@@ -1,9 +1,9 @@
 """Old data go: which epochs, what that is, and how.  An epoch of a metric goes whole, or stays.
 
-But for the tallies of one key, such as an attacker's, which go from every epoch.
+The tallies of one key, such as an attacker's, can be deleted from every epoch.
 
-Law: an epoch is marked before anything of it is deleted.  From then on no answer rests on it, and
-what is folded for it later is counted as pruned; so whoever dies on the way leaves no half of it.
+Law: an epoch is marked before anything of it is deleted.  From then on no answer uses it, and what
+is folded for it later is counted as pruned; so a process that dies leaves no half epoch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..storage.values import TallySize
 
 @dataclass(frozen=True)
 class Selection:
-    """What is to go.  Without metrics and apps, those of all registries."""
+    """The tallies to delete.  Without metrics and apps: all metrics of all registries."""
 
     metrics: tuple[str, ...] = ()  # names, or digests in hexadecimal
     apps: tuple[str, ...] = ()
@@ -78,9 +78,9 @@ class Share:
 def survey(
     inspection: Inspection, catalog: Catalog, selection: Selection, now: float
 ) -> list[Share]:
-    """Return what *selection* means in the store, one a definition of which there is anything.
+    """Return what *selection* means in the store: a share for each definition with tallies.
 
-    Raises: RequestError: it names what is not known.  StorageUnavailableError.
+    Raises: RequestError: *selection* names something unknown.  StorageUnavailableError.
     """
     chosen = _chosen(catalog, selection)
     stored = {(size.shard, size.cell): size for size in inspection.sizes()}
@@ -127,7 +127,7 @@ def survey_key(inspection: Inspection, catalog: Catalog, key: str) -> list[Share
 
 
 def prune_key(inspection: Inspection, shares: Iterable[Share], key: str) -> None:
-    """Delete the tallies of *shares*, which are those of *key*.  Repeatable."""
+    """Delete *key*'s tallies of *shares*.  Repeatable."""
     for share in shares:
         _delete(inspection, share, key)
 
@@ -145,7 +145,7 @@ def _chosen(catalog: Catalog, selection: Selection) -> Mapping[bytes, Metric | N
     metrics = [(registry.app, metric) for registry in catalog.registries for metric in registry]
     for app in selection.apps:
         if app not in {own for own, _ in metrics}:
-            raise RequestError(f"app={app}: is that of no registry here")
+            raise RequestError(f"app={app}: no registry here is of this app")
     chosen: dict[bytes, Metric | None] = {
         metric.digest: metric
         for app, metric in metrics

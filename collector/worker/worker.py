@@ -203,7 +203,7 @@ class Worker:
                 batch.append(decoded)
             else:
                 spared.append(entry.id)
-        if spared:  # for whoever knows them, now; here they would come again with each claim
+        if spared:  # left to workers that know them; here each claim would return them
             self._storage.spare(shard, self._consumer, spared)
             self._new_only_until[shard] = time.monotonic() + self._pace.unknown_s
         return batch

@@ -1,8 +1,8 @@
-"""Shared links: what opens questions to whoever has the address, without an account.
+"""Shared links: anyone with the address can open their questions, without an account.
 
 An address holds the name of a grant, when it ends, and a digest of all that it opens, under an
-HMAC whose secret is in the store.  So nobody makes an address up, prolongs one or widens it, not
-even who can change the stored grant: its digest is then another.
+HMAC whose secret is in the store.  So no address can be made up, prolonged or widened, not even by
+changing the stored grant: its digest would differ.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _digest(grant: Grant) -> bytes:
 
 
 def _parts(text: str) -> tuple[bytes, bytes]:
-    """Return payload and signature in *text*; those of nothing if it is no address."""
+    """Return payload and signature in *text*; zeros if it is no address."""
     nothing = bytes(_LAYOUT.size), bytes(_MAC_BYTES)
     if not text.isascii() or len(text) > _MOST_CHARACTERS:
         return nothing

@@ -15,7 +15,7 @@ def notes_on(
 ) -> list[Note]:
     """Return the *notes* for charts of *metrics*, the first day first.
 
-    A note of one metric is for charts of it; one of an app, or of all, for those of its metrics.
+    A note of a metric is for its charts; a note of an app, or of all apps, for their metrics.
     """
     places = {place for name in metrics if (place := place_if_known(catalog, name))}
     apps = {app for app, _ in places}

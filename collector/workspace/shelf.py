@@ -1,7 +1,7 @@
-"""Documents of one kind: those of the store, which people change, and those of files.
+"""Documents of one kind: from the store, where people change them, and from files.
 
-Law: nobody undoes what somebody else has written since; whoever saves names the version that was
-read.  What is deleted or replaced is kept for a while, and can be restored.
+Law: no save overwrites a change that its author has not seen: a save names the version that was
+read.  Deleted and replaced documents are kept for a while and can be restored.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ class Shelf(Generic[C]):
         }
 
     def documents(self) -> list[Document[C]]:
-        """Return every document but the deleted ones, those of files first.
+        """Return all documents that are not deleted, files first.
 
-        What a newer release wrote, and cannot be read here, is passed over.
+        Documents of a newer release, which cannot be read here, are left out.
         """
         kept = (document for document in self._stored() if not document.deleted)
         return [*self._of_files.values(), *kept]

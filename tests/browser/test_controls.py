@@ -84,7 +84,7 @@ def test_the_csv_of_a_chart_is_a_table_of_numbers_and_can_be_copied(
         page.get_by_role("link", name="CSV").first.click()
     begun.value.save_as(tmp_path / "numbers.csv")
     page.get_by_role("button", name="Copy CSV").first.click()
-    expect(page.locator("#told")).to_have_text("Copied.")
+    expect(page.locator("#status")).to_have_text("Copied.")
 
     text = (tmp_path / "numbers.csv").read_text("utf-8")
     rows = list(csv.DictReader(StringIO(text)))

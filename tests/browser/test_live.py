@@ -76,13 +76,13 @@ def test_a_page_that_gets_no_answer_says_since_when(visit: Open) -> None:
     for _ in range(3):
         with page.expect_response("**/metric/age"):
             page.clock.run_for(LATER)
-    expect(page.locator("#told")).to_contain_text("No answer since")
+    expect(page.locator("#status")).to_contain_text("No answer since")
     assert page.locator("main").get_attribute("data-old") is not None
 
     page.unroute("**/metric/age")
     with page.expect_response("**/metric/age"):
         page.clock.run_for(LATER)
-    expect(page.locator("#told")).to_have_text("")
+    expect(page.locator("#status")).to_have_text("")
     assert page.locator("main").get_attribute("data-old") is None
 
 
@@ -95,5 +95,5 @@ def test_a_page_whose_log_in_has_ended_says_so(visit: Open) -> None:
     with page.expect_response("**/login**"):
         page.clock.run_for(LATER)
 
-    expect(page.locator("#told")).to_contain_text("log-in has ended")
+    expect(page.locator("#status")).to_contain_text("log-in has ended")
     assert page.locator("h1").inner_text() != "Log in"

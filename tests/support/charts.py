@@ -8,7 +8,7 @@ from typing import Any
 from collector.analytics.rows import Row
 from collector.rendering.charts import bars as of_rows
 from collector.rendering.charts import distribution
-from collector.rendering.charts.frame import DEFAULT, Face, Picture, finish
+from collector.rendering.charts.frame import DEFAULT, ChartOptions, Picture, finish
 from collector.rendering.charts.heat import heat_picture
 from collector.rendering.charts.line import line_picture
 from collector.rendering.charts.map import grid_picture
@@ -16,9 +16,13 @@ from collector.rendering.charts.map import grid_picture
 
 def _chart(picture: Callable[..., Picture]) -> Callable[..., str]:
     def chart(
-        rows: Sequence[Row], title: str, face: Face = DEFAULT, *more: Any, **options: Any
+        rows: Sequence[Row],
+        title: str,
+        options: ChartOptions = DEFAULT,
+        *more: Any,
+        **more_options: Any,
     ) -> str:
-        return finish(picture(rows, title, face, *more, **options), face)
+        return finish(picture(rows, title, options, *more, **more_options), options)
 
     return chart
 

@@ -2,10 +2,10 @@
 
 A metric of vectors with ``learning`` takes no numbers but gradients, each with the round of the
 public model that it was computed at.  The round is a dimension of the report's segment, in the
-clear: it tells which model the device had when the application recorded, so that moment must not
-depend on the row.
+clear: it reveals which model the device had when the application recorded, so that moment must
+not depend on the row.
 
-A row is made by what the registry says alone, so that its bound is learned from nobody: numbers
+A row follows from the registry alone, so that its bound is not learned from any device: numbers
 are held to their declared ends and scaled to parts of the larger distance from ``zero``, a category
 is 1 at its value, the intercept is 1, and all that is scaled to Euclidean length 1.
 
@@ -128,7 +128,10 @@ class GradientDomain(VectorDomain):
         if model == LINEAR:
             label = _ends(f"{place}.label", table.get("label"), {"min", "max"}, problems)
         elif "label" in table:
-            problems.add(f"{place}.label", f"is for kind={LINEAR}; that of {LOGISTIC} is a truth")
+            problems.add(
+                f"{place}.label",
+                f"is for kind={LINEAR}; with {LOGISTIC} the label is true or false",
+            )
         names = (_INTERCEPT, *(name for feature in features for name in feature.names))
         if len(set(names)) != len(names) or not 2 <= len(names) <= MAX_VECTOR:
             rule = f"must give 1 to {MAX_VECTOR - 1} coefficients, each of another name"
@@ -157,7 +160,7 @@ class GradientDomain(VectorDomain):
         return {"learning": table}
 
     def as_json(self) -> dict[str, object]:
-        """Return what is told of vectors, and of what they learn."""
+        """Return the keys of a vector and those under ``learning``, as JSON."""
         return {**super().as_json(), **self.canonical()}
 
     @property

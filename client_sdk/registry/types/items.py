@@ -77,7 +77,7 @@ class ItemDomain(Domain):
         return self.labels[encoded]
 
     def in_words(self, encoded: Encoded) -> str:
-        """Return the value that *encoded* stands for as it is told to people."""
+        """Return the value that *encoded* stands for, as people read it."""
         assert isinstance(encoded, int)  # noqa: S101 - what encode returns
         return self.item_in_words(encoded)
 
@@ -256,7 +256,7 @@ class SetDomain(CategoryDomain):
 
 @dataclass(frozen=True)
 class TextDomain(Domain):
-    """Texts, of which the first ``length`` bytes of UTF-8 count, cut between characters.
+    """Texts: the first ``length`` bytes of UTF-8 count, cut between characters.
 
     Small and capital letters, and spaces, count as they are: the application decides what is alike.
     """
@@ -313,7 +313,7 @@ class TextDomain(Domain):
     @property
     def form(self) -> str:
         """What an answer is, in words that follow "The answer is"."""
-        return f"any text, of which the first {self.length} bytes count"
+        return f"any text; its first {self.length} bytes count"
 
     def canonical(self) -> dict[str, object]:
         """Return what the texts mean, as JSON."""

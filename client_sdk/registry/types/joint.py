@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_JOINT: Final = 4_096  # items of a grid or a pair; the share of a cell of more drowns in noise
 _LEAST_PERIODS, MOST_PERIODS = 2, 8  # 4 to 256 items
 JOINER: Final = "|"  # between the labels of a pair, which therefore hold none
-_NO_STEP: Final = "none"  # the item of a funnel of which no step was reached
+_NO_STEP: Final = "none"  # the item of a funnel if no step was reached
 
 
 @dataclass(frozen=True, init=False)

@@ -292,7 +292,7 @@ class KeyValueDomain(Domain):
     def canonical(self) -> dict[str, object]:
         """Return what keys and numbers mean, exactly, as JSON."""
         numbers = self.numbers.canonical()
-        del numbers["step"]  # the whole range, which nobody chose
+        del numbers["step"]  # the whole range, which no key sets
         return {**self.keys.canonical(), **numbers}
 
     @classmethod

@@ -174,7 +174,7 @@ def _area(ends: Sequence[Fraction]) -> str:
 
 
 def _span(low: float, high: float, minus: str, plus: str) -> str:
-    """Return a range of degrees in words: nobody reads a sign as a side of the world."""
+    """Return a range of degrees in words, with sides of the world instead of signs."""
     if low >= 0:
         return f"{low:.6g}° to {high:.6g}° {plus}"
     if high <= 0:

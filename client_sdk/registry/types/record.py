@@ -1,4 +1,4 @@
-"""Records: an outcome and several attributes of a device, of which one report tells a single one.
+"""Records: an outcome and several attributes of a device; a report holds one attribute.
 
 The label is the outcome.  An item is a value of an attribute together with a label, so that the
 reports about an attribute are a table of it by label, which a classifier learns from.  What two
@@ -84,7 +84,7 @@ class RecordDomain(Domain):
             return None
         attributes = [_attribute(f"{place}.{name}", name, table[name], problems) for name in table]
         if LABEL in table:
-            problems.add(f"{place}.{LABEL}", "must have another name, which is that of the outcome")
+            problems.add(f"{place}.{LABEL}", "must have another name: the outcome has this one")
         size = len(outcome) * sum(len(attribute.values.labels) for attribute in attributes)
         if size > MAX_CELLS:
             rule = f"must have at most {MAX_CELLS} values, times the labels, not {size}"

@@ -1,4 +1,4 @@
-"""Vectors: numbers that are reported together, of which the mean is told; and tastes.
+"""Vectors, numbers that are reported together and answered as a mean; and tastes.
 
 A taste is a set of liked items of a public list.  It is reported as a vector: which items are
 liked, and which two are liked together.
@@ -32,10 +32,10 @@ _FARTHEST: Final = UNIT << 64  # of a number: beyond, the direction of a vector 
 
 @dataclass(frozen=True)
 class VectorDomain(Domain):
-    """Vectors of one number for each of ``labels``, in ``unit``, of which the mean is told.
+    """Vectors of one number for each of ``labels``, in ``unit``; answers are their mean.
 
-    The ``bound`` is that of the Euclidean length (``l2``) or that of every number (``max``).  A
-    longer vector counts as that of the bound in its direction, a larger number as the bound.
+    The ``bound`` limits the Euclidean length (``l2``) or every number (``max``).  A longer vector
+    is scaled down to the bound, a larger number counts as the bound.
     """
 
     labels: tuple[str, ...]
@@ -179,9 +179,9 @@ class TasteDomain(ItemDomain):
     """Sets of liked items.  A value counts as its moment, a vector of Euclidean length 1.
 
     With x the set as K zeros and ones, and y = x/|x|, the moment has the entries of the matrix
-    y yᵀ: first those of the diagonal, in the order of the items, then those above it, row by row,
-    times √2, so that the length of the vector is that of the matrix, |y|^2 = 1.  Whoever likes
-    nothing is the vector of zeros, which is a value as any other.
+    y yᵀ: first the diagonal, in the order of the items, then the entries above it, row by row,
+    times √2, so that the vector is as long as the matrix, |y|^2 = 1.  A device without likes is
+    the vector of zeros, a value like any other.
 
     Of m liked items each has 1/m on the diagonal: the likes of a device count as one together.
     Answers tell of these; of the other entries ``learn`` makes factors.

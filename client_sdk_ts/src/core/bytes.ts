@@ -28,7 +28,7 @@ export function toHex(bytes: Uint8Array): string {
   return hex;
 }
 
-/** Returns the bytes of hexadecimal digits, of which there are an even number. */
+/** Returns the bytes of hexadecimal digits, an even number of them. */
 export function fromHex(hex: string): Bytes {
   const bytes = new Uint8Array(hex.length >> 1);
   for (let i = 0; i < bytes.length; i++) bytes[i] = parseInt(hex.slice(2 * i, 2 * i + 2), 16);

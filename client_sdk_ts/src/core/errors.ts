@@ -78,11 +78,11 @@ export class OptedOutError extends ConsentError {
   override readonly reason = "opted_out";
 }
 
-/** A machine runs the application by itself, and nobody is there.  `sign` names what shows it. */
+/** A machine runs the application and no person is present.  `sign` names what shows it. */
 export class AutomatedError extends ConsentError {
   override readonly reason = "automated";
   constructor(sign: string) {
-    super(`automation=${sign}: records nothing, as nobody is there; HEARSAY_TELEMETRY=1 says that somebody is`);
+    super(`automation=${sign}: no person is present, so nothing is recorded; if one is, set HEARSAY_TELEMETRY=1`);
   }
 }
 

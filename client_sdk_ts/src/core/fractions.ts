@@ -26,7 +26,7 @@ export function exactly(number: number | bigint): Ratio {
   const view = new DataView(new ArrayBuffer(8));
   view.setFloat64(0, number);
   const high = view.getUint32(0);
-  const exponent = (high >>> 20) & 0x7ff; // below 1075, as it is no integer; 0 is that of 1, without the hidden bit
+  const exponent = (high >>> 20) & 0x7ff; // below 1075, as it is no integer; 0 means 1, without the hidden bit
   const digits = (BigInt((high & 0xfffff) | (exponent && 0x100000)) << 32n) | BigInt(view.getUint32(4));
   return ratio(number < 0 ? -digits : digits, 1n << BigInt(1075 - (exponent || 1)));
 }

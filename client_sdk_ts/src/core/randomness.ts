@@ -11,7 +11,7 @@ import { EntropyError, InvalidParameterError } from "./errors.js";
 /** Returns exactly as many bytes as are asked for, never the same twice.  Throws EntropyError. */
 export type ByteSource = (count: number) => Uint8Array;
 
-/** A chance.  Those of a compiled registry are in lowest terms. */
+/** A probability, in lowest terms if it is from a compiled registry. */
 export interface Ratio {
   readonly numerator: bigint;
   readonly denominator: bigint;

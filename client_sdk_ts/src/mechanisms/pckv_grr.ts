@@ -1,4 +1,4 @@
-/** PCKV-GRR: a drawn pair of key and sign, told truly or replaced by any other symbol. */
+/** PCKV-GRR: a drawn pair of key and sign, kept or replaced by any other symbol. */
 
 import { respond } from "../core/exact.js";
 import { drawPair } from "./key_value.js";

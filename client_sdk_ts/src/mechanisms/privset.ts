@@ -1,4 +1,4 @@
-/** PrivSet: a random subset, told by a polynomial, that meets the set of the device more often than not. */
+/** PrivSet: a random subset, encoded by a polynomial, that meets the set of the device more often than not. */
 
 import { bitLength } from "../core/bytes.js";
 import { inverse, perm, power } from "../core/exact.js";
@@ -34,7 +34,7 @@ function cut(given: readonly bigint[], pad: bigint, randomness: Randomness): big
   return items.slice(0, Number(pad)).sort((a, b) => (a < b ? -1 : 1));
 }
 
-/** Returns the values of this rank among those of which one is below `width`. */
+/** Returns the values of this rank among all tuples with a value below `width`. */
 function meeting(rank: bigint, pad: bigint, prime: bigint, width: bigint): bigint[] {
   const values: bigint[] = [];
   for (let left = pad - 1n; ; left--) {

@@ -64,7 +64,7 @@ function drawLong(channel: Channel, item: bigint, size: bigint, randomness: Rand
   return bitted(channel, (high << after) | (bits & ((1n << after) - 1n)), channel.domainSize);
 }
 
-/** Returns n bits of which `size` are 1, uniform over all such numbers: coins raise most, single draws the rest. */
+/** Returns n bits with `size` ones, uniform over all such numbers: coins set most, single draws the rest. */
 function drawSubset(size: bigint, n: bigint, randomness: Randomness): bigint {
   let [bits, missing] = [0n, size];
   while (missing > SINGLES) {

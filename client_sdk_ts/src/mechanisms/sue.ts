@@ -1,4 +1,4 @@
-/** Symmetric unary encoding: one bit an item, each of which is flipped with the same chance. */
+/** Symmetric unary encoding: one bit an item, each flipped with the same chance. */
 
 import { bitted, chance, itemOf, type Mechanism } from "./mechanism.js";
 

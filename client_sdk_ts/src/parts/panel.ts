@@ -1,4 +1,4 @@
-/** For registries with a panel: the draw of which metrics this device reports. */
+/** For registries with a panel: it draws the metrics that this device reports. */
 
 import { isInPanel } from "../privacy/panel.js";
 import type { Part } from "../recording/parts.js";

@@ -6,7 +6,7 @@
  * survives: it has no machine id, the data folder lies on its own layer, and no ledger is there yet.
  * HEARSAY_TELEMETRY=1 says that a person is there all the same.
  *
- * Nothing is recorded there and nothing is sent, but nothing is erased either: nobody has said no.
+ * Nothing is recorded there and nothing is sent, but nothing is erased either: no one has opted out.
  */
 
 import { existsSync, readFileSync, statSync } from "node:fs";
@@ -46,7 +46,7 @@ const MACHINE_IDS = ["etc/machine-id", "var/lib/dbus/machine-id"];
 const NO_ID = ["", "uninitialized"];
 
 /**
- * Returns what shows that nobody is here: a variable's name or CONTAINER; null: a person may be.
+ * Returns what shows that no person is present: a variable's name or CONTAINER; null: one may be.
  *
  * `ledger` is the path of what the application keeps, null if it keeps nothing; `root` has the files of
  * the machine, null if they tell nothing.

@@ -66,7 +66,7 @@ export function capsOf(texts: CapTexts = {}): Caps {
 /**
  * Returns `caps` with the week of a panel, in nano-epsilon; null: there is no panel.
  *
- * Throws InvalidParameterError: the panel's week is above that of the caps.
+ * Throws InvalidParameterError: the panel's week is above the caps' week.
  */
 export function withinPanel(caps: Caps, panelWeek: number | null): Caps {
   if (panelWeek === null) return caps;

@@ -30,10 +30,10 @@ export function consentOf(answer: unknown): Consent {
 }
 
 /**
- * The present consent, shared by those who record, send and erase.
+ * The present consent, shared by the code that records, sends and erases.
  *
- * `consent` is what the application was told.  Where somebody has opted out above it, that counts as
- * denied.  Where nobody is, it stays as it is, and still nothing is recorded or sent.
+ * `consent` is the user's answer to the application.  An opt-out above it counts as denied.  Where no
+ * person is present, it stays as it is, and still nothing is recorded or sent.
  */
 export class ConsentSwitch {
   /** Denials that found something to erase, and those that were carried out. */
@@ -80,7 +80,7 @@ export class ConsentSwitch {
     return this.granted && !this.erasureDue;
   }
 
-  /** Throws OptedOutError: a level above says no; ConsentError; AutomatedError: nobody is here. */
+  /** Throws OptedOutError: a level above says no; ConsentError; AutomatedError: no person is present. */
   require(): void {
     if (this.#optedOut !== null) throw new OptedOutError(`consent=denied: by ${this.#optedOut}`);
     if (this.consent !== "granted") throw new ConsentError(`consent=${this.consent}: must be granted`);

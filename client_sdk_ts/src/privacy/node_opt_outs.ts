@@ -57,7 +57,7 @@ export function forbids(policy: string): boolean {
     return !permits(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(readFileSync(policy)));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // a process that may open no more files can still tell that nobody said anything
+    // a process that may open no more files can still see that there is no opt-out
     if (code === "EMFILE" || code === "ENFILE") return exists(policy);
     return code !== "ENOENT" && code !== "ENOTDIR";
   }

@@ -1,5 +1,5 @@
 /**
- * Who may say no to all telemetry, above the application, and who can tell that nobody is there.
+ * Who may opt out of all telemetry, above the application, and what shows that no person is present.
  *
  * From the strongest down.  Each can only say no; silence leaves the question to the next.
  *
@@ -11,12 +11,12 @@
  * browser      navigator.doNotTrack, anything but empty or 0    every site             browsers
  * editor       telemetryLevel, anything but all                 every extension        VS Code
  *
- * A yes is empty, 1, true, yes or on: whoever writes anything else there did not write it to agree.
+ * A yes is empty, 1, true, yes or on: anything else was not written to agree.
  */
 
-/** The places where somebody may have said no.  Looked at again each time, as people change. */
+/** The places of opt-outs.  They are read again each time, as people change their minds. */
 export interface OptOuts {
-  /** Returns the strongest level that says no; null if nobody does. */
+  /** Returns the strongest level that says no; null if none does. */
   saidBy(): string | null;
   /** Returns what shows that no person is here; null if nothing does, or it does not matter. */
   automation(): string | null;
@@ -52,7 +52,7 @@ export interface Signals {
   readonly webdriver?: unknown;
 }
 
-/** What browsers write where nobody has chosen anything, or has chosen to be tracked. */
+/** What browsers write if nothing was chosen, or to be tracked was. */
 const NO_SIGNAL: readonly unknown[] = [undefined, null, false, "", "0", "false", "no", "unspecified"];
 
 /** Returns the opt-outs of the browser; `heedsAutomation`: whether it matters that a program drives it. */
@@ -88,5 +88,5 @@ export function withTelemetryLevel(optOuts: OptOuts, level: () => unknown): OptO
   };
 }
 
-/** For simulated people, who have no environment and no settings: nobody says no. */
+/** For simulated people, who have no environment and no settings: no level says no. */
 export const noOptOuts: OptOuts = { saidBy: () => null, automation: () => null };

@@ -54,7 +54,7 @@ export function keepRetired(state: State, { issued, digests }: Retirement): { re
   return { reports: before[0] - state.reports.length, windows: before[1] - state.windows.length };
 }
 
-/** Returns the fields of a list that has the right form, whoever signed it, else null. */
+/** Returns the fields of a well-formed list, with any signature; null otherwise. */
 function parsed(text: string): { version: number; issued: number; retired: string[]; signature: string } | null {
   let form: unknown;
   try {

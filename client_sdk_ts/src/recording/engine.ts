@@ -62,8 +62,8 @@ export class Engine {
   readonly #uploader: Uploader;
   readonly #born = performance.now();
   #closed = false;
-  #answered = 0; // Unix time at which the application last said what the user has said
-  #answeredAt = 0; // the same by a clock that nobody sets
+  #answered = 0; // Unix time at which the application last passed on the user's answer
+  #answeredAt = 0; // the same by a monotonic clock
   #turn: Promise<unknown> = Promise.resolve();
   #sending: Promise<void> | undefined;
   #delay: Timer | undefined; // until what waits is written

@@ -6,7 +6,7 @@ import { erase } from "../storage/erasure.js";
 import type { State } from "../storage/state.js";
 import type { Store } from "../storage/store.js";
 
-/** Seconds; whoever holds a store, holds it for less; and one that cannot be written needs no oftener. */
+/** Seconds; a store is locked for less, and one that cannot be written needs no more tries. */
 const FIRST_WAIT = 5;
 const MAX_WAIT = 300;
 

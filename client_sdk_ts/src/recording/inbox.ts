@@ -17,7 +17,7 @@ import type { Pending, Settled } from "./recorder.js";
 
 /** Metrics and epochs that wait; only a clock that jumps makes as many. */
 const MAX_SLOTS = 1_000;
-/** Days before a metric's last one in which developers are told. */
+/** Days before a metric's last one in which developers are warned. */
 const EXPIRES_SOON = 30;
 
 /** One metric in one of its epochs. */

@@ -27,7 +27,7 @@ export interface Pending {
   readonly count: number;
 }
 
-/** Those of which there will be no other, and why. */
+/** Pending values that will not be tried again, and why. */
 export type Settled = [pending: Pending, reason: Reason][];
 
 const REFUSALS: readonly Reason[] = ["consent", "opted_out", "automated", "already_reported", "budget", "not_in_panel"];

@@ -6,7 +6,7 @@
  * that a report is made whether or not anything happened.
  *
  * Masked bytes say nothing without the secret.  Each write draws a nonce, and so a keystream of its
- * own.  A tag finds damage, and a secret, a place or a layout other than those of the write.
+ * own.  A tag detects damage, and another secret, place or layout than at the write.
  */
 
 import { concat, fromBase64url, fromHex, fromNumber, toBase64url, utf8 } from "../core/bytes.js";
@@ -158,7 +158,7 @@ function contentOf(state: State, metric: Metric, window: MaskedWindow): Content 
   return { ...known, state: known.body[0] ? aggregator.load(known.body.slice(1)) : null };
 }
 
-/** What a window belongs to, as bytes, of which none are the beginning of another's. */
+/** What a window belongs to, as bytes; none are a prefix of another's. */
 function placeOf(digest: string, epoch: number): Uint8Array {
   return concat(Uint8Array.of(0), fromHex(digest), fromNumber(BigInt.asUintN(64, BigInt(epoch)), 8));
 }

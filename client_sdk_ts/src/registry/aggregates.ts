@@ -22,7 +22,7 @@ import type { Domain, Grid, Metric } from "./compiled.js";
 /** How many values of an item there were, of the items of an epoch. */
 export type Counts = ReadonlyMap<bigint, number>;
 
-/** A state is what the aggregate makes of it: nobody else looks into it.  A sum can lie outside of its range. */
+/** A state is private to its aggregate.  A sum can lie outside of its range. */
 export type AggregateState = Encoded | Counts;
 
 /** A value that was checked: a number as it was given, or what a mechanism randomizes. */
@@ -40,7 +40,7 @@ export interface Aggregator {
    * change `state`.
    */
   fold(state: AggregateState | null, values: readonly Checked[]): AggregateState;
-  /** Returns the state to keep after those of `later`; of null if nothing is kept. */
+  /** Returns `state` and the `later` one as one; `state` is null if nothing is kept. */
   merge(state: AggregateState | null, later: AggregateState): AggregateState;
   /** Returns the value to report. */
   result(state: AggregateState): Encoded;

@@ -27,7 +27,7 @@ const BOOLEAN: ValueType = { name: "boolean", keys: "values", domain: booleans }
 const OTHERS = /^(count|duration|funnel|key_value|location|number|pair|retention|set|string)$/;
 
 /**
- * Returns the domain of a `type` of which there are more than `given`.
+ * Returns the domain of a `type` that is built in or among `given`.
  *
  * Throws RegistryError: `table` does not say it, and nothing else.  Throws UnknownMechanismError: the
  * type was not given.

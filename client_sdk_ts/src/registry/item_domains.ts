@@ -76,7 +76,7 @@ export function set(labels: readonly string[], other?: string): Domain {
   return { encodes: "set", size: labels.length, aggregates: ["last"], encode };
 }
 
-/** Texts, of which the first `length` bytes of UTF-8 count, cut between characters. */
+/** Texts: the first `length` bytes of UTF-8 count, cut between characters. */
 export function texts(length: number): Domain {
   const encode = (value: unknown, what: string): Encoded => {
     if (typeof value !== "string") throw new InvalidValueError(what, "takes a text");

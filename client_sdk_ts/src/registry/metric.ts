@@ -20,7 +20,7 @@ const SPENT = /* @__PURE__ */ shapeOf("report:count value:count? delta:count");
 /** What a digest is of, beside mechanism and `otherwise`; what is null is left out. */
 const MEANING = ["name", "type", "domain", "epsilon", "epsilon_permanent", "every", "longitudinal", "aggregate"];
 
-/** An entry of which every key is of its kind. */
+/** An entry with every key of its kind. */
 type Entry = Omit<Metric, "domain" | "mechanism" | "otherwise"> & {
   readonly [key: string]: unknown;
   readonly constants: Table;
@@ -90,7 +90,7 @@ function channelOf(place: string, entry: Entry, own: Table, app: string | null):
   const parts = MEANING.map((key): [string, unknown] => [key, entry[key]]);
   parts.push(["mechanism", { ...entry.mechanism, ...parameters }], ["otherwise", entry.otherwise && entry.otherwise.value], ["app", app]);
   const meaning = canonical(tableFrom(parts.filter(([, part]) => part !== null)));
-  need(digestOf(meaning).slice(0, 12) === entry.digest, `${place}digest`, "must be that of what the metric means");
+  need(digestOf(meaning).slice(0, 12) === entry.digest, `${place}digest`, "must match what the metric means");
   return { parameters, constants, domainSize: BigInt(entry.domain_size), payloadSize: entry.payload_size };
 }
 

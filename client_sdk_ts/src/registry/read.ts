@@ -3,8 +3,8 @@
  *
  * Checked are every key and its kind, the checksum of the file, and the digest of each metric, from
  * what the metric means.  Not checked is whether `constants` spend what `spent` says: that takes the
- * logarithms of 100 digits that a compiled registry spares a device.  The checksum finds damage to
- * them, and whoever writes a file with another checksum can replace the program as well.
+ * logarithms of 100 digits that a compiled registry spares a device.  The checksum detects damage to
+ * them, and anyone who can write a file with another checksum can replace the program as well.
  */
 
 import { RegistryError } from "../core/errors.js";
@@ -67,7 +67,7 @@ export function readRegistry(source: unknown, types: readonly ValueType[]): Regi
   const expected = panelWeek === null ? null : seated.sort().join();
   const drawn = seats && Object.entries(seats).map(([digest, [, , lasts]]) => `${digest} ${lasts === "life"}`).sort().join();
   if (!problems.length && drawn !== expected) {
-    problems.push("seats: must be of the metrics of the panel alone, for life of those that keep what they told");
+    problems.push("seats: must be of the metrics of the panel alone, for life if a metric keeps its responses, and only then");
   }
   refuseAll(problems);
   return {
@@ -103,7 +103,7 @@ function checked(document: unknown): Document {
   const { checksum, ...rest } = document;
   const text = canonical(rest);
   requireSize(text);
-  need(digestOf(text) === checksum, "checksum", "must be that of the file, which was edited: compile again");
+  need(digestOf(text) === checksum, "checksum", "must match the file, which was edited: compile again");
   return document as unknown as Document;
 }
 

@@ -1,11 +1,11 @@
 /**
  * Turns of the processes that share a folder, without a lock that a crash could leave behind.
  *
- * A document has a generation.  Who creates the claim of a generation may replace the document of that
- * generation, and nobody else; a claim of an older generation is void, as its holder sees when it reads
- * the document again.  So a claim that a killed process leaves behind stops nobody for long: the next
- * process makes another attempt, beside it.  A claim is a symbolic link, which appears with its text at
- * once; where there are none, a file.
+ * A document has a generation.  Only the process that creates the claim of a generation may replace the
+ * document of that generation; a claim of an older generation is void, as its holder sees when it reads
+ * the document again.  So a claim that a killed process leaves behind stops no process for long: the
+ * next one makes another attempt, next to it.  A claim is a symbolic link, which appears with its text
+ * at once; without symbolic links, a file.
  *
  * A claim is abandoned if its process is gone.  That is known of processes of the same boot and pid
  * namespace.  Of others, as of containers that share a volume, and where a thread was ended within a
@@ -176,7 +176,7 @@ function tryToRemove(path: string): void {
   try {
     remove(path);
   } catch {
-    // it is in nobody's way
+    // it does no harm
   }
 }
 

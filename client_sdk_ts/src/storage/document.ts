@@ -6,7 +6,7 @@
  * can be relied upon stays: the ledger, the clock, the consent and what was retired, each if it is whole.  A document
  * of a newer version is refused, and never written over; every version begins with this checksum.
  *
- * The damaged text is not set aside: it would be one more thing that a denial must erase, for nobody.
+ * The damaged text is not set aside: a denial would have to erase it, and no one needs it.
  */
 
 import { toHex, utf8 } from "../core/bytes.js";

@@ -11,9 +11,9 @@
  *
  * A document has the identity of its folder and machine.  One that was copied to another place keeps what
  * it has spent, is in doubt, and loses what a copy must not repeat: reports, windows, the memo and the
- * secret.  So does one that was put back to an earlier state: its generation is behind that of the file
+ * secret.  So does one that was put back to an earlier state: its generation is behind the file
  * `generation`, or its folder was made anew.  The file never runs ahead, as it is written after the
- * document is durable.  A copy of all files that is put back over them is not told from what it was.
+ * document is durable.  A copy of all files that is put back over them is not detected.
  */
 
 import {
@@ -282,9 +282,9 @@ function contentOf(path: string): Buffer | null {
 }
 
 /**
- * Makes the folder and those above it, where there are none.
+ * Makes the folder and its missing parents.
  *
- * Not by a recursive mkdir: Node's never ends where a file system lets nobody make a folder, as /proc.
+ * Not by a recursive mkdir: Node's never ends where a file system allows no new folder, as /proc.
  */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
@@ -306,7 +306,7 @@ function give(path: string): void {
     const { uid, gid } = statSync(dirname(path));
     chownSync(path, uid, gid);
   } catch {
-    // some file systems know no owners, or let nobody change them
+    // some file systems have no owners, or refuse to change them
   }
 }
 

@@ -109,7 +109,7 @@ export function indexedDbStore(app: string): Store {
   };
 }
 
-/** What a change threw, told from what the browser did. */
+/** What a change threw, as opposed to the browser. */
 class Thrown {
   constructor(readonly error: unknown) {}
 }

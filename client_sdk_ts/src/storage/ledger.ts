@@ -2,7 +2,7 @@
  * The ledger: what this device has spent, append-only, in whole nano-epsilon.
  *
  * A charge is made in the change that draws and queues its report, so neither exists without the
- * other.  Charges are never taken back.  Days are those of the trusted clock, which no setting of a
+ * other.  Charges are never taken back.  Days are by the trusted clock, which no setting of a
  * clock makes run faster than the farthest it has shown.
  *
  * A charge counts for the days that its report is about: the day on which a value was recorded, or all
@@ -10,7 +10,7 @@
  * if the reports that are about any of its seven days are, whenever they are made.
  *
  * The memo says which values of a metric this device has been charged for, and holds none of them: a
- * tag can only be connected to a value by who holds the secret.
+ * tag can only be connected to a value with the secret.
  *
  * Of a permanent or two-layer metric the first report of a value costs something, and later ones
  * nothing.  So the costs of each day say, without any noise, on which days a value was new.  When that

@@ -1,8 +1,8 @@
 /**
  * Stores that end with the process or page, for tests and for people who want nothing kept.
  *
- * What was spent is forgotten with them.  A session goes without that: as nobody can know what earlier
- * ones spent, a metric has one report in the life of the page, whatever its epochs are, and all clients
+ * What was spent is forgotten with them.  A session avoids that: as the spending of earlier ones is
+ * unknown, a metric has one report in the life of the page, whatever its epochs are, and all clients
  * of the page share it.
  */
 

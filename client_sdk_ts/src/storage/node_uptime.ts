@@ -1,4 +1,4 @@
-/** The time since boot, sleep included, in Node: a clock that nobody sets. */
+/** The time since boot, sleep included, in Node: a clock that cannot be set. */
 
 import { readFileSync } from "node:fs";
 import { uptime } from "node:os";

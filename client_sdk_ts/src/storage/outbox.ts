@@ -22,8 +22,8 @@ export const MAX_REPORT_AGE = 14;
 /**
  * Appends a report; returns how many of the oldest were dropped to make room.
  *
- * `segment` is that of the device, of which `dimensions` are what its metric keeps apart, and `day` the
- * epoch day of recording.
+ * `segment` is the device's, `dimensions` are the ones that its metric keeps apart, and `day` is the epoch
+ * day of recording.
  */
 export function put(
   state: State,

@@ -4,8 +4,8 @@
  * The wall clock can be set.  In Node trusted time therefore advances, between two charges, by the
  * least of what the wall clock and the time since boot allow.  After a reboot it advances by the time
  * since it and by time off, within a credit: each hour that the machine runs earns three and a quarter,
- * up to a weekend.  A clock that is set while the machine runs gains nothing; whoever sets it at one
- * reboot after another has at most five caps of a week in seven days.
+ * up to a weekend.  A clock that is set while the machine runs gains nothing; one that is set at
+ * reboot after reboot gains at most five caps of a week in seven days.
  *
  * A browser has no clock that outlives its pages and cannot be set.  There trusted time is the farthest
  * that the wall clock has ever been, so time off always counts in full.  A clock that is set back stands
@@ -15,8 +15,8 @@
  * ahead week by week, has the budgets of all these weeks; the cap for life holds whatever anybody does
  * with clocks.
  *
- * Trusted dates begin where those of the wall clock do, so seven dates of an honest clock are never more
- * than seven trusted ones, however much time off was lost.
+ * Trusted dates begin with the wall clock's, so seven dates of an honest clock are never more than
+ * seven trusted ones, however much time off was lost.
  */
 
 import { DAY } from "../core/epoch.js";

@@ -1,4 +1,4 @@
-/** A text that nobody knows before. */
+/** A text from an open set. */
 
 import type { ValueType } from "../registry/domains.js";
 import { isCount, need } from "../registry/fields.js";

@@ -1,8 +1,8 @@
 /**
- * Blind RSA signatures, the client's half: what is signed cannot be told from what is shown later.
+ * Blind RSA signatures, the client's half: the signer cannot link what it signs to what is shown later.
  *
  * That holds for a key whose signing is a permutation; a signer could make another kind on purpose,
- * and then tell requests apart.  So each key comes with a proof, which is checked before it is used.
+ * and then distinguish requests.  So each key comes with a proof, which is checked before it is used.
  *
  * The time of these computations tells nothing to who could use it: the signer, who might measure it,
  * gets one request a token by a connection that begins when all is computed.

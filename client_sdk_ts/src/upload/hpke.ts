@@ -1,10 +1,10 @@
 /**
  * Sealing to a public key: HPKE in base mode with X25519, HKDF-SHA256 and AES-128-GCM, for one message.
  *
- * All of it is WebCrypto's.  A curve of our own would be a few hundred bytes, and run in a time that
- * tells of the secret, as numbers of JavaScript do; so a platform without this one seals nothing.
+ * All of it is WebCrypto's.  A curve of our own would be a few hundred bytes, but its time would
+ * reveal the secret, as JavaScript's numbers are not constant-time; so a platform without it seals nothing.
  *
- * Source: RFC 9180, sections 4, 4.1, 5.1 and 5.3; RFC 5869 for HKDF, of which no output is longer than one block.
+ * Source: RFC 9180, sections 4, 4.1, 5.1 and 5.3; RFC 5869 for HKDF, with outputs of at most one block.
  */
 
 import { type Bytes, concat, fromHex, fromNumber, utf8 } from "../core/bytes.js";

@@ -38,7 +38,7 @@ export const nodeExchange: Exchange = ({ url, headers, body }, timeout) =>
     });
     request.on("socket", (socket) => {
       socket.unref();
-      connected = !socket.connecting; // agents of proxies, as those of editors, give one that is
+      connected = !socket.connecting; // agents of proxies, such as editors', give a connected one
       socket.once("connect", () => (connected = true));
     });
     request.on("error", (error: NodeJS.ErrnoException) => settle(error.code ?? error.name));

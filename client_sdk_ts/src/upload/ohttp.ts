@@ -127,7 +127,7 @@ export function relayTransport(exchange: Exchange, options: RelayOptions, random
     const outer = await exchange({ url: relay, headers, body: capsule.message }, Math.min(timeout, PATIENCE));
     const kind = outer.header("content-type")?.split(";")[0]?.trim().toLowerCase();
     if (outer.status === OK && kind === RESPONSE_TYPE) return opened(capsule, outer.bytes());
-    // whoever stands in the way says no more than when to come again
+    // of a relay or proxy, only the time to come again is believed
     const status = outer.status === OK ? 0 : outer.status;
     return { status, retryAfter: retryAfter(status, outer.header("retry-after"), outer.header("date")) };
   };

@@ -10,10 +10,10 @@ import { type Answer, RETIRED_PATH, type Transport } from "./transport.js";
 /** What is needed to ask. */
 export interface RetirementParts {
   readonly transport: Transport;
-  /** Whether the user agrees now, and no earlier denial takes what waits away. */
+  /** Whether the user agrees now, and no earlier denial still has to erase anything. */
   readonly maySend: () => boolean;
   readonly stats: Stats;
-  /** Of who may retire metrics, in hexadecimal; null: nobody is asked. */
+  /** The public key that signs lists of retired metrics, in hexadecimal; null: there are no lists. */
   readonly retireKey: string | null;
 }
 

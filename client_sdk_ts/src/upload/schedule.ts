@@ -1,10 +1,10 @@
 /**
  * When to upload: at chance times, so that neither an app's use nor a collector's return shows.
  *
- * Each upload has a time of its own: whoever sends another one waits some hours by chance, and only
- * the same bytes may be repeated sooner.  So no two uploads of a device are known by their times to
- * be of one device.  Who makes a pass claims it: until an answer is known, the claim names the
- * upload that may be on its way.  All times are Unix seconds; these functions alter `times`.
+ * Each upload has a time of its own: a device waits some random hours before the next one, and only
+ * the same bytes may be repeated sooner.  So the times of uploads do not show that they are of one
+ * device.  A process claims its pass: until an answer is known, the claim names the upload that may
+ * be on its way.  All times are Unix seconds; these functions alter `times`.
  */
 
 import type { Randomness } from "../core/randomness.js";
@@ -15,7 +15,7 @@ const HOUR = 3_600;
 export const UPLOAD_EVERY = 4 * HOUR;
 /** Uploads that may wait before each more no longer shortens the time between. */
 const MOST_LOTS = 4;
-/** Seconds after which an upload of which nothing was heard may be repeated. */
+/** Seconds after which an upload without an answer may be repeated. */
 export const CLAIM = 120;
 /** Seconds; the ceiling after one failure, doubled by each further one. */
 const FIRST_BACKOFF = 30;
@@ -86,7 +86,7 @@ export function release(times: Times): void {
 /**
  * Waits `retryAfter` seconds and a random part of a time that grows with each failure.
  *
- * Devices that came back to the second could be told apart by what each was asked to wait.  If the
+ * Devices that came back to the second could be recognized by the wait that each was given.  If the
  * upload was `unseen`, another one may follow as soon as the same.
  */
 export function postpone(

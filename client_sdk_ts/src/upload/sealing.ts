@@ -1,10 +1,10 @@
 /**
  * Sealed uploads: bytes that wait for an acknowledgement and never change again.
  *
- * Whatever happens on the way, a retry can only repeat what was said, never draw or say more.  A
- * sealed upload that outlives its first try is one whose outcome is unknown.  If it is certain that
- * nobody took it, its reports may be sealed anew: after no connection, as if never sealed; after a
- * refusal of its length in smaller uploads, with nothing beside them, as who refused it knows them.
+ * Whatever happens on the way, a retry can only repeat what was sent, never draw or reveal more.  A
+ * sealed upload that outlives its first try has an unknown outcome.  If it was certainly not stored,
+ * its reports may be sealed anew: after no connection, as if never sealed; after a refusal of its
+ * length in smaller uploads without other reports, as the refusing server knows them.
  *
  * Functions of the document: what a process remembers beside it changes only once that is kept.
  */
@@ -33,7 +33,7 @@ const ID_SIZE = 16;
 
 /** An upload on its way. */
 export interface Upload extends SealedUpload {
-  /** What it was sealed from, until its first try is over: so nobody took it before. */
+  /** What it was sealed from, until its first try is over: before, it cannot have been stored. */
   readonly rows: readonly WaitingReport[];
   /** Whether its reports were in an upload that was refused. */
   readonly known: boolean;
@@ -86,8 +86,8 @@ export function seal(state: State, day: number, memory: Memory, randomness: Rand
 /**
  * Seals the reports of `refused`, which was too large, in smaller uploads; returns what to remember.
  *
- * Only at its first try: a refusal of a body unread is the one answer after which it is certain that
- * nobody took it.  Null, and nothing happens, if it cannot be made smaller or somebody came first.
+ * Only at its first try: only the refusal of an unread body proves that it was not stored.  Null, and
+ * nothing happens, if it cannot be made smaller or another process came first.
  */
 export function sealSmaller(
   state: State, refused: Upload, day: number, memory: Memory, randomness: Randomness,
@@ -116,10 +116,10 @@ export function sealSmaller(
 }
 
 /**
- * Lets the reports of `upload`, which nobody has seen, wait as before it was sealed.
+ * Lets the reports of `upload`, which never left, wait as before it was sealed.
  *
- * Returns false if a denial or another process came first, or whoever refused the upload that they
- * were in knows them: beside later ones they would link the two.
+ * Returns false if a denial or another process came first, or a server that refused an earlier upload
+ * knows these reports: together with later ones they would link the two.
  */
 export function unseal(state: State, upload: Upload, { purse }: Memory): boolean {
   if (!upload.rows.length || upload.known || !retract(state, upload)) return false;
@@ -153,7 +153,7 @@ const textOf = (report: WaitingReport): string => JSON.stringify(report.segment)
 /** Returns a segment that has waited since the earliest day; of several any, as an order would tell. */
 function segmentOf(state: State, randomness: Randomness): string | null {
   const earliest = Math.min(...state.reports.map((report) => report.day));
-  // by the least day of each segment: whoever has the least of all, has it as its own least
+  // by the earliest day of each segment: the earliest of all is also a segment's own earliest
   const oldest = [...new Set(state.reports.filter(({ day }) => day === earliest).map(textOf))].sort();
   if (oldest.length < 2) return oldest[0] ?? null;
   return oldest[Number(randomness.uniform(BigInt(oldest.length)))] ?? null;
@@ -185,7 +185,7 @@ function uploadOf(state: State, row: SealedUpload | undefined, memory: Memory): 
 const isUntouched = (state: State, upload: Upload): boolean =>
   state.uploads.some(({ id, tries }) => id === upload.id && tries === upload.tries);
 
-/** Deletes a sealed upload that nobody has tried since; returns false if somebody has. */
+/** Deletes a sealed upload unless another process has tried it since; returns whether it did. */
 const retract = (state: State, upload: Upload): boolean => isUntouched(state, upload) && remove(state, upload.id);
 
 /** Returns the leading rows that surely fit a body; at least one. */

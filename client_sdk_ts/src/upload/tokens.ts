@@ -2,14 +2,14 @@
  * One-time tokens: asked for in one week, spent in the next, one an upload.
  *
  * An issuer learns who asks, and when; a collector learns when a token is spent.  So the two moments
- * have nothing to do with each other: tokens of the next week are fetched at a chance time of this
- * one, and a pass that fetches sends no upload.  Only a device that has none for this week yet, such
- * as a new one, fetches those at its first pass, and its first upload follows some hours later.
+ * are independent: tokens of the next week are fetched at a random time of this one, and a pass that
+ * fetches sends no upload.  Only a device without tokens for this week, such as a new one, fetches
+ * them at its first pass, and its first upload follows some hours later.
  *
  * A sealed upload and its token stay together, as the upload's id is the hash of the token.
  *
- * The keys of the issuer are those of the plan whose digest the application was built with, each with
- * a proof that its owner cannot tell requests apart.  Nothing else that an issuer says is believed.
+ * The keys of the issuer are in the plan whose digest the application was built with, each with a
+ * proof that its owner cannot distinguish requests.  Nothing else that an issuer says is believed.
  *
  * Source: RFC 9577, sections 2.1 and 2.2; RFC 9578, sections 4 and 6.
  */
@@ -50,7 +50,7 @@ export interface Issuer {
   readonly url: string;
   /** The digest that `hearsay issuer-keys` printed; two of them, by a comma, while keys are replaced. */
   readonly plan: string;
-  /** What shows the issuer who asks; it is sent to the issuer only. */
+  /** What identifies the device to the issuer; it is sent to the issuer only. */
   readonly attestation: string | (() => string | Promise<string>);
   /** Whether nothing is sent without a token; by default so. */
   readonly required?: boolean;
@@ -71,7 +71,7 @@ export interface PurseParts {
 
 type Update = <T>(change: (state: State) => T) => Promise<T>;
 
-/** A key of an issuer, of which there is a proof, and what its tokens are bound to. */
+/** A proven key of an issuer, and what its tokens are bound to. */
 interface Key {
   readonly id: Bytes;
   readonly modulus: bigint;
@@ -109,7 +109,7 @@ export class Purse {
     return at < 0 ? null : held.splice(at, 1)[0]!;
   }
 
-  /** Lets the token of an upload that nobody has seen pay for another one. */
+  /** Lets the token of an upload that never left pay for another one. */
   putBack(state: State, id: string, token: string, day: number): void {
     state.tokens?.held.push({ id, token, week: weekOf(day) });
   }

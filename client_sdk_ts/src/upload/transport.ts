@@ -109,7 +109,7 @@ function objectIn({ body = "" }: Answer): Record<string, unknown> {
 const isWhole = (value: unknown): value is number => Number.isInteger(value);
 
 /**
- * Returns the seconds of a Retry-After header: a number, or a date after that of `sent`.
+ * Returns the seconds of a Retry-After header: a number, or a date minus the date `sent`.
  *
  * A date is compared with the collector's own Date, so a device's wrong clock does not matter.
  */
@@ -139,9 +139,9 @@ export function addressOf(endpoint: string, writeKey: string): Address {
   return { base, authorization: `Bearer ${writeKey}` };
 }
 
-/** Throws InvalidParameterError: `url` is none to send to. */
+/** Throws InvalidParameterError: `url` cannot be sent to. */
 export function requireUrl(parameter: string, url: string): void {
-  // not by URL, of which React Native has a part only
+  // not by URL, which React Native supports in part only
   const [, scheme, host] = /^(https?):\/\/(\[[\da-f:.]+\]|[^/:@?#\s]+)(:\d+)?(\/[^?#\s]*)?$/i.exec(url) ?? [];
   const shown = String(url).split("@").pop()?.split("?")[0];
   if (!scheme || !host) {
@@ -184,7 +184,7 @@ export const fetchExchange: Exchange = async ({ url, headers, body }, timeout) =
   try {
     const response = await fetch(url, {
       method: body === undefined ? "GET" : "POST",
-      headers: { "Accept-Language": "*", ...headers }, // in place of those of the user
+      headers: { "Accept-Language": "*", ...headers }, // in place of the user's
       ...(body !== undefined && { body }),
       credentials: "omit",
       referrerPolicy: "no-referrer",

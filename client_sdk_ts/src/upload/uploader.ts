@@ -112,7 +112,7 @@ export class Uploader {
     try {
       // if it takes longer, another is sending the same uploads
       if ((await within(before, timeout)) === LATE) return;
-      // nobody may know who asked for tokens by what is sent right after
+      // an upload right after a request for tokens would link the two
       if (await this.#filled(scheduled, left())) return;
       let upload = await this.#begin(scheduled);
       let accepted = false;
@@ -147,7 +147,7 @@ export class Uploader {
       if ((scheduled ? schedule.wait : schedule.backoff)(times, now) > 0) return [0, null];
       const dropped = expire(state, dayOf(now));
       if (scheduled && !schedule.mayDepart(times, now)) {
-        // nobody but who knows what was tried last can tell that it is this device
+        // only an observer of the last try can tell that it is this device
         const repeated = maySend() ? sealing.sealed(state, times.claim, this.#memory) : null;
         if (!repeated) schedule.release(times); // another has its answer, or it is too old or erased
         return [dropped, repeated && this.#claim(state, repeated)];

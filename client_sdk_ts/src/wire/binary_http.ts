@@ -90,7 +90,7 @@ function fieldsOf(reader: Reader, known: boolean): Fields {
   return fields;
 }
 
-/** Fields are bytes, of which those beyond ASCII have no meaning. */
+/** Fields are bytes; bytes beyond ASCII have no meaning. */
 const latin = (bytes: Uint8Array): string => Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
 
 /** Reads from the beginning on.  Throws RangeError where the bytes end too early. */
@@ -120,7 +120,7 @@ class Reader {
     return this.take(this.number());
   }
 
-  /** Reads content of which each chunk has its own length, and the last one is empty. */
+  /** Reads content in chunks, each after its length; the last one is empty. */
   chunks(): Bytes {
     const chunks: Bytes[] = [];
     for (;;) {

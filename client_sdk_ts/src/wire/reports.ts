@@ -3,7 +3,7 @@
  *
  * An upload is `{v, id, sealed, segment, columns: [{metric, epoch, payloads}]}` in compact ASCII JSON,
  * where bytes are base64url without padding.  It is padded with spaces at the end to one of
- * SIZE_CLASSES: a length would tell how many reports there are and of which metrics.
+ * SIZE_CLASSES: a length would reveal how many reports there are and their metrics.
  */
 
 import { fromBase64url, fromHex, toBase64url, toHex } from "../core/bytes.js";
@@ -36,7 +36,7 @@ export function sealPadded(
   return body.padEnd(SIZE_CLASSES.find((size) => body.length <= size) ?? 0);
 }
 
-/** Returns the reports of an upload that `sealPadded` wrote; those of one column as one. */
+/** Returns the reports of an upload that `sealPadded` wrote, a column as one. */
 export function reportsOf(body: string): Report[] {
   const { columns } = JSON.parse(body) as { columns: { metric: string; epoch: number; payloads: string }[] };
   return columns.map(({ metric, epoch, payloads }) =>

@@ -38,7 +38,7 @@ test("a file that keeps its app apart says so by true, and its digests are of th
   assert.deepEqual(problemsOf(withChecksum({ ...document, separate: false })), ["separate: must be true, or absent"]);
   const problems = problemsOf(withChecksum({ ...document, separate: true }));
   assert.equal(problems.length, document["metrics"].length);
-  assert.ok(problems.every((line) => line.endsWith(".digest: must be that of what the metric means")));
+  assert.ok(problems.every((line) => line.endsWith(".digest: must match what the metric means")));
 });
 
 test("the seats of a panel are exact", () => {
@@ -140,13 +140,13 @@ test("an edit without its checksum is refused, whatever it is of", () => {
     const document = documentOf("every_type");
     edit(document);
 
-    assert.deepEqual(problemsOf(document), ["checksum: must be that of the file, which was edited: compile again"]);
+    assert.deepEqual(problemsOf(document), ["checksum: must match the file, which was edited: compile again"]);
   }
 });
 
 test("an edit that its checksum hides is refused where its digest tells of it, or its kind", () => {
   const cases: [string, string, unknown, RegExp][] = [
-    ["plan", "epsilon", "2", /^metrics\.plan\.digest: must be that/],
+    ["plan", "epsilon", "2", /^metrics\.plan\.digest: must match/],
     ["plan", "every", "1d", /^metrics\.plan\.digest: /],
     ["plan", "domain", { values: ["free", "pro"] }, /^metrics\.plan\.digest: /],
     ["plan", "domain_size", 4, /^metrics\.plan\.domain_size: must be 3$/],
@@ -251,7 +251,7 @@ test("two metrics of one name, and seats of other metrics, are refused", () => {
 
   assert.deepEqual(problemsOf(withChecksum(twice)), ["metrics.dark: stands twice, by its name or digest"]);
   for (const document of [seats, none, anew, week]) {
-    assert.deepEqual(problemsOf(withChecksum(document)), ["seats: must be of the metrics of the panel alone, for life of those that keep what they told"]);
+    assert.deepEqual(problemsOf(withChecksum(document)), ["seats: must be of the metrics of the panel alone, for life if a metric keeps its responses, and only then"]);
   }
 });
 

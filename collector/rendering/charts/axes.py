@@ -12,7 +12,7 @@ from typing import Final
 from ...analytics.rows import Row
 from ..letters import one_line, width_of
 from ..numbers import margin, tick_labels, value_of
-from .frame import PAD, Face, text
+from .frame import PAD, ChartOptions, text
 from .marks import Marker, rectangle, stroke, strokes
 from .scale import Linear, nice_ticks
 from .svg import SMALL, TEXT, Element, element, group, paint
@@ -107,7 +107,7 @@ class Columns:
     end: float
     value: float
     marker: Marker
-    face: Face
+    options: ChartOptions
     unit: str
     signed: bool = False
     stacked: float = 0.0  # user units that numbers stand below labels, which have no room beside
@@ -117,7 +117,7 @@ class Columns:
         cls,
         rows: Sequence[Row],
         labels: Sequence[str],
-        face: Face,
+        options: ChartOptions,
         unit: str,
         signed: bool = False,
         least: float = 0.0,
@@ -126,26 +126,26 @@ class Columns:
 
         Args: least: user units that the column of numbers has at least.
         """
-        marker = Marker.of(face, rows, unit)
+        marker = Marker.of(options, rows, unit)
         named = max([_BOLD * label_width(label) for label in labels] or [0.0])
         values = [value_of(row, unit, signed, marker.least) for row in rows]
         widest = max([_BOLD * label_width(value) for value in values] or [0.0])
         after = max([label_width(margin(row, unit, marker.least)) for row in rows] or [0.0])
-        value = face.width - PAD - (min(after, _AFTER * face.width) + 5 if after else 0)
-        numbers = max(min(widest, _VALUES * face.width) + face.width - PAD - value, least)
-        room = face.width - PAD - numbers - _GAP  # where labels end if they stand beside numbers
-        is_stacked = face.is_narrow and PAD + max(map(label_width, labels), default=0.0) > room
-        beside = face.width - PAD if is_stacked else room
-        label = beside if face.is_narrow else PAD + min(named, _LABELS * face.width)
-        start = PAD + _EDGE if face.is_narrow else label + _GAP
-        end = face.width - PAD - _EDGE if face.is_narrow else room - _GAP
+        value = options.width - PAD - (min(after, _AFTER * options.width) + 5 if after else 0)
+        numbers = max(min(widest, _VALUES * options.width) + options.width - PAD - value, least)
+        room = options.width - PAD - numbers - _GAP  # where labels end if they stand beside numbers
+        is_stacked = options.is_narrow and PAD + max(map(label_width, labels), default=0.0) > room
+        beside = options.width - PAD if is_stacked else room
+        label = beside if options.is_narrow else PAD + min(named, _LABELS * options.width)
+        start = PAD + _EDGE if options.is_narrow else label + _GAP
+        end = options.width - PAD - _EDGE if options.is_narrow else room - _GAP
         return cls(
             label=label,
             start=start,
             end=max(end, start + _NARROWEST),
             value=value,
             marker=marker,
-            face=face,
+            options=options,
             unit=unit,
             signed=signed,
             stacked=_OWN_LINE if is_stacked else 0.0,
@@ -153,12 +153,12 @@ class Columns:
 
     def high(self, usual: float) -> float:
         """Return how high a line is that is *usual* where all stands side by side."""
-        return max(usual + _ABOVE + self.stacked, FINGER) if self.face.is_narrow else usual
+        return max(usual + _ABOVE + self.stacked, FINGER) if self.options.is_narrow else usual
 
     @property
     def rise(self) -> float:
         """How far labels stand above the middle of a line."""
-        return (_ABOVE + self.stacked) / 2 if self.face.is_narrow else 0.0
+        return (_ABOVE + self.stacked) / 2 if self.options.is_narrow else 0.0
 
     @property
     def sink(self) -> float:
@@ -174,42 +174,42 @@ class Columns:
 
     def ground_of_text(self, y: float, more: float = 0.0) -> Iterator[Element]:
         """Yield the ground of the text whose middle is at *y*, and of what is *more* below it."""
-        if self.face.is_narrow:
+        if self.options.is_narrow:
             left = PAD + 1.0  # within the outline of a link
-            width, high = self.face.width - 2 * left, _TEXT_HIGH + more
+            width, high = self.options.width - 2 * left, _TEXT_HIGH + more
             yield rectangle(left, y - _TEXT_HIGH / 2, width, high, "paper")
 
     def line(self, row: Row, y: float, high: float, drawn: Iterable[Element]) -> Iterator[Element]:
         """Yield what is *drawn* of the line of *row*, which a link makes one target."""
-        place = {"x": PAD, "y": y - high / 2, "width": self.face.width - 2 * PAD, "height": high}
-        yield from self.face.linked(row, drawn, element("rect", **place, **paint("hover")))
+        place = {"x": PAD, "y": y - high / 2, "width": self.options.width - 2 * PAD, "height": high}
+        yield from self.options.linked(row, drawn, element("rect", **place, **paint("hover")))
 
     def scale(self, low: float, high: float) -> tuple[tuple[float, ...], Linear]:
         """Return ticks from at most *low* to at least *high*, and the scale between the ends."""
         ticks = fitted_ticks(low, high, self.unit, self.end - self.start)
         return ticks, Linear(ticks[0], ticks[-1], self.start, self.end)
 
-    def name(self, label: str, y: float, look: str = "label") -> Element:
+    def name(self, label: str, y: float, style: str = "label") -> Element:
         """Return the label of a line."""
-        if self.face.is_narrow:
-            return text(label, PAD, y - self.rise, look, room=self.label - PAD)
-        return text(label, self.label, y, look, "end", self.label - PAD)
+        if self.options.is_narrow:
+            return text(label, PAD, y - self.rise, style, room=self.label - PAD)
+        return text(label, self.label, y, style, "end", self.label - PAD)
 
-    def numbers(self, row: Row, y: float, look: str = "value") -> Iterator[Element]:
+    def numbers(self, row: Row, y: float, style: str = "value") -> Iterator[Element]:
         """Yield the number of *row* and what stands after it."""
         least, y = self.marker.least, y - self.rise + self.stacked
-        room = _VALUES * self.face.width
+        room = _VALUES * self.options.width
         number = value_of(row, self.unit, self.signed, least)
-        yield text(number, self.value, y, look, "end", room)
+        yield text(number, self.value, y, style, "end", room)
         after = margin(row, self.unit, least)
         if after:
-            room = self.face.width - PAD - self.value
+            room = self.options.width - PAD - self.value
             yield text(after, self.value + 5, y, "margin", room=room)
 
     def words(self, said: str, y: float, brief: str = "") -> Element:
         """Return words in place of a number, *brief* ones if there is no room for all."""
-        left = PAD if self.face.is_narrow else self.start + _INDENT
-        room = self.face.width - PAD - left
+        left = PAD if self.options.is_narrow else self.start + _INDENT
+        room = self.options.width - PAD - left
         shown = brief if brief and label_width(said) > room else said
         return text(shown, left, y + self.sink, "reason", room=room)
 

@@ -1,9 +1,9 @@
 """Bars, dots and differences with whiskers: one value with its interval per row.
 
-Bars are sorted; rows that cannot be told from zero are one line with their count, since to rank
-them would claim what the noise does not allow.  Dots show a number of each segment, grouped by item
-where there are several.  Of differences, which have zero in view, no colour says good or bad; one
-that noise alone could make says so in words.
+Bars are sorted; rows not distinguishable from zero share one line with their count, since the
+noise does not allow to rank them.  Dots show a number of each segment, grouped by item if there are
+several.  Differences have zero in view and no colour for good or bad; a difference that noise alone
+could make says so in words.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..numbers import POINTS, extent, number, numbers_of, reading, span
 from .axes import FOOT, Columns, bottom_axis
 from .frame import (
     PAD,
-    Face,
+    ChartOptions,
     Note,
     Picture,
     label_of,
@@ -49,19 +49,21 @@ _HEADER: Final = 24  # user units
 _NEAR_ZERO: Final = 0.4  # of the range of the numbers: how far off zero may be and still be shown
 
 
-def bars_picture(rows: Sequence[Row], title: str, face: Face, ranked: bool = True) -> Picture:
+def bars_picture(
+    rows: Sequence[Row], title: str, options: ChartOptions, ranked: bool = True
+) -> Picture:
     """Return the bars of *rows*, which share a unit: greatest first if *ranked*, or in their order.
 
     A row without a number shows its reason instead of a bar.
     """
     if not rows:
-        return nothing(title, rows, face)
+        return nothing(title, rows, options)
     labels, common = named(rows)
     factor = widening(rows) if ranked and rows[0].unit == SHARE else 1.0
-    lines = _lines(list(zip(rows, labels, strict=True)), face.most_rows, ranked, factor)
+    lines = _lines(list(zip(rows, labels, strict=True)), options.most_rows, ranked, factor)
     rows_shown = [line.row for line in lines if line.row]
     unit = rows[0].unit
-    columns = Columns.of(rows_shown, [line.label for line in lines], face, unit)
+    columns = Columns.of(rows_shown, [line.label for line in lines], options, unit)
     ticks, scale = columns.scale(*extent(rows_shown, 0.0))
     high = columns.high(ROW)
     foot = high * len(lines) + 6
@@ -112,7 +114,7 @@ def _lines(rows: Sequence[tuple[Row, str]], most: int, ranked: bool, factor: flo
 
 
 def _is_sure(line: _Line, factor: float) -> bool:
-    """Return whether a row can be told from zero, or need not be."""
+    """Return whether a row is distinguishable from zero, or need not be."""
     if line.row is None or line.row.unit != SHARE:
         return True
     return (line.row.ci_low or 0.0) - _added(line.row, factor) > 0
@@ -178,15 +180,15 @@ def _described(lines: Sequence[_Line], count: int) -> str:
     return f"Bar chart of {count} rows. First: {first}."
 
 
-def dots_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
+def dots_picture(rows: Sequence[Row], title: str, options: ChartOptions) -> Picture:
     """Return the dots of *rows*, which share a unit; grouped by item if something else varies."""
     if not any(map(numbers_of, rows)):
-        return nothing(title, rows, face)
-    shown, unit = rows[: face.most_rows], rows[0].unit
+        return nothing(title, rows, options)
+    shown, unit = rows[: options.most_rows], rows[0].unit
     header = _header(shown)
     labels, common = named(shown, [header] if header else ())
     groups = list(dict.fromkeys(row.dimensions.get(header, "") for row in shown)) if header else []
-    columns = Columns.of(shown, [*labels, *groups], face, unit)
+    columns = Columns.of(shown, [*labels, *groups], options, unit)
     ticks, scale = columns.scale(*_ends(extent(shown)))
     foot = columns.high(_DOT_ROW) * len(shown) + _HEADER * len(groups) + 6.0
     body = bottom_axis(ticks, scale, unit, 0, foot)
@@ -265,22 +267,22 @@ def _describe_dots(rows: Sequence[Row]) -> str:
 
 
 _TALL: Final = 40  # user units: two lines of text
-_FEW: Final = 3  # differences of which the fakes that could turn them are told below
+_FEW: Final = 3  # differences with a note on the fakes that could turn them
 _UP: Final = 8  # user units from the middle of a row to its first line
 _BEYOND: Final = 1.5  # times what must be seen, at most
 NO_CHANGE: Final = "no detectable change"
 
 
-def difference_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
+def difference_picture(rows: Sequence[Row], title: str, options: ChartOptions) -> Picture:
     """Return the differences of *rows*, which share a unit; shares differ by points."""
     if not any(map(numbers_of, rows)):
-        return nothing(title, rows, face)
-    drawn = rows[: face.most_rows]
+        return nothing(title, rows, options)
+    drawn = rows[: options.most_rows]
     unit = POINTS if rows[0].unit == SHARE else rows[0].unit
     labels, common = named(drawn, unsaid=(MEASURE,))
     names = [label or "difference" for label in labels]
     least = max(width_of(verdict(row), SMALL) for row in drawn)
-    columns = Columns.of(drawn, names, face, unit, True, least)
+    columns = Columns.of(drawn, names, options, unit, True, least)
     ends = _ends_shown(drawn)
     reach = max(map(abs, ends)) or 1.0
     ticks, scale = columns.scale(min(ends[0], -reach / 3), max(ends[1], reach / 3))
@@ -342,7 +344,7 @@ def _draw_difference(
     row: Row, name: str, y: float, scale: Linear, columns: Columns
 ) -> Iterator[Element]:
     yield from columns.ground(y - _UP)
-    yield columns.name(name, y - _UP if columns.face.is_narrow else y)
+    yield columns.name(name, y - _UP if columns.options.is_narrow else y)
     numbers = numbers_of(row)
     if numbers is None:
         yield columns.marker.mark(row, name, columns.words(reading(row), y))
@@ -355,11 +357,11 @@ def _draw_difference(
     point = dot(place, middle, 1, size=5) if sure else _hollow(place, middle)
     yield columns.marker.mark(row, name, halo, whisker, point)
     yield from columns.numbers(row, y - _UP, "value" if sure else "margin")
-    yield text(verdict(row), columns.face.width - PAD, below, "aside", "end")
+    yield text(verdict(row), columns.options.width - PAD, below, "aside", "end")
 
 
 def _hollow(x: float, y: float) -> Element:
-    return dot(x, y, 1, hollow=True, size=4.5, look="quiet")
+    return dot(x, y, 1, hollow=True, size=4.5, style="quiet")
 
 
 def _difference_notes(rows: Sequence[Row], drawn: Sequence[Row], scale: Linear) -> Iterator[Note]:

@@ -11,7 +11,7 @@ from ...analytics.rows import SHARE
 from ..letters import width_of
 from ..numbers import POINTS, number, tick_labels
 from .axes import label_width
-from .frame import DEFAULT, PAD, Face, Note, Picture, finish, text, unit_words
+from .frame import DEFAULT, PAD, ChartOptions, Note, Picture, finish, text, unit_words
 from .marks import dot, line_path, stroke
 from .scale import Log, log_ticks
 from .svg import SERIES, SMALL, Element, element, paint
@@ -32,7 +32,7 @@ class Curve:
 def curve(
     curves: Sequence[Curve],
     title: str,
-    face: Face = DEFAULT,
+    options: ChartOptions = DEFAULT,
     unit: str = SHARE,
     devices: float | None = None,
     need: float | None = None,
@@ -41,13 +41,13 @@ def curve(
 
     Args: devices: that are expected, marked.  need: the half-width that is wished, marked.
     """
-    return finish(_curve_picture(curves, title, face, unit, devices, need), face)
+    return finish(_curve_picture(curves, title, options, unit, devices, need), options)
 
 
 def _curve_picture(
     curves: Sequence[Curve],
     title: str,
-    face: Face,
+    options: ChartOptions,
     unit: str = SHARE,
     devices: float | None = None,
     need: float | None = None,
@@ -56,13 +56,13 @@ def _curve_picture(
     drawn = [curve for curve in curves if curve.points][:SERIES]
     if not drawn:
         return Picture(title, "", "No curves.", (text("no curves", PAD, 12, "reason"),), 26.0)
-    plot = _plot(drawn, unit, face, devices, need)
+    plot = _plot(drawn, unit, options, devices, need)
     body = [*_axes(plot, unit)]
     for i, curve in enumerate(drawn, 1):
         places = [(plot.x.at(n), plot.y.at(error)) for n, error in curve.points]
         body.append(element("path", d=line_path(places), **paint(f"line-{i}")))
     body += _references(plot, drawn, unit, devices, need)
-    body += _names(drawn, plot, face)
+    body += _names(drawn, plot, options)
     notes = (Note(f"and {len(curves) - len(drawn):,} more"),) if len(curves) > len(drawn) else ()
     words = POINTS if unit == SHARE else unit_words(unit)
     subtitle = f"half-width of the interval, {words}" if unit else "half-width"
@@ -79,14 +79,20 @@ class _Plot:
 
 
 def _plot(
-    curves: Sequence[Curve], unit: str, face: Face, devices: float | None, need: float | None
+    curves: Sequence[Curve],
+    unit: str,
+    options: ChartOptions,
+    devices: float | None,
+    need: float | None,
 ) -> _Plot:
     ns = [n for curve in curves for n, _ in curve.points] + ([devices] if devices else [])
     errors = [e for curve in curves for _, e in curve.points] + ([need] if need else [])
     xs, ys = log_ticks(min(ns), max(ns)), log_ticks(min(errors), max(errors))
     left = PAD + max(width_of(label, SMALL) for label in _labels(ys, unit)) + 16
     right = max(label_width(curve.label) for curve in curves) + 26
-    x = Log(min(ns), max(ns) if max(ns) > min(ns) else 2 * min(ns), left, face.width - PAD - right)
+    x = Log(
+        min(ns), max(ns) if max(ns) > min(ns) else 2 * min(ns), left, options.width - PAD - right
+    )
     y = Log(min(ys[0], min(errors)), max(ys[-1], max(errors)), 8 + _HEIGHT, 8)
     return _Plot(x, y, tuple(n for n in xs if x.low <= n <= x.high), ys)
 
@@ -161,11 +167,11 @@ def _is_clear(plot: _Plot, curves: Sequence[Curve], left: float, y: float, wide:
 
 
 def _unit_of(unit: str) -> str:
-    """Return the unit of a half-width: that of a share is in points."""
+    """Return the unit of a half-width: points for a share."""
     return POINTS if unit == SHARE else unit
 
 
-def _names(curves: Sequence[Curve], plot: _Plot, face: Face) -> Iterator[Element]:
+def _names(curves: Sequence[Curve], plot: _Plot, options: ChartOptions) -> Iterator[Element]:
     ends = sorted((plot.y.at(curve.points[-1][1]), i) for i, curve in enumerate(curves))
     last = float("-inf")
     shift = min(0.0, plot.y.start - (ends[0][0] + _LINE * (len(ends) - 1)))
@@ -173,7 +179,7 @@ def _names(curves: Sequence[Curve], plot: _Plot, face: Face) -> Iterator[Element
         last = max(y + shift, last + _LINE)
         x = plot.x.end + 12
         yield dot(plot.x.at(curves[i].points[-1][0]), y, i + 1, size=3.5)
-        yield text(curves[i].label, x, last, "label", room=face.width - PAD - x)
+        yield text(curves[i].label, x, last, "label", room=options.width - PAD - x)
 
 
 def _described(curves: Sequence[Curve], unit: str) -> str:

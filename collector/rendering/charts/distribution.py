@@ -20,7 +20,7 @@ from ..numbers import extent, number, numbers_of, reading, tick_labels
 from .axes import FOOT, fitted_ticks, labels_below, left_axis, left_width, short_ticks
 from .frame import (
     PAD,
-    Face,
+    ChartOptions,
     Note,
     Picture,
     label_of,
@@ -32,14 +32,14 @@ from .frame import (
 )
 from .marks import (
     Marker,
-    around,
     dot,
     line_path,
     median_half_width,
+    missing_mark,
     rectangle,
+    span_around,
     standing_whisker,
     stroke,
-    void,
 )
 from .scale import Linear, nice_ticks
 from .svg import SMALL, Element, element, group, paint
@@ -98,15 +98,17 @@ def _number(text: str) -> float:
     return float(text.replace("\u2212", "-").replace("_", ""))
 
 
-def histogram_picture(rows: Sequence[Row], title: str, face: Face, x_unit: str = "") -> Picture:
+def histogram_picture(
+    rows: Sequence[Row], title: str, options: ChartOptions, x_unit: str = ""
+) -> Picture:
     """Return the buckets of *rows*, which share a unit, in their order.
 
     Items such as "10–20" that adjoin are drawn to scale, in *x_unit*; others side by side.
     """
     if not any(map(numbers_of, rows)):
-        return nothing(title, rows, face)
+        return nothing(title, rows, options)
     drawn = rows[:_MOST]
-    plot = _plot(drawn, face)
+    plot = _plot(drawn, options)
     unit = rows[0].unit
     body: list[Element] = []
     half = median_half_width(drawn) if unit == SHARE else None
@@ -116,7 +118,7 @@ def histogram_picture(rows: Sequence[Row], title: str, face: Face, x_unit: str =
     body += left_axis(plot.ticks, plot.y, unit, plot.x.start, plot.x.end)
     body += _foot(plot, drawn)
     body += _steps(drawn, plot)
-    body += _buckets(drawn, plot, Marker.of(face, drawn))
+    body += _buckets(drawn, plot, Marker.of(options, drawn))
     across = f"by {x_unit}" if x_unit else ""
     return Picture(
         title,
@@ -139,12 +141,12 @@ class _Plot:
     numeric: bool
 
 
-def _plot(rows: Sequence[Row], face: Face) -> _Plot:
+def _plot(rows: Sequence[Row], options: ChartOptions) -> _Plot:
     ticks = nice_ticks(*extent(rows, 0.0), 6)
     edges = adjoining([row.item for row in rows])
     places = edges or tuple((float(i), i + 1.0) for i in range(len(rows)))
     left = PAD + left_width(ticks, rows[0].unit)
-    x = Linear(places[0][0], places[-1][1], left + 8, face.width - PAD - 12)
+    x = Linear(places[0][0], places[-1][1], left + 8, options.width - PAD - 12)
     y = Linear(ticks[0], ticks[-1], 8 + _HEIGHT, 8)
     return _Plot(x, y, ticks, tuple((x.at(a), x.at(b)) for a, b in places), edges is not None)
 
@@ -189,13 +191,13 @@ def _buckets(rows: Sequence[Row], plot: _Plot, marker: Marker) -> Iterator[Eleme
         middle, label = (left + right) / 2, label_of(row)
         numbers = numbers_of(row)
         if numbers is None:
-            body = void(left, right - left, plot.y)
+            body = missing_mark(left, right - left, plot.y)
             yield marker.mark(row, label, *body)
         elif narrow:
             top = plot.y.at(numbers.high)
             height = plot.y.at(numbers.low) - top
             yield rectangle(left, top, right - left, height, "band-1")
-            hover += marker.spot(row, label, (left, top, right - left, height))
+            hover += marker.hover_area(row, label, (left, top, right - left, height))
         else:
             cap = min(4.0, (right - left) / 4)
             yield marker.mark(row, label, *standing_whisker(row, middle, plot.y, cap=cap))
@@ -233,30 +235,30 @@ class _Step:
 def cdf_picture(
     rows: Sequence[Row],
     title: str,
-    face: Face,
+    options: ChartOptions,
     x_unit: str = "",
     quantiles: Sequence[float] = (),
 ) -> Picture:
     """Return the curve of *rows*: items are thresholds in *x_unit*, values shares up to them.
 
     Items that are no numbers stand side by side.  The line is the nearest to the numbers that never
-    falls and stays within 0 and 1, as every such curve does; what a pointer is told, and the table
-    beside it, are the numbers themselves.
+    falls and stays within 0 and 1, as every such curve does; tips and the table show the numbers
+    themselves.
 
     Args: quantiles: levels that are read off the curve as it is drawn, straight between thresholds.
     """
     steps, numeric = _curve_steps(rows)
     if len(steps) < 2:
-        return nothing(title, rows, face)
+        return nothing(title, rows, options)
     left = PAD + left_width(_TICKS, SHARE)
-    x = Linear(steps[0].at, steps[-1].at, left + 8, face.width - PAD - 26)
+    x = Linear(steps[0].at, steps[-1].at, left + 8, options.width - PAD - 26)
     y = Linear(0.0, 1.0, 8 + _CURVE_HEIGHT, 8)
     body = left_axis(_TICKS, y, SHARE, x.start, x.end)
     body += _curve_foot(steps, numeric, x, y)
     body += _curve(steps, x, y)
     markers = list(_quantiles(steps, quantiles)) if numeric else []
     body += _markers(markers, x, y)
-    marker = Marker.of(face, [step.row for step in steps])
+    marker = Marker.of(options, [step.row for step in steps])
     body.append(group(_spots(steps, x, y, marker), **paint("hover")))
     unit = f"share of devices up to each value in {x_unit}" if x_unit else "share of devices up to"
     words = "; ".join(_quantile_in_words(marker, x_unit) for marker in markers)
@@ -375,5 +377,5 @@ def _spots(steps: Sequence[_Step], x: Linear, y: Linear, marker: Marker) -> Iter
     width = (x.end - x.start) / max(len(steps) - 1, 1) * every
     for step in steps[::every]:
         top, foot = y.at(step.high), y.at(step.low)
-        left, wide = around(x, x.at(step.at), width)
-        yield from marker.spot(step.row, label_of(step.row), (left, top, wide, foot - top))
+        left, wide = span_around(x, x.at(step.at), width)
+        yield from marker.hover_area(step.row, label_of(step.row), (left, top, wide, foot - top))

@@ -41,11 +41,11 @@ _MEASURES: Final = {
     "of the first period": "of those active in the first period",
     "lift": "relative difference",
 }
-_MOST: Final = 3  # notes of single rows; the others are told by a pointer and in the table
+_MOST: Final = 3  # notes of single rows; the others are in tips and in the table
 
 
 @dataclass(frozen=True)
-class Face:
+class ChartOptions:
     """How a chart is shown, apart from what it shows.
 
     ``prefix`` begins its ids and must be unique within a page.  A chart that stands alone brings
@@ -58,9 +58,9 @@ class Face:
     heading: bool = True  # the title is drawn; readers of screens get it anyway
     width: int = 640  # user units
     most_rows: int = 20
-    look: str = ""  # a class of its own, beside that of all charts
+    css_class: str = ""  # an extra class of the chart
     styled: bool = False  # the page has the style sheet, so that marks need but their classes
-    felt: bool = True  # marks carry their numbers for a pointer
+    interactive: bool = True  # marks carry their numbers for a pointer
     link: Callable[[Row], str] | None = None  # where a row leads, "" for nowhere
 
     def __post_init__(self) -> None:
@@ -77,16 +77,16 @@ class Face:
         """Whether labels and numbers have no room beside what they are of."""
         return self.width < NARROW
 
-    def linked(self, row: Row, drawn: Iterable[Element], felt: Element) -> Iterator[Element]:
+    def linked(self, row: Row, drawn: Iterable[Element], hover_box: Element) -> Iterator[Element]:
         """Yield what is *drawn* of *row*, as a link if it leads somewhere.
 
-        Args: felt: what a pointer feels, around all of it.
+        Args: hover_box: the area that reacts to a pointer.
         """
         url = self.link(row) if self.link else ""
         if not url:
             yield from drawn
         else:
-            yield element("a", felt, *drawn, href=url)
+            yield element("a", hover_box, *drawn, href=url)
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,9 @@ class Mark:
 
 @dataclass(frozen=True)
 class Before:
-    """The rows of an earlier period, drawn below those of a later one at the same places.
+    """The rows of an earlier period, drawn below a later period's at the same places.
 
-    ``days`` is how much later a row is drawn than it was; ``name`` is that of the period.
+    ``days`` is how much later a row is drawn than it was; ``name`` names the period.
     """
 
     rows: Sequence[Row]
@@ -123,8 +123,8 @@ class Note:
     """A line below a chart, after the mark whose meaning it tells, if any."""
 
     text: str
-    look: str | None = None  # of a small box
-    line: str = ""  # the look of a line across it
+    style: str | None = None  # of a small box
+    line: str = ""  # the style of a line across it
 
 
 @dataclass(frozen=True)
@@ -139,31 +139,31 @@ class Picture:
     notes: tuple[Note, ...] = ()
 
 
-DEFAULT: Final = Face()
+DEFAULT: Final = ChartOptions()
 
 
-def finish(picture: Picture, face: Face) -> str:
+def finish(picture: Picture, options: ChartOptions) -> str:
     """Return *picture* as the text of an SVG."""
-    content, height = _placed(picture, face)
-    return _document(picture.title, picture.description, content, height, face)
+    content, height = _placed(picture, options)
+    return _document(picture.title, picture.description, content, height, options)
 
 
-def stacked(title: str, pictures: Sequence[Picture], face: Face) -> str:
+def stacked(title: str, pictures: Sequence[Picture], options: ChartOptions) -> str:
     """Return *pictures* below one another as one SVG named *title*."""
     content, top = [], 0.0
     for i, picture in enumerate(pictures):
-        below, height = _placed(replace(picture, title="") if i else picture, face)
+        below, height = _placed(replace(picture, title="") if i else picture, options)
         content.append(group(below, transform=f"translate(0,{top:.0f})"))
         top += height
     description = " ".join(picture.description for picture in pictures)
-    return _document(title, description, content, top, face)
+    return _document(title, description, content, top, options)
 
 
-def nothing(title: str, rows: Sequence[Row], face: Face) -> Picture:
+def nothing(title: str, rows: Sequence[Row], options: ChartOptions) -> Picture:
     """Return the picture of *rows* without a number: their reasons, and how many have each."""
     reasons = Counter(row.reason or "no number" for row in rows)
     lines = [f"{n:,} × {reason}" for reason, n in reasons.most_common(5)] or ["no rows"]
-    room = face.width - 2 * PAD
+    room = options.width - 2 * PAD
     shown = [part for line in lines for part in wrapped(line, TEXT, room)]
     body = [text(line, PAD, 12 + 18 * i, "reason", room=room) for i, line in enumerate(shown)]
     description = f"No numbers: {'; '.join(lines)}."
@@ -171,10 +171,10 @@ def nothing(title: str, rows: Sequence[Row], face: Face) -> Picture:
 
 
 def text(
-    content: str, x: float, y: float, look: str, anchor: str = "start", room: float | None = None
+    content: str, x: float, y: float, style: str, anchor: str = "start", room: float | None = None
 ) -> Element:
     """Return one line whose middle is at *y*, shortened to *room* with the whole in its title."""
-    painted = paint(look)
+    painted = paint(style)
     size = float(painted["font_size"])
     whole = one_line(content)
     shown = whole if room is None else shortened(content, size, room)
@@ -208,66 +208,66 @@ def subtitle_of(rows: Sequence[Row], *first: str) -> str:
     return SEPARATOR.join(part for part in (*first, level_of(rows), reports) if part)
 
 
-def _placed(picture: Picture, face: Face) -> tuple[list[Element], float]:
+def _placed(picture: Picture, options: ChartOptions) -> tuple[list[Element], float]:
     """Return the elements of *picture* and the height that they take."""
-    room = face.width - 2 * PAD
+    room = options.width - 2 * PAD
     content, top = [], float(PAD)
-    for words, look in ((picture.title, "title"), (picture.subtitle, "subtitle")):
-        if look == "title" and not face.heading:
+    for words, style in ((picture.title, "title"), (picture.subtitle, "subtitle")):
+        if style == "title" and not options.heading:
             continue
-        for line in _as_lines(words, look, room):
-            content.append(text(line, PAD, top + 8, look, room=room))
+        for line in _as_lines(words, style, room):
+            content.append(text(line, PAD, top + 8, style, room=room))
             top += _LINE
     content.append(group(picture.body, transform=f"translate(0,{top:.0f})"))
     top += picture.height
     for note in picture.notes:
-        indent = PAD if note.look is None else PAD + 18
-        if note.look is not None:
+        indent = PAD if note.style is None else PAD + 18
+        if note.style is not None:
             box = {"x": PAD, "y": top + 3, "width": 12, "height": 9}
-            content.append(element("rect", **box, **paint(note.look)))
+            content.append(element("rect", **box, **paint(note.style)))
             if note.line:
                 across = {"x1": PAD, "y1": top + 7.5, "x2": PAD + 12, "y2": top + 7.5}
                 content.append(element("line", **across, **paint(note.line)))
-        for line in wrapped(note.text, SMALL, face.width - PAD - indent):
+        for line in wrapped(note.text, SMALL, options.width - PAD - indent):
             content.append(text(line, indent, top + _NOTE / 2, "note"))
             top += _NOTE
     return content, top + PAD / 2
 
 
-def _as_lines(words: str, look: str, room: float) -> list[str]:
+def _as_lines(words: str, style: str, room: float) -> list[str]:
     """Return *words* as lines: a title as at most two, the rest of the second is cut when drawn."""
     if not words:
         return []
-    between = " " if look == "title" else SEPARATOR
-    first, *others = wrapped(words, _BOLD * float(paint(look)["font_size"]), room, between)
-    if look != "title":
+    between = " " if style == "title" else SEPARATOR
+    first, *others = wrapped(words, _BOLD * float(paint(style)["font_size"]), room, between)
+    if style != "title":
         return [first, *others]
     return [first, between.join(others)] if others else [first]
 
 
 def _document(
-    title: str, description: str, content: Sequence[Element], height: float, face: Face
+    title: str, description: str, content: Sequence[Element], height: float, options: ChartOptions
 ) -> str:
-    names = f"{face.prefix}-title", f"{face.prefix}-desc"
+    names = f"{options.prefix}-title", f"{options.prefix}-desc"
     high = -(-height // 1)
-    alone = face.standalone
+    alone = options.standalone
     root = element(
         "svg",
         element("title", one_line(title) or "Chart", id=names[0]),
-        element("desc", one_line(description), id=names[1]) if face.felt else None,
+        element("desc", one_line(description), id=names[1]) if options.interactive else None,
         element("style", CSS) if alone else None,
-        element("rect", width=face.width, height=high, **paint("paper")) if alone else None,
+        element("rect", width=options.width, height=high, **paint("paper")) if alone else None,
         *content,
         xmlns="http://www.w3.org/2000/svg",
-        class_=" ".join(filter(None, ("chart", face.look))),
-        viewBox=f"0 0 {face.width} {high:.0f}",
-        width=face.width if alone else None,
+        class_=" ".join(filter(None, ("chart", options.css_class))),
+        viewBox=f"0 0 {options.width} {high:.0f}",
+        width=options.width if alone else None,
         height=high if alone else None,
         role="group" if any(map(_leads, content)) else "img",  # an image holds no links
-        aria_labelledby=" ".join(names if face.felt else names[:1]),
-        font_family=None if face.styled else FONT,
+        aria_labelledby=" ".join(names if options.interactive else names[:1]),
+        font_family=None if options.styled else FONT,
     )
-    return markup(root, face.styled)
+    return markup(root, options.styled)
 
 
 def _leads(node: Element | str) -> bool:
@@ -331,7 +331,7 @@ _MOVED: Final = "shown as the nearest possible value; raw in files"
 
 
 def remarks(rows: Sequence[Row], still_open: str = "Current period, not complete") -> list[Note]:
-    """Return what is to be told of *rows*: open periods, post-processing, and their notes."""
+    """Return the remarks on *rows*: open periods, post-processing, and their notes."""
     numbered = [row for row in rows if numbers_of(row)]
     notes = [Note(still_open)] if any(row.is_open for row in numbered) else []
     moved = sorted({row.postprocess for row in numbered if row.raw is not None} - {RAW})
@@ -339,7 +339,7 @@ def remarks(rows: Sequence[Row], still_open: str = "Current period, not complete
         moved.remove(POSSIBLE)
         notes.append(Note(_MOVED))
     if moved:
-        words = "values are post-processed ({}); intervals are those of the unbiased numbers"
+        words = "values are post-processed ({}); intervals are of the unbiased numbers"
         notes.append(Note(words.format(", ".join(moved))))
     return [*notes, *map(Note, _note_texts(numbered))]
 

@@ -28,7 +28,7 @@ from ..numbers import (
 from .axes import label_width
 from .frame import (
     PAD,
-    Face,
+    ChartOptions,
     Note,
     Picture,
     constant,
@@ -136,20 +136,20 @@ def opacity_of(row: Row) -> float:
     return CERTAINTY.get(row.quality, CERTAINTY[POOR])
 
 
-def heat_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
+def heat_picture(rows: Sequence[Row], title: str, options: ChartOptions) -> Picture:
     """Return the cells of *rows*, which share a unit; a third dimension joins the first."""
     names = varying(rows)
     if len(names) < 2 or not any(map(numbers_of, rows)):
-        return nothing(title, rows, face)
-    table = _table(rows, names, face)
+        return nothing(title, rows, options)
+    table = _table(rows, names, options)
     ramp = Ramp.of([row for row in rows if numbers_of(row) and not _is_margin(row)] or rows)
-    marker = Marker.of(face, list(table.rows.values()))
+    marker = Marker.of(options, list(table.rows.values()))
     form = _form(table, marker.least)
     drawn = _cells(table, ramp, marker, form)
     cells = group(drawn, text_anchor="middle", font_size=str(SMALL))
     body: list[Element] = [*_heads(table), cells]
     foot = table.top + _HIGH * len(table.downs) + 8.0
-    body += ramp.legend(foot, face.width)
+    body += ramp.legend(foot, options.width)
     fixed = " · ".join(rows[0].dimensions[name] for name in constant(rows))
     words = f"{unit_words(rows[0].unit)} by {' and '.join(names)}"
     return Picture(
@@ -157,7 +157,7 @@ def heat_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
         subtitle=subtitle_of(rows, words, fixed),
         description=_described(rows, names),
         body=tuple(body),
-        height=foot + legend_height(face.width),
+        height=foot + legend_height(options.width),
         notes=(*_notes(table, form), *remarks(rows)),
     )
 
@@ -176,15 +176,15 @@ class _Table:
     left_out: tuple[int, int]
 
 
-def _table(rows: Sequence[Row], names: Sequence[str], face: Face) -> _Table:
+def _table(rows: Sequence[Row], names: Sequence[str], options: ChartOptions) -> _Table:
     placed = {}
     for row in rows:
         down = " · ".join(row.dimensions.get(name, "") for name in names[:-1])
         placed[down, row.dimensions.get(names[-1], "")] = row
     downs = tuple(dict.fromkeys(down for down, _ in placed))
     acrosses = tuple(dict.fromkeys(across for _, across in placed))
-    left = PAD + min(max(map(label_width, downs)), 0.3 * face.width) + 8
-    room = face.width - PAD - left
+    left = PAD + min(max(map(label_width, downs)), 0.3 * options.width) + 8
+    room = options.width - PAD - left
     most = int(room / _NARROWEST)
     columns = acrosses[:most]
     wide = min(room / len(columns), _WIDEST)
@@ -193,7 +193,7 @@ def _table(rows: Sequence[Row], names: Sequence[str], face: Face) -> _Table:
     if slanted:  # the last label leans out to the right
         wide = min((room - 0.77 * min(widest, _SLANTED)) / len(columns), wide)
     top = 12.0 + (0.65 * min(widest, _SLANTED) if slanted else 10)
-    lines = downs[: min(face.most_rows, max(_MOST_CELLS // len(columns), 1))]
+    lines = downs[: min(options.most_rows, max(_MOST_CELLS // len(columns), 1))]
     left_out = len(downs) - len(lines), len(acrosses) - len(columns)
     return _Table(
         rows=placed,

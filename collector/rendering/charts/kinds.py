@@ -15,7 +15,7 @@ from .frame import (
     DEFAULT,
     SEPARATOR,
     Before,
-    Face,
+    ChartOptions,
     Mark,
     Note,
     Picture,
@@ -41,7 +41,7 @@ class _Answer:
 
     kind: Chart
     title: str
-    face: Face
+    options: ChartOptions
     x_unit: str
     facts: Mapping[str, Any]
     marks: Sequence[Mark]
@@ -49,7 +49,7 @@ class _Answer:
 
     def picture(self, rows: Sequence[Row]) -> Picture:
         """Return the picture of *rows*, which share a unit."""
-        kind, names, common = self.kind, varying(rows), (self.title, self.face)
+        kind, names, common = self.kind, varying(rows), (self.title, self.options)
         if kind in _SHAPES:
             return _of_slice(self._shape(rows), _slice(rows[0]))
         if kind == Chart.DIFFERENCES:
@@ -77,19 +77,19 @@ class _Answer:
 
     def _shape(self, rows: Sequence[Row]) -> Picture:
         if self.kind == Chart.CURVE:
-            return cdf_picture(rows, self.title, self.face, self.x_unit)
+            return cdf_picture(rows, self.title, self.options, self.x_unit)
         if self.kind == Chart.BUCKETS:
-            return histogram_picture(rows, self.title, self.face, self.x_unit)
+            return histogram_picture(rows, self.title, self.options, self.x_unit)
         if all(cell_of(row.item) for row in rows):
-            return grid_picture(rows, self.title, self.face, places_of(self.facts))
-        return bars_picture(rows, self.title, self.face)
+            return grid_picture(rows, self.title, self.options, places_of(self.facts))
+        return bars_picture(rows, self.title, self.options)
 
 
 def chart_of(
     kind: Chart,
     rows: Sequence[Row],
     title: str,
-    face: Face = DEFAULT,
+    options: ChartOptions = DEFAULT,
     x_unit: str = "",
     facts: Mapping[str, Any] | None = None,
     marks: Sequence[Mark] = (),
@@ -107,15 +107,17 @@ def chart_of(
     rows = possible(rows, kind)
     before = before and replace(before, rows=possible(before.rows, kind))
     parts = list(_parts(kind, rows))
-    answer = _Answer(kind, title, face, x_unit, facts or {}, marks, before)
-    pictures = [answer.picture(part) for part in parts[:_MOST]] or [bars_picture(rows, title, face)]
+    answer = _Answer(kind, title, options, x_unit, facts or {}, marks, before)
+    pictures = [answer.picture(part) for part in parts[:_MOST]] or [
+        bars_picture(rows, title, options)
+    ]
     if len(parts) > _MOST:
         more = Note(f"and {len(parts) - _MOST:,} more pictures: ask for fewer slices")
         pictures[-1] = replace(pictures[-1], notes=(*pictures[-1].notes, more))
     if left_out := (facts or {}).get(LEFT_OUT):
         notes = (*pictures[-1].notes, *map(Note, left_out))
         pictures[-1] = replace(pictures[-1], notes=notes)
-    return finish(pictures[0], face) if len(pictures) == 1 else stacked(title, pictures, face)
+    return finish(pictures[0], options) if len(pictures) == 1 else stacked(title, pictures, options)
 
 
 def _parts(kind: Chart, rows: Sequence[Row]) -> Iterator[list[Row]]:

@@ -16,7 +16,7 @@ from .axes import FOOT, label_width, labels_below, left_axis, left_width, short_
 from .frame import (
     PAD,
     Before,
-    Face,
+    ChartOptions,
     Mark,
     Note,
     Picture,
@@ -30,14 +30,14 @@ from .frame import (
 )
 from .marks import (
     Marker,
-    around,
     bare_dot,
     dot,
     line_path,
     median_half_width,
+    missing_mark,
     rectangle,
+    span_around,
     standing_whisker,
-    void,
 )
 from .overlay import (
     FLAGS,
@@ -80,7 +80,7 @@ class _Plot:
 def line_picture(
     rows: Sequence[Row],
     title: str,
-    face: Face,
+    options: ChartOptions,
     marks: Sequence[Mark] = (),
     before: Before | None = None,
 ) -> Picture:
@@ -89,14 +89,14 @@ def line_picture(
     Args: marks: notes on the axis.  before: what the lines are compared with.
     """
     if not any(numbers_of(row) or bounds_of(row) for row in rows):
-        return nothing(title, rows, face)
+        return nothing(title, rows, options)
     whole = [row for row in rows if row.dimensions.get(TIME) == ALL]
     times = timeline([row for row in rows if row.dimensions.get(TIME) != ALL])
     unit = rows[0].unit
     drawn = [point.row for series in times.series for point in series.points]
     several = len(times.series) > 1
     past = past_of(before, times)
-    plot = _plot(times, drawn, unit, face, several, past)
+    plot = _plot(times, drawn, unit, options, several, past)
     flags = flags_of(marks, times, plot.x)
     body: list[Element] = []
     noise = _noise(drawn, plot)
@@ -104,20 +104,20 @@ def line_picture(
         body.append(noise)
     body += left_axis(plot.ticks, plot.y, unit, plot.x.start, plot.x.end)
     body += _time_labels(times, plot, drawn)
-    marker = Marker.of(face, drawn)
+    marker = Marker.of(options, drawn)
     body += past_drawn(past, plot.x, plot.y, marker) if past else ()
     cut = [(series, runs(series, times.step)) for series in times.series]
     body += [band for series, each in cut for band in _bands(series, each, plot)]
     body += [path for series, each in cut for path in _lines(series, each, plot)]
-    body.append(group(_stretches(times, plot, face), **paint("stretches")))
+    body.append(group(_stretches(times, plot, options), **paint("stretches")))
     body += flags_drawn(flags, plot.y.end, plot.y.start)
     body += _marks(cut, plot, marker)
     legend: list[Element] = []
     below = 0.0
-    if several and face.is_narrow:
-        legend, below = _legend(times, plot, face)
+    if several and options.is_narrow:
+        legend, below = _legend(times, plot, options)
     elif several:
-        legend = list(_names(times, plot, face))
+        legend = list(_names(times, plot, options))
     body += legend
     _, common = named(drawn, (TIME,))
     subtitle = subtitle_of(drawn, common, unit_words(unit))
@@ -134,7 +134,12 @@ def line_picture(
 
 
 def _plot(
-    times: Timeline, drawn: Sequence[Row], unit: str, face: Face, named: bool, past: Past | None
+    times: Timeline,
+    drawn: Sequence[Row],
+    unit: str,
+    options: ChartOptions,
+    named: bool,
+    past: Past | None,
 ) -> _Plot:
     earlier = [point.row for _, series in (past.series if past else ()) for point in series.points]
     low, high = extent([*drawn, *earlier])
@@ -143,13 +148,13 @@ def _plot(
         low = 0.0
     ticks = nice_ticks(low, high, 6)
     widest = max([label_width(series.label) for series in times.series] or [0.0])
-    beside = named and not face.is_narrow
-    right = min(widest + 22, _NAMES * face.width) if beside else 12.0
+    beside = named and not options.is_narrow
+    right = min(widest + 22, _NAMES * options.width) if beside else 12.0
     first, last = span(point.at for series in times.series for point in series.points)
     if first == last:
         first, last = first - 1, last + 1
     left = PAD + left_width(ticks, unit)
-    x = Linear(first, last, left + 8, face.width - PAD - right)
+    x = Linear(first, last, left + 8, options.width - PAD - right)
     return _Plot(x, Linear(ticks[0], ticks[-1], 8 + _HEIGHT, 8), ticks, unit)
 
 
@@ -192,9 +197,9 @@ def _lines(series: Series, cut: Sequence[Run], plot: _Plot) -> Iterator[Element]
     for run in cut:
         places = [(plot.x.at(p.at), plot.y.at(p.row.value or 0.0)) for p in run]
         closed = sum(not p.row.is_open for p in run)
-        for look, part in (("line", places[:closed]), ("open", places[max(closed - 1, 0) :])):
+        for style, part in (("line", places[:closed]), ("open", places[max(closed - 1, 0) :])):
             if len(part) > 1:
-                yield element("path", d=line_path(part), **paint(f"{look}-{series.number}"))
+                yield element("path", d=line_path(part), **paint(f"{style}-{series.number}"))
 
 
 def _marks(
@@ -205,13 +210,13 @@ def _marks(
         alone = {id(run[0]) for run in each if len(run) == 1}
         reach = (plot.x.end - plot.x.start) / max(len(series.points) - 1, 1)
         every = max(-(-count // _MOST_MARKS), ceil(_LEAST_WIDE / max(reach, 0.1)), 1)
-        several, felt = len(cut) > 1, marker.face.felt
-        pace = _Pace(reach, every, count <= _TITLED, several, felt, alone)
+        several, is_interactive = len(cut) > 1, marker.options.interactive
+        pace = _Pace(reach, every, count <= _TITLED, several, is_interactive, alone)
         yield group(_spots(series, plot, pace, marker), **paint("hover"))
         yield group(_dots(series, plot, pace, marker), **paint(f"dot-{series.number}"))
 
 
-def _stretches(times: Timeline, plot: _Plot, face: Face) -> Iterator[Element]:
+def _stretches(times: Timeline, plot: _Plot, options: ChartOptions) -> Iterator[Element]:
     """Yield strips that lead to their stretch of time, as many of one as a pointer can tell.
 
     They are not reached by keys, which would have to pass all of them: the marks are.
@@ -219,19 +224,19 @@ def _stretches(times: Timeline, plot: _Plot, face: Face) -> Iterator[Element]:
     rows = {point.at: point.row for series in times.series for point in series.points}
     places = sorted(rows)
     apart = (plot.x.end - plot.x.start) / max(len(places) - 1, 1)
-    every = ceil((_FELT if not face.is_narrow else _TOUCHED) / max(apart, 0.1))
+    every = ceil((_FELT if not options.is_narrow else _TOUCHED) / max(apart, 0.1))
     for i in range(0, len(places), every):
         some = places[i : i + every]
         names = [rows[place].dimensions.get(TIME, "") for place in (some[0], some[-1])]
         label = "/".join(dict.fromkeys(names))
-        url = face.link(replace(rows[some[0]], dimensions={TIME: label})) if face.link else ""
+        url = options.link(replace(rows[some[0]], dimensions={TIME: label})) if options.link else ""
         if url:
-            left, _ = around(plot.x, plot.x.at(some[0]), apart)
-            begin, wide = around(plot.x, plot.x.at(some[-1]), apart)
+            left, _ = span_around(plot.x, plot.x.at(some[0]), apart)
+            begin, wide = span_around(plot.x, plot.x.at(some[-1]), apart)
             place = {"x": left, "y": plot.y.end, "width": begin + wide - left}
-            felt = element("rect", **place, height=plot.y.start - plot.y.end)
+            hover_box = element("rect", **place, height=plot.y.start - plot.y.end)
             title = element("title", label.replace("/", " – "))
-            yield element("a", title, felt, href=url, tabindex="-1")
+            yield element("a", title, hover_box, href=url, tabindex="-1")
 
 
 @dataclass(frozen=True)
@@ -241,15 +246,15 @@ class _Pace:
     reach: float
     every: int
     titled: bool
-    several: bool  # lines, told apart by markers
-    felt: bool  # a marker is what a pointer finds
+    several: bool  # there are several lines, with a marker each
+    is_interactive: bool  # markers react to a pointer
     alone: set[int]
 
     def dotted(self, i: int, point: Point, last: int) -> bool:
         """Return whether a point has a marker rather than a place to point at."""
         if i == last or point.row.is_open or id(point) in self.alone:
             return True
-        if numbers_of(point.row) is None or (self.felt and self.reach >= _MARKER_ROOM):
+        if numbers_of(point.row) is None or (self.is_interactive and self.reach >= _MARKER_ROOM):
             return True
         return self.several and i % max(round(_MARKER_PACE / max(self.reach, 0.1)), 1) == 0
 
@@ -261,9 +266,9 @@ def _spots(series: Series, plot: _Plot, pace: _Pace, marker: Marker) -> Iterator
         if numbers and i % pace.every == 0 and not pace.dotted(i, point, last):
             top, foot = plot.y.at(numbers.high), plot.y.at(numbers.low)
             more = max(_LEAST_HIGH - (foot - top), 0) / 2  # what is counted has no interval
-            left, wide = around(plot.x, plot.x.at(point.at), width)
+            left, wide = span_around(plot.x, plot.x.at(point.at), width)
             place = left, top - more, wide, foot - top + 2 * more
-            yield from marker.spot(point.row, _label(series, point), place)
+            yield from marker.hover_area(point.row, _label(series, point), place)
 
 
 def _dots(series: Series, plot: _Plot, pace: _Pace, marker: Marker) -> Iterator[Element]:
@@ -285,8 +290,8 @@ def _shapes(
     numbers = numbers_of(point.row)
     if numbers is None:
         bar = standing_whisker(point.row, x, plot.y, f"reach-{number}", 3)
-        left, wide = around(plot.x, x, pace.reach)
-        return bar or void(left, wide, plot.y)
+        left, wide = span_around(plot.x, x, pace.reach)
+        return bar or missing_mark(left, wide, plot.y)
     y = plot.y.at(numbers.value)
     whisker = standing_whisker(point.row, x, plot.y, f"reach-{number}", 3) if alone else ()
     if point.row.is_open:
@@ -294,7 +299,7 @@ def _shapes(
     return (*whisker, bare_dot(x, y, number, 3.5))
 
 
-def _names(times: Timeline, plot: _Plot, face: Face) -> Iterator[Element]:
+def _names(times: Timeline, plot: _Plot, options: ChartOptions) -> Iterator[Element]:
     """Yield the label of each line at its end, moved apart where lines end close together."""
     ends = sorted(
         ((_end(series, plot), series) for series in _ended(times)), key=lambda end: end[0]
@@ -302,18 +307,18 @@ def _names(times: Timeline, plot: _Plot, face: Face) -> Iterator[Element]:
     places = _apart([y for y, _ in ends], plot.y.end + 6, plot.y.start - 6)
     left = plot.x.end + 12
     for y, (_, series) in zip(places, ends, strict=True):
-        room = face.width - PAD - left - 9
+        room = options.width - PAD - left - 9
         sign = dot(left, y, series.number, size=3.5)
         yield _named(series, sign, text(series.label or "all", left + 9, y, "label", room=room))
 
 
-def _legend(times: Timeline, plot: _Plot, face: Face) -> tuple[list[Element], float]:
+def _legend(times: Timeline, plot: _Plot, options: ChartOptions) -> tuple[list[Element], float]:
     """Return the labels of the lines below the plot, as many a line as have room, and the height.
 
     Beside the plot of a narrow chart they would leave no room for it.
     """
     drawn: list[Element] = []
-    x, y, end = float(PAD), plot.y.start + FOOT + _LINE / 2 + 2, face.width - PAD
+    x, y, end = float(PAD), plot.y.start + FOOT + _LINE / 2 + 2, options.width - PAD
     for series in _ended(times):
         label = series.label or "all"
         wide = min(label_width(label) + 13, end - PAD)

@@ -16,7 +16,7 @@ from ..numbers import numbers_of, reading
 from ..places import Box, degrees
 from .axes import labels_below
 from .distribution import cell_of
-from .frame import PAD, Face, Note, Picture, nothing, subtitle_of, text, unit_words
+from .frame import PAD, ChartOptions, Note, Picture, nothing, subtitle_of, text, unit_words
 from .heat import Ramp, cell, faint, legend_height, opacity_of
 from .marks import Marker, line_path, rectangle, stroke
 from .scale import Linear, nice_ticks
@@ -36,7 +36,7 @@ _Cell: TypeAlias = tuple[Box, Row]
 def grid_picture(
     rows: Sequence[Row],
     title: str,
-    face: Face,
+    options: ChartOptions,
     places: Mapping[str, Box] | None = None,
 ) -> Picture:
     """Return the cells of *rows*, which share a unit: items are "row,column" from the south-west.
@@ -46,32 +46,32 @@ def grid_picture(
     boxes = places or {row.item: _unplaced(place) for row in rows if (place := cell_of(row.item))}
     cells = [(boxes[row.item], row) for row in rows if row.item in boxes]
     if not any(numbers_of(row) for _, row in cells):
-        return nothing(title, rows, face)
-    ground = _Ground.of(list(boxes.values()), face, is_placed=bool(places))
+        return nothing(title, rows, options)
+    ground = _Ground.of(list(boxes.values()), options, is_placed=bool(places))
     ramp = Ramp.of(rows)
     sure = [(box, row) for box, row in cells if _is_sure(row)]
     body = [rectangle(ground.x.start, ground.top, ground.wide, ground.high, "noise")]
     body += _empty([box for box, row in cells if numbers_of(row) is None], ground)
     if len(sure) <= _MOST_MARKS:
-        marker = Marker.of(face, [row for _, row in sure])
+        marker = Marker.of(options, [row for _, row in sure])
         body += [_marked(box, row, ground, ramp, marker) for box, row in sure]
     else:
         body += _merged(sure, ground, ramp)
     body += _graticule(ground) if places else _sides(ground)
     foot = ground.foot + _FOOT
-    body += ramp.legend(foot, face.width)
+    body += ramp.legend(foot, options.width)
     return Picture(
         title,
         subtitle_of(rows, f"{unit_words(rows[0].unit)} by location"),
         _described(cells, ground),
         tuple(body),
-        foot + legend_height(face.width),
+        foot + legend_height(options.width),
         tuple(_notes(cells, sure)),
     )
 
 
 def _unplaced(place: tuple[int, int]) -> Box:
-    """Return a cell of which no more is known than its row and column."""
+    """Return a cell of a known row and column only."""
     row, column = place
     return Box(column, row, column + 1, row + 1)
 
@@ -86,12 +86,12 @@ class _Ground:
     is_placed: bool  # the cells have degrees
 
     @classmethod
-    def of(cls, boxes: Sequence[Box], face: Face, *, is_placed: bool) -> _Ground:
-        """Return the ground of all *boxes* as large as *face* allows."""
+    def of(cls, boxes: Sequence[Box], options: ChartOptions, *, is_placed: bool) -> _Ground:
+        """Return the ground of all *boxes* as large as *options* allows."""
         west, south, east, north = zip(*boxes, strict=True)
         box = Box(min(west), min(south), max(east), max(north))
         narrow = max(cos(radians(box.middle[1])), _LEAST_COS) if is_placed else 1.0
-        room = face.width - _LEFT - PAD - 14
+        room = options.width - _LEFT - PAD - 14
         widest = max(narrow * (each.east - each.west) for each in boxes)
         highest = max(each.north - each.south for each in boxes)
         unit = min(
@@ -127,7 +127,7 @@ class _Ground:
 
 
 def _is_sure(row: Row) -> bool:
-    """Return whether a cell can be told from an empty one."""
+    """Return whether a cell is distinguishable from an empty one."""
     numbers = numbers_of(row)
     return numbers is not None and (row.unit != SHARE or numbers.low > 0)
 

@@ -16,7 +16,7 @@ from client_sdk.privacy.wording import counted
 from ...analytics.rows import Row
 from ..letters import one_line
 from ..numbers import bounds_of, ends_of, finest, numbers_of, reading, value_of
-from .frame import Face
+from .frame import ChartOptions
 from .scale import Linear
 from .svg import Element, coordinate, element, paint
 
@@ -41,46 +41,46 @@ _FEWEST: Final = 3  # rows: of one row alone nothing is known about zero
 class Marker:
     """Makes the marks of the rows of one chart, in *unit*, all with as many decimals."""
 
-    face: Face
+    options: ChartOptions
     unit: str | None = None
     least: float | None = None  # the half-width that chooses the digits
 
     @classmethod
-    def of(cls, face: Face, rows: Iterable[Row], unit: str | None = None) -> Marker:
+    def of(cls, options: ChartOptions, rows: Iterable[Row], unit: str | None = None) -> Marker:
         """Return what makes the marks of *rows*."""
-        return cls(face, unit, finest(rows, unit))
+        return cls(options, unit, finest(rows, unit))
 
     def mark(self, row: Row, label: str, *shapes: Element, titled: bool = True) -> Element:
         """Return *shapes* as the mark of *row*: hover shows its numbers, also without a script.
 
         Args: titled: also as a title, which costs as many bytes again.
         """
-        if not self.face.felt:
+        if not self.options.interactive:
             return shapes[0] if len(shapes) == 1 else element("g", *shapes)
-        is_titled = titled and not self.face.styled  # pages tell it by a script, and in a table
+        is_titled = titled and not self.options.styled  # pages tell it by a script, and in a table
         said = element("title", self._sentence(row, one_line(label))) if is_titled else None
         data = element("g", **self._data(row, label)).attributes
-        if self.face.styled and len(shapes) == 1 and "class" not in shapes[0].attributes:
+        if self.options.styled and len(shapes) == 1 and "class" not in shapes[0].attributes:
             tag, attributes, children = shapes[0]
             return Element(tag, {**attributes, **data}, children)
         return Element("g", data, shapes if said is None else (said, *shapes))
 
-    def spot(
+    def hover_area(
         self, row: Row, label: str, place: tuple[float, float, float, float]
     ) -> Iterator[Element]:
-        """Yield a mark that is only felt by a pointer, in a group painted "hover".
+        """Yield a mark that only reacts to a pointer, in a group painted "hover".
 
         Args: place: left, top, width and height.
         """
-        if self.face.felt:
+        if self.options.interactive:
             left, top, width, height = place
             corners = [(left, top), (left + width, top)]
             corners += [(x, top + height) for x, _ in reversed(corners)]
             yield element("path", d=f"{line_path(corners)}z", **self._data(row, label))
 
     def _data(self, row: Row, label: str) -> dict[str, str]:
-        """Return what a pointer is told: for the script of pages in as few letters as can be."""
-        name, is_styled = one_line(label), self.face.styled
+        """Return the data of a tip, for the script of pages, as short as possible."""
+        name, is_styled = one_line(label), self.options.styled
         if numbers_of(row) is None:
             data = {"data_row": name} if is_styled else {"class_": "mark", "data_label": name}
             return {**data, "data_reason": one_line(reading(row))}
@@ -105,13 +105,13 @@ def joined(*texts: str) -> str:
     return _BETWEEN.join(texts).rstrip()
 
 
-def around(scale: Linear, place: float, width: float) -> tuple[float, float]:
+def span_around(scale: Linear, place: float, width: float) -> tuple[float, float]:
     """Return left end and width of what is *width* wide around *place*, within the scale."""
     left = max(place - width / 2, scale.start - _DOT)
     return left, min(place + width / 2, scale.end + _DOT) - left
 
 
-def lying_whisker(row: Row, scale: Linear, y: float, look: str = "whisker") -> tuple[Element, ...]:
+def lying_whisker(row: Row, scale: Linear, y: float, style: str = "whisker") -> tuple[Element, ...]:
     """Return the interval of *row* along x, and a halo that sets it off from a bar below."""
     numbers = numbers_of(row)
     if numbers is None:
@@ -124,11 +124,11 @@ def lying_whisker(row: Row, scale: Linear, y: float, look: str = "whisker") -> t
         if scale.low <= end <= scale.high
     )
     path = f"M{low},{middle}H{high}{''.join(caps)}"
-    return tuple(element("path", d=path, **paint(name)) for name in ("halo", look))
+    return tuple(element("path", d=path, **paint(name)) for name in ("halo", style))
 
 
 def standing_whisker(
-    row: Row, x: float, scale: Linear, look: str = "whisker", cap: float = CAP
+    row: Row, x: float, scale: Linear, style: str = "whisker", cap: float = CAP
 ) -> tuple[Element, ...]:
     """Return the interval of *row* along y."""
     numbers = numbers_of(row)
@@ -138,7 +138,7 @@ def standing_whisker(
     low, high = (coordinate(scale.at(end)) for end in bounds)
     wide, left = f"h{coordinate(2 * cap)}", coordinate(x - cap)
     path = f"M{coordinate(x)},{low}V{high}M{left},{low}{wide}M{left},{high}{wide}"
-    return (element("path", d=path, **paint(look)),)
+    return (element("path", d=path, **paint(style)),)
 
 
 def dot(
@@ -147,11 +147,11 @@ def dot(
     series: int = 1,
     hollow: bool = False,
     size: float = _DOT,
-    look: str | None = None,
+    style: str | None = None,
 ) -> Element:
     """Return the marker of the *series*, counted from 1; hollow where it may still change."""
     own = f"{'ring' if hollow else 'dot'}-{series}"
-    return _dot(x, y, series, size, paint(look or own))
+    return _dot(x, y, series, size, paint(style or own))
 
 
 def bare_dot(x: float, y: float, series: int, size: float) -> Element:
@@ -173,7 +173,7 @@ def cross(x: float, y: float) -> Element:
     )
 
 
-def void(left: float, width: float, scale: Linear) -> tuple[Element, ...]:
+def missing_mark(left: float, width: float, scale: Linear) -> tuple[Element, ...]:
     """Return the mark of a stretch without a number: a strip with a cross near its upper end.
 
     Nothing of it stands at a number that the axis has a label for, least of all at zero.
@@ -211,20 +211,20 @@ def _tenths(number: int) -> str:
     return f"{sign}{whole or ''}.{rest}" if rest else f"{sign}{whole}"
 
 
-def rectangle(x: float, y: float, width: float, height: float, look: str) -> Element:
+def rectangle(x: float, y: float, width: float, height: float, style: str) -> Element:
     """Return a painted rectangle."""
-    return element("rect", x=x, y=y, width=width, height=height, **paint(look))
+    return element("rect", x=x, y=y, width=width, height=height, **paint(style))
 
 
-def strokes(lines: Iterable[tuple[float, float, float, float]], look: str) -> Element:
+def strokes(lines: Iterable[tuple[float, float, float, float]], style: str) -> Element:
     """Return painted straight lines, each from a place to another, as one element."""
     path = "".join(line_path([line[:2], line[2:]]) for line in lines)
-    return element("path", d=path, **paint(look))
+    return element("path", d=path, **paint(style))
 
 
-def stroke(x1: float, y1: float, x2: float, y2: float, look: str) -> Element:
+def stroke(x1: float, y1: float, x2: float, y2: float, style: str) -> Element:
     """Return a painted straight line."""
-    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, **paint(look))
+    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, **paint(style))
 
 
 def _note(row: Row) -> str | None:
@@ -235,7 +235,7 @@ def _note(row: Row) -> str | None:
 def noise_of(rows: Sequence[Row]) -> float | None:
     """Return the half-width of the band around 0, or None if rows of different n share none.
 
-    The noise of a share hardly depends on it, so that of the row nearest to zero is taken.
+    The noise of a share hardly depends on the share, so the row nearest to zero decides.
     """
     numbered = [(row.n, numbers) for row in rows if (numbers := numbers_of(row))]
     if len(numbered) < _FEWEST or len({n for n, _ in numbered}) > 1:
@@ -261,6 +261,6 @@ def _quantile(alpha: float) -> float:
 
 
 def median_half_width(rows: Sequence[Row]) -> float | None:
-    """Return the half-width in the middle of those of *rows*, or None if none has a number."""
+    """Return the median half-width of *rows*, or None if none has a number."""
     halves = sorted(numbers.half_width for row in rows if (numbers := numbers_of(row)))
     return (halves[len(halves) // 2] or None) if halves else None

@@ -15,14 +15,14 @@ from ...analytics.rows import TIME, Period
 from ..letters import one_line
 from ..numbers import numbers_of, reading
 from .frame import Before, Mark, Note, text
-from .marks import Marker, around, line_path, stroke
+from .marks import Marker, line_path, span_around, stroke
 from .scale import Linear
 from .svg import Element, element, group, paint
 from .timeline import Point, Series, Timeline, runs, timeline
 
 FLAGS: Final = 14.0  # user units above a plot, for the numbers of notes
 _APART: Final = 18.0  # user units between the numbers of notes at least
-_MOST: Final = 8  # numbers whose notes are told
+_MOST: Final = 8  # numbers with their notes in words
 _DAY: Final = 24.0  # hours
 _EDGE: Final = 0.5  # steps that a point may lie beyond the ends of the axis
 
@@ -62,10 +62,10 @@ def flags_drawn(flags: Sequence[Flag], top: float, foot: float) -> Iterator[Elem
         url = next((mark.url for mark in flag.marks if mark.url), "")
         sign = text(str(flag.number), flag.places[0], top - FLAGS / 2, "flag", "middle")
         box = {"x": flag.places[0] - _APART / 2, "y": top - FLAGS, "width": _APART, "height": FLAGS}
-        felt = element("rect", **box, **{**paint("hover"), "class_": "hover"})
+        hover_box = element("rect", **box, **{**paint("hover"), "class_": "hover"})
         data = {"data_row": f"Note {flag.number}", "data_reason": flag.words}
         title = element("title", flag.words)
-        drawn = element("g", title, felt, sign, class_="mark", **data)
+        drawn = element("g", title, hover_box, sign, class_="mark", **data)
         yield element("a", drawn, href=url) if url else drawn
 
 
@@ -147,8 +147,8 @@ def past_drawn(past: Past, x: Linear, y: Linear, marker: Marker) -> Iterator[Ele
 def past_notes(past: Past) -> Iterator[Note]:
     """Yield what the thin lines are, or why there are none."""
     if past.series:
-        look = "past-band" if past.series[0][0] == 0 else None
-        yield Note(f"{'' if look else 'thin: '}{past.name}", look, "past" if look else "")
+        style = "past-band" if past.series[0][0] == 0 else None
+        yield Note(f"{'' if style else 'thin: '}{past.name}", style, "past" if style else "")
     else:
         yield Note(f"{past.name}: {past.reason}")
 
@@ -156,7 +156,7 @@ def past_notes(past: Past) -> Iterator[Note]:
 def _spots(series: Series, x: Linear, y: Linear, marker: Marker) -> Iterator[Element]:
     width = (x.end - x.start) / max(len(series.points) - 1, 1)
     for point, numbers in series.numbered:
-        left, wide = around(x, x.within(point.at), width)
+        left, wide = span_around(x, x.within(point.at), width)
         top, foot = y.at(numbers.high), y.at(numbers.low)
         label = " · ".join(filter(None, (series.label, point.row.dimensions.get(TIME, ""))))
-        yield from marker.spot(point.row, label, (left, top, wide, foot - top))
+        yield from marker.hover_area(point.row, label, (left, top, wide, foot - top))

@@ -8,7 +8,7 @@ from typing import Final
 from ...analytics.rows import ALL, TIME, Row
 from ..letters import one_line
 from ..numbers import extent, numbers_of, reading, span
-from .frame import DEFAULT, Face
+from .frame import DEFAULT, ChartOptions
 from .marks import dot, line_path
 from .scale import Linear, apart
 from .svg import CSS, FONT, Element, element, markup, paint
@@ -18,9 +18,9 @@ WIDTH, HEIGHT = 120, 32  # user units
 _PAD: Final = 4  # user units
 
 
-def spark(rows: Sequence[Row], title: str, face: Face = DEFAULT) -> str:
+def spark(rows: Sequence[Row], title: str, options: ChartOptions = DEFAULT) -> str:
     """Return a small SVG of *rows* over time, of one series, without axes."""
-    names = f"{face.prefix}-title", f"{face.prefix}-desc"
+    names = f"{options.prefix}-title", f"{options.prefix}-desc"
     rows = [row for row in rows if row.dimensions.get(TIME) != ALL]
     numbered = [row for row in rows if numbers_of(row)]
     last = f"{len(rows)} points; the last: {reading(numbered[-1])}" if numbered else "no numbers"
@@ -28,7 +28,7 @@ def spark(rows: Sequence[Row], title: str, face: Face = DEFAULT) -> str:
         "svg",
         element("title", one_line(title) or "Chart", id=names[0]),
         element("desc", one_line(last), id=names[1]),
-        element("style", CSS) if face.standalone else None,
+        element("style", CSS) if options.standalone else None,
         *_drawn(rows),
         xmlns="http://www.w3.org/2000/svg",
         class_="chart spark",
@@ -37,9 +37,9 @@ def spark(rows: Sequence[Row], title: str, face: Face = DEFAULT) -> str:
         height=HEIGHT,
         role="img",
         aria_labelledby=" ".join(names),
-        font_family=None if face.styled else FONT,
+        font_family=None if options.styled else FONT,
     )
-    return markup(root, face.styled)
+    return markup(root, options.styled)
 
 
 def _drawn(rows: Sequence[Row]) -> Iterator[Element]:

@@ -5,7 +5,7 @@ styles, so each mark carries its light colours as presentation attributes and a 
 that has the style sheet the class is enough.  ``CSS`` is the style sheet of pages, served as
 a file, and the one within a chart that stands alone.
 
-Colours are told apart by people with any colour vision, on light and dark pages, and readable on
+Colours are distinguishable with any colour vision, on light and dark pages, and readable on
 paper.  The six of the series were searched for the greatest least distance under normal vision and
 under three simulated deficiencies; a test measures them.  Lightness has one order along a ramp,
 turned round on a dark page so that more always stands out more.
@@ -68,10 +68,10 @@ def _write(node: Element | str, styled: bool, put: Callable[[str], None]) -> Non
         put(node if _PLAIN.fullmatch(node) else escape(writable(node), {"\r": "&#13;"}))
         return
     tag, attributes, children = node
-    look = _attributes(attributes.get("class", "")) if styled else {}
+    style = _attributes(attributes.get("class", "")) if styled else {}
     put(f"<{tag}")
     for name, value in attributes.items():
-        if look.get(name) != value or value is None:
+        if style.get(name) != value or value is None:
             put(f' {name}="{_value(value)}"')
     if not children and tag in _ALONE:
         put("/>")
@@ -83,11 +83,11 @@ def _write(node: Element | str, styled: bool, put: Callable[[str], None]) -> Non
 
 
 @cache
-def _attributes(look: Attribute) -> Mapping[str, str]:
-    """Return the attributes of *look* that its rule in the style sheet has, too."""
-    if not isinstance(look, str) or look not in _LOOKS:
+def _attributes(style: Attribute) -> Mapping[str, str]:
+    """Return the attributes of *style* that its rule in the style sheet has, too."""
+    if not isinstance(style, str) or style not in _STYLES:
         return {}
-    return {_name(key): value for key, value in paint(look).items() if key != "class_"}
+    return {_name(key): value for key, value in paint(style).items() if key != "class_"}
 
 
 def writable(text: str) -> str:
@@ -117,7 +117,7 @@ def _value(value: Attribute) -> str:
 _RAMP: Final = ("#cdeed8", "#90dab2", "#49c1ad", "#3497a9", "#37659e", "#403872", "#251729")
 _NIGHT_RAMP: Final = ("#3a2a55", "#454283", "#37659e", "#3497a9", "#49c1ad", "#96ddb5", "#def5e5")
 STEPS: Final = len(_RAMP)
-SERIES: Final = 6  # more lines in one picture cannot be told apart
+SERIES: Final = 6  # more lines in one picture are not distinguishable
 _BASE: Final = {"ink": "#1b1f24", "soft": "#57606a", "faint": "#e4e8ec", "line": "#8c959f"}
 _NIGHT: Final = {"ink": "#e6edf3", "soft": "#9aa6b2", "faint": "#262c34", "line": "#6e7781"}
 _LINES: Final = ("#0b60b0", "#ed6b1e", "#40a489", "#7e0462", "#6e5b33", "#ac76ea")
@@ -241,26 +241,26 @@ _INKS: Final = {"k": "#000000", "w": "#ffffff"}
 def _looks() -> dict[str, dict[str, str]]:
     looks = {**_TEXTS, **_SHAPES}
     for number in range(1, SERIES + 1):
-        for name, look in _OF_SERIES.items():
+        for name, style in _OF_SERIES.items():
             looks[f"{name}-{number}"] = {
-                key: f"@series-{number}" if value == "@" else value for key, value in look.items()
+                key: f"@series-{number}" if value == "@" else value for key, value in style.items()
             }
     for number in range(1, STEPS + 1):
         looks[f"cell-{number}"] = {"fill": f"@step-{number}"}
     return looks
 
 
-_LOOKS: Final = _looks()
+_STYLES: Final = _looks()
 
 
 @cache
 def paint(name: str) -> dict[str, str]:
     """Return the class of *name* and its presentation attributes, in light colours."""
-    look = {
+    style = {
         key.replace("-", "_"): LIGHT[value[1:]] if value.startswith("@") else value
-        for key, value in _LOOKS[name].items()
+        for key, value in _STYLES[name].items()
     }
-    return {"class_": name, **look}
+    return {"class_": name, **style}
 
 
 @cache
@@ -287,8 +287,8 @@ def _css() -> str:
         f":where([data-theme=dark]) .chart{{{_variables(DARK)}{_inks(1)}}}",
         f"@media print{{.chart{{{_variables(LIGHT)}{_inks(0)}}}}}",
     ]
-    for name, look in _LOOKS.items():
-        rules.append(f".chart .{name}{{{';'.join(starmap(_property, look.items()))}}}")
+    for name, style in _STYLES.items():
+        rules.append(f".chart .{name}{{{';'.join(starmap(_property, style.items()))}}}")
     rules.append(".spark{width:7.5rem;max-width:100%}")
     rules += [
         f".chart .on-{light}{dark}{{fill:var(--chart-on-{light}{dark},{_INKS[light]})}}"

@@ -26,7 +26,7 @@ Run: TypeAlias = list[Point]  # neighbours in time, each with a number
 
 @dataclass(frozen=True)
 class Series:
-    """The points of one line, ascending; ``number`` is that of its colour and marker."""
+    """The points of one line, ascending; ``number`` selects its colour and marker."""
 
     label: str
     number: int

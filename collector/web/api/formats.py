@@ -116,7 +116,7 @@ def form_of(parameters: Mapping[str, str], accepted: MIMEAccept) -> Form:
 
 
 def columns_of(reply: Answer) -> dict[str, Any]:
-    """Return the columns of the flat rows: dimensions as they come, then those of numbers."""
+    """Return the columns of the flat rows: dimensions in their order, then numbers."""
     records = records_of(reply.rows, reply.meta.facts)
     said = (LEFT_OUT,) if LEFT_OUT in reply.meta.facts else ()
     names = (*leading_columns(reply.rows, reply.meta.facts), *COLUMNS, *said)

@@ -61,9 +61,9 @@ class Operation:
     most_bytes: int = 0  # of the body; 0 for as many as its media type usually has
     # Schemas of the answer in other forms, by media type.
     alternatives: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    is_kept: bool = False  # a browser that has the answer may be told so: 304
+    is_kept: bool = False  # a browser that has the answer may get a 304
     problems: tuple[int, ...] = ()  # statuses beside those that its scope brings
-    summary: str = ""  # what it does; the first line of the view's docstring if left out
+    summary: str = ""  # by default the first line of the view's docstring
 
     def __call__(self, view: V) -> V:
         """Declare that *view* takes and answers this."""

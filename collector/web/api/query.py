@@ -119,7 +119,7 @@ def ask() -> ResponseReturnValue:
 @scope(ASK)
 @_operation(in_query_as_json("q", _FORMS_OF_QUESTIONS, "The question."), _FORMAT)
 def ask_by_link() -> ResponseReturnValue:
-    """Answer the question in parameter ``q``: that of POST /v1/query, as a link."""
+    """Answer the question in parameter ``q``, as POST /v1/query takes it, by a link."""
     _require_parameters("q", "format")
     if "q" not in request.args:
         raise QueryError("q", "must be a question in JSON, as POST /v1/query takes it")

@@ -16,7 +16,7 @@ from ...intake.wire import JSON
 from ...query import Query
 from .formats import ARROW, GEOJSON, PARQUET
 
-# The answers in other forms than that of JSON: see ``formats``.
+# The answers in other forms than JSON: see ``formats``.
 ALTERNATIVES: Final[dict[str, dict[str, Any]]] = {
     JSON: {"type": "array", "items": {"type": "object"}, "title": "Flat records"},
     "text/csv": {"type": "string"},

@@ -137,7 +137,7 @@ class Places:
         return self._keyring.knows(f"Bearer {token.strip()}")
 
     def shows(self, scope: Any) -> bool:
-        """Return whether the request *scope* shows anything that may say who asks."""
+        """Return whether the request *scope* holds anything that may name the visitor."""
         return self._names(scope) or bool(_presented(scope))
 
     def _names(self, scope: Any) -> bool:

@@ -2,8 +2,8 @@
 
 Group commit: uploads that come while one round trip runs are appended together in the next.  So the
 store's disk is waited for once a group, and a busy process sends few, large commands; a lone upload
-waits for nobody.  Each server of a cluster has groups of its own.  Health is answered likewise,
-without a place in any queue: it decides over the process.
+does not wait for others.  Each server of a cluster has groups of its own.  Health is answered
+likewise, without a place in any queue: it decides over the process.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Groups:
         """Append an upload, durably; return whether its id was seen for the first time.
 
         Args:   beginning: the upload once more, if it may begin tallies.
-                on_stored: called with what is returned, also where nobody waits for that any more.
+                on_stored: called with the result, even if the caller no longer waits.
         Raises: StorageUnavailableError, StorageFullError, ManyTalliesError.
         """
         future: asyncio.Future[bool] = self._loop.create_future()
@@ -133,7 +133,7 @@ class Groups:
             outcomes = self._store(group)
             try:
                 self._loop.call_soon_threadsafe(self._settle, group, outcomes)
-            except RuntimeError:  # the loop is closed: nobody waits any more
+            except RuntimeError:  # the loop is closed: no caller waits any more
                 return
 
     def _store(self, group: Sequence[_Waiting]) -> Sequence[_Outcome]:
@@ -156,14 +156,14 @@ class Groups:
         if not beginnings:
             return {}
         refusals = self._refusals([*beginnings.values()])
-        if all(waiting.future.done() for waiting in group):  # or a store that hangs is waited for
-            return dict.fromkeys(range(len(group)), TimeoutError())  # twice, and for nobody
+        if all(waiting.future.done() for waiting in group):  # do not wait twice for a store that
+            return dict.fromkeys(range(len(group)), TimeoutError())  # hangs if no caller waits
         judged = zip(beginnings, refusals, strict=True)
         return {place: refusal for place, refusal in judged if refusal is not None}
 
     def _settle(self, group: Sequence[_Waiting], outcomes: Sequence[_Outcome]) -> None:
         settled = [*zip(group, outcomes, strict=True)]
-        if outcomes and _is_away(outcomes[-1]):  # whoever waited would wait as long again for that
+        if outcomes and _is_away(outcomes[-1]):  # the others would wait as long again for the same
             settled += [(waiting, outcomes[-1]) for waiting in self._waiting]
             self._waiting.clear()
         self._send()  # first, so that the store works while the answers are written
@@ -215,7 +215,7 @@ class ServerGroups:
     async def append(
         self, sealed: SealedUpload, beginning: Beginning | None, on_stored: Callable[[bool], None]
     ) -> bool:
-        """Append an upload with those of the same server; see ``Groups.append``."""
+        """Append an upload together with others for the same server; see ``Groups.append``."""
         server = self._storage.server_of(sealed.upload_id)
         if server not in self._groups:
             self._end_idle()
@@ -271,6 +271,6 @@ class Readiness:
 
 
 def _heed(look: asyncio.Future[_Ready]) -> None:
-    """Take note of how *look* ended: whoever asked may have gone."""
+    """Retrieve the exception of *look*, as its caller may have gone."""
     if not look.cancelled():
         look.exception()

@@ -82,7 +82,7 @@ def is_alive() -> ResponseReturnValue:
 @scope(OPEN)
 @Operation(Ready, problems=(503,))
 def is_ready() -> ResponseReturnValue:
-    """Say that uploads can be stored, of which shards none can, and how many wait; 503 if none."""
+    """Show whether uploads can be stored, in which shards not, and how many wait; 503 if none."""
     return services().pressure.ready()
 
 
@@ -112,5 +112,5 @@ def list_of(path: str) -> bytes:
 @scope(OPERATE)
 @Operation(media_type=CONTENT_TYPE)
 def metrics() -> ResponseReturnValue:
-    """Tell the state; whichever process answers, the counts are those of all."""
+    """Expose metrics for Prometheus: the counts of all processes, whichever answers."""
     return expose(services().snapshot()), {"Content-Type": CONTENT_TYPE}

@@ -1,4 +1,4 @@
-"""POST /v1/reports, whoever carries it: check an upload, say what to append, acknowledge.
+"""POST /v1/reports over any carrier: check an upload, say what to append, acknowledge.
 
 No HTTP library here: Flask's route and the server's own protocol both call these steps.  A
 body is read within limits, compressed or not: a bomb costs no more than an honest body.
@@ -44,7 +44,7 @@ _encode = msgspec.json.Encoder().encode
 def read(stream: IO[bytes], limit: int) -> bytes:
     """Return the whole *stream*: one read may bring only what has arrived.
 
-    Raises: BodyTooLargeError: it has more than *limit* bytes, of which one is read.
+    Raises: BodyTooLargeError: it has more than *limit* bytes, and one more was read.
     """
     parts: list[bytes] = []
     left = limit + 1
@@ -160,7 +160,7 @@ class HotRoute:
         size = grant.limit if head.length is None else head.length
         require_size(size, grant.limit)
         self._pressure.charge(grant.key, size)
-        # The key of a gateway says whose its reports are, so a relay hides nobody among them.
+        # A gateway's key names the origin of its reports, so a relay cannot hide them.
         source = head.source if grant.is_public else head.source - {RELAYED}
         source |= grant.source
         return Admission(grant, media_type, encoding == _GZIP, source, head.token)
@@ -169,9 +169,9 @@ class HotRoute:
         """Decode and judge *body*, as it was on the wire.
 
         Raises: BodyTooLargeError, MalformedUploadError, ExpiredUploadError, FutureUploadError.
-            ClockError: the day is in doubt, so that no upload is told for good to be too old.
+            ClockError: the day is in doubt, so no upload is refused for good as too old.
             StorageUnavailableError, StorageFullError, UnsafeStoreError: its shard takes none now.
-            TokenError: a device sent no token where one is needed, or one that is not good for it.
+            TokenError: a token is needed, and the device sent none or an invalid one.
         """
         limit = admission.grant.limit
         require_size(len(body), limit)

@@ -1,7 +1,7 @@
 """Ask: questions in plain words, each with choices that already answer.
 
 The address of an answer is the question, so it can be passed on: ``q`` is a question of the API
-as it is, the other parameters are those of the form, which fills in what is not chosen.
+as it is, the other parameters are fields of the form, which fills in what is not chosen.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from ...query.window import PERIOD, PREVIOUS
 from ..api.openapi import Operation, in_query
 from ..auth import scope
 from . import questions
-from .beside import with_order, without_title
 from .choices import (
     AGAINST,
     DATES,
@@ -50,13 +49,14 @@ from .choices import (
     require_known,
     segment_of,
 )
-from .compare import dated
+from .compare import with_periods
 from .devices import with_latest
 from .fields import OPTION, as_text, fields_of, labelled
 from .files import CSV, FILES, KIND_PARAMETER, name_of
 from .layout import CONTENT_TYPE, EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
 from .metric import BEFORE_PARAMETER, item_needed, items_of, leads_of, usual_item
-from .panels import PERIODS, Answers, Panel, PanelRequest, dressed, in_page
+from .panels import PERIODS, Answers, Panel, PanelRequest, build_panel, in_page
+from .remarks import with_ranking, without_title
 
 blueprint = Blueprint("ask", __name__)
 
@@ -103,7 +103,7 @@ def ask_page() -> ResponseReturnValue:
             query = completed(query, answers)
         if is_chosen:
             hint = in_words(query.filters)
-            wish = PanelRequest(
+            panel_request = PanelRequest(
                 "answer",
                 title_of(query, answers.catalog),
                 query,
@@ -114,9 +114,11 @@ def ask_page() -> ResponseReturnValue:
             )
             reply = answers.reply(query)
             csv = url_for("ask.ask_file", kind="csv", q=as_json(query), before=before or None)
-            drawn = answers.marks(query), answers.before(wish, reply)
-            panel = without_title(dated(dressed(wish, reply, csv, *drawn), answers))
-            panel = with_latest(with_order(panel), list(answers.catalog))
+            drawn = answers.marks(query), answers.before(panel_request, reply)
+            panel = without_title(
+                with_periods(build_panel(panel_request, reply, csv, *drawn), answers)
+            )
+            panel = with_latest(with_ranking(panel), list(answers.catalog))
     except (QueryError, UnknownMetricError) as error:
         fault = in_page(error)
     return shown(
@@ -147,8 +149,8 @@ def ask_file(kind: str) -> ResponseReturnValue:
     require_known(request.args, (*_PARAMETERS[:1], BEFORE_PARAMETER))
     query, answers = read(request.args.get("q", "").encode()), Answers()
     title = title_of(query, answers.catalog)
-    wish = PanelRequest("answer", title, query, against=choices_of(request.args).against)
-    return answers.file(kind, wish, title, name_of(query))
+    panel_request = PanelRequest("answer", title, query, against=choices_of(request.args).against)
+    return answers.file(kind, panel_request, title, name_of(query))
 
 
 def matches_of(text: str, metrics: Sequence[Metric]) -> list[Match]:
@@ -172,7 +174,7 @@ def _chip(query: Query, catalog: Catalog) -> dict[str, str]:
 
 
 def question_of(parameters: MultiDict[str, str], catalog: Catalog) -> Query:
-    """Read the question: that of ``q``, or the one that the fields of the form make.
+    """Read the question: from ``q``, or from the fields of the form.
 
     Raises: QueryError.
     """
@@ -226,7 +228,7 @@ def completed(query: Query, answers: Answers) -> Query:
 
 
 def _leading_item(metric: Metric, query: Query, answers: Answers) -> str:
-    """Return the item that is told of where none was chosen: the most common in the range."""
+    """Return the item that is shown if none was chosen: the most common in the range."""
     ask = Query(metrics=[metric.address], verb=TOP, date_range=query.date_range)
     try:
         item = usual_item(metric, answers.reply(ask).rows)
@@ -300,7 +302,7 @@ def _alpha(text: str) -> float:
 
 
 def _options(parameters: MultiDict[str, str], verb: str) -> dict[str, Any]:
-    """Return the options that belong to *verb*; the form may still hold those of another one."""
+    """Return the options that belong to *verb*; the form may still hold another verb's."""
     texts = ((name, parameters.get(OPTION + name, "").strip()) for name in types_of(verb))
     return options_of(verb, [(name, text) for name, text in texts if text])
 
@@ -378,7 +380,7 @@ def _form(query: Query | None, original: Query | None, catalog: Catalog) -> dict
 
 
 def _between(verb: Verb, metric: Metric, dimension: str) -> list[str]:
-    """Return the dimensions that *verb* can be about: of an experiment those of arms."""
+    """Return the dimensions that *verb* can be about: for an experiment, its arms."""
     arms = arms_of(metric)
     if verb.about is arms_of and dimension in (*arms, ""):
         return arms

@@ -23,12 +23,12 @@ from ..api.openapi import Operation, in_path, in_query
 from ..auth import author, reader, scope, visible, writer
 from ..forms import FORM, LARGE_FORM, FormFault, fault_of, form_of
 from ..services import services
-from .beside import with_order
 from .choices import WORDS, Choices, choices_of, require_known
-from .compare import dated
+from .compare import with_periods
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown, wants_page
 from .metric import BEFORE_PARAMETER, leads_of
 from .panels import PERIODS, Answers, Panel, PanelRequest
+from .remarks import with_ranking
 
 blueprint = Blueprint("boards", __name__)
 
@@ -218,7 +218,7 @@ def answered(
     panels: Iterable[BoardPanel], answers: Answers, choices: Choices | None = None
 ) -> list[Panel]:
     """Return *panels* with their answers; one that has none says why, and costs no other."""
-    wishes = (
+    panel_requests = (
         PanelRequest(
             f"panel-{number}",
             panel.title,
@@ -228,23 +228,23 @@ def answered(
         )
         for number, panel in enumerate(panels, 1)
     )
-    return [_answered(wish, answers) for wish in wishes]
+    return [_answered(panel_request, answers) for panel_request in panel_requests]
 
 
-def _answered(wish: PanelRequest, answers: Answers) -> Panel:
-    unknown = [name for name in wish.query.metrics if not knows(answers.catalog, name)]
+def _answered(panel_request: PanelRequest, answers: Answers) -> Panel:
+    unknown = [name for name in panel_request.query.metrics if not knows(answers.catalog, name)]
     if unknown:
         said = f"{', '.join(unknown)}: no registry has a metric of this name any more."
-        return Panel(wish, None, said if answers.is_shared else f"{said} {_EDIT}")
-    if answers.is_shared:  # who has but the link can open nothing that a row leads to
-        return with_order(dated(answers.panel(wish), answers))
-    question = as_json(wish.query)
-    csv = url_for("ask.ask_file", kind="csv", q=question, before=wish.against or None)
-    wish = replace(wish, link=leads_of(wish.query, answers.catalog))
-    panel = answers.panel(wish, csv if answers.may_ask else "")
-    if panel.fault and _is_gone(wish.query, answers):
+        return Panel(panel_request, None, said if answers.is_shared else f"{said} {_EDIT}")
+    if answers.is_shared:  # a visitor with only the link cannot open the pages of rows
+        return with_ranking(with_periods(answers.panel(panel_request), answers))
+    question = as_json(panel_request.query)
+    csv = url_for("ask.ask_file", kind="csv", q=question, before=panel_request.against or None)
+    panel_request = replace(panel_request, link=leads_of(panel_request.query, answers.catalog))
+    panel = answers.panel(panel_request, csv if answers.may_ask else "")
+    if panel.fault and _is_gone(panel_request.query, answers):
         return replace(panel, fault=f"{panel.fault}. {_EDIT}")
-    return with_order(dated(panel, answers))
+    return with_ranking(with_periods(panel, answers))
 
 
 def _is_gone(query: Query, answers: Answers) -> bool:
@@ -264,7 +264,7 @@ def _timed(query: Query, choices: Choices | None) -> Query:
 
 
 def known_question(text: str) -> Query:
-    """Return the question in JSON that *text* is, if it can be asked by who wants it kept.
+    """Return the question in *text*, which is JSON, if the visitor can ask it.
 
     Raises: QueryError, UnknownMetricError.
     """

@@ -37,9 +37,9 @@ WORDS: Final[Mapping[str, str]] = {
     "12mo": "12 months",
     "year": "this year",
 }
-_WITHOUT, _WITH = "!", "="  # what a value follows in an address: left out; taken, as it is spelt
-DATES: Final = "dates"  # the range of which first and last day are given
-AGAINST: Final = "against"  # the field of what a range is compared with
+_WITHOUT, _WITH = "!", "="  # before a value in an address: without it; with it, as spelt
+DATES: Final = "dates"  # the range with a given first and last day
+AGAINST: Final = "against"  # the field for the period to compare with
 EARLIER_DAYS: Final = (f"{AGAINST}.from", f"{AGAINST}.to")
 EARLIER: Final = {
     PREVIOUS: "the previous period",
@@ -199,7 +199,7 @@ def filter_rows(metric: Metric, filters: Sequence[Filter]) -> list[dict[str, Any
 
 
 def in_words(filters: Iterable[Filter]) -> str:
-    """Return *filters* as a reader is told of them: "platform: linux; version: not 1.0"."""
+    """Return *filters* in words: "platform: linux; version: not 1.0"."""
     return "; ".join(
         f"{name.replace('_', ' ')}: {_taken(kind, values)}" for kind, name, values in filters
     )
@@ -215,10 +215,10 @@ def require_known(
     *beginnings: str,
     many: Container[str] = (),
 ) -> None:
-    """Raise QueryError if an address has another parameter than those of its page, or one twice.
+    """Raise QueryError if an address has a parameter that its page has not, or one twice.
 
-    Args: known: as the page declares them.  beginnings: of names that end as the registry says.
-          many: names that may be given several times; those of segments may.
+    Args: known: the page's parameters.  beginnings: prefixes of names that the registry defines.
+          many: names that may be given several times; names of segments may, too.
     """
     names = [parameter["name"] for parameter in known if parameter["in"] == "query"]
     for name, values in parameters.lists():
@@ -264,7 +264,7 @@ def choices_of(parameters: MultiDict[str, str]) -> Choices:
 
 
 def granularity(metric: Metric, choices: Choices) -> str:
-    """Return the stretch of time of which a line has one point."""
+    """Return the stretch of time for each point of a line."""
     if metric.every == "28d":
         return TIME
     if metric.every == "7d" or choices.is_long:

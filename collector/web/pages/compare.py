@@ -26,7 +26,6 @@ from ...rendering.charts import Mark
 from ...rendering.wording import worded
 from ..api.openapi import Operation, in_query
 from ..auth import scope
-from .beside import counts_told, days_told, with_days
 from .choices import (
     EARLIER,
     EARLIER_DAYS,
@@ -42,6 +41,7 @@ from .layout import CONTENT_TYPE, EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
 from .metric import called, item_needed, items_of, leads_of, usual_item
 from .panels import Answers, Notice, Panel, PanelRequest, every_of
 from .questions import by_length
+from .remarks import counts_text, period_text, with_period
 
 blueprint = Blueprint("compare", __name__)
 
@@ -81,8 +81,10 @@ def compare() -> ResponseReturnValue:
         choices = _over(metric, choices, by, answers)
         item = _item(metric, choices, answers)
         panels = [
-            _with_periods(answers.panel(_led(wish, answers), _address(wish)), answers)
-            for wish in _wishes(metric, choices, by, item)
+            _with_compared_periods(
+                answers.panel(_led(panel_request, answers), _address(panel_request)), answers
+            )
+            for panel_request in _panel_requests(metric, choices, by, item)
         ]
     shown_of = () if metric is None else (metric,)
     return shown(
@@ -120,11 +122,13 @@ def compare_file(kind: str) -> ResponseReturnValue:
     answers, choices = Answers(), choices_of(request.args)
     metric = answers.catalog.metric(request.args.get("metric", ""))
     by = _by(metric)
-    wishes = list(_wishes(metric, _over(metric, choices, by, answers), by, choices.item))
-    named = {wish.id: wish for wish in wishes}
-    wish = named.get(request.args.get("panel", ""), wishes[-1])
-    title = f"{metric.title}: {wish.title}"
-    return answers.file(kind, wish, title, name_of(wish.query, wish.id))
+    panel_requests = list(
+        _panel_requests(metric, _over(metric, choices, by, answers), by, choices.item)
+    )
+    named = {panel_request.id: panel_request for panel_request in panel_requests}
+    panel_request = named.get(request.args.get("panel", ""), panel_requests[-1])
+    title = f"{metric.title}: {panel_request.title}"
+    return answers.file(kind, panel_request, title, name_of(panel_request.query, panel_request.id))
 
 
 def _is_comparable(metric: Metric) -> bool:
@@ -175,7 +179,7 @@ def _over(metric: Metric, choices: Choices, by: str, answers: Answers) -> Choice
     return replace(choices, range=answers.previous_range(metric))
 
 
-def _wishes(metric: Metric, choices: Choices, by: str, item: str) -> Iterator[PanelRequest]:
+def _panel_requests(metric: Metric, choices: Choices, by: str, item: str) -> Iterator[PanelRequest]:
     of_one = {"item": item} if item else {}
     if not by:
         return
@@ -203,31 +207,33 @@ def _wishes(metric: Metric, choices: Choices, by: str, item: str) -> Iterator[Pa
     yield PanelRequest("levels", f"{metric.title}: what is compared", queries[1], beside)
 
 
-def _led(wish: PanelRequest, answers: Answers) -> PanelRequest:
-    """Return *wish* with its rows as links to the page of their segment or item."""
-    return replace(wish, link=leads_of(wish.query, answers.catalog))
+def _led(panel_request: PanelRequest, answers: Answers) -> PanelRequest:
+    """Return *panel_request* with its rows as links to the page of their segment or item."""
+    return replace(panel_request, link=leads_of(panel_request.query, answers.catalog))
 
 
 def _tells(panels: list[Panel]) -> bool:
     """Return whether any difference could be computed, or why it could not is said otherwise."""
-    reply = next((panel.reply for panel in panels if panel.wish.id == DIFFERENCE), None)
+    reply = next((panel.reply for panel in panels if panel.request.id == DIFFERENCE), None)
     return reply is None or any(row.value is not None for row in reply.rows)
 
 
-def dated(panel: Panel, answers: Answers) -> Panel:
+def with_periods(panel: Panel, answers: Answers) -> Panel:
     """Return *panel* with the days that it is of in its hint, or with those it holds together."""
-    compared = _with_periods(panel, answers)
-    return with_days(panel, answers) if compared is panel else compared
+    compared = _with_compared_periods(panel, answers)
+    return with_period(panel, answers) if compared is panel else compared
 
 
-def _with_periods(panel: Panel, answers: Answers) -> Panel:
+def _with_compared_periods(panel: Panel, answers: Answers) -> Panel:
     """Return *panel* of a difference with what is held against what in its hint, if that is one.
 
     It has no axis of time, so notes on days of either period stand above it.
     """
-    reply, wish = panel.reply, panel.wish
-    if reply and wish.query.against and (said := counts_told(reply)):
-        return replace(panel, wish=replace(wish, hint=f"{said} {wish.hint}".strip()))
+    reply, panel_request = panel.reply, panel.request
+    if reply and panel_request.query.against and (said := counts_text(reply)):
+        return replace(
+            panel, request=replace(panel_request, hint=f"{said} {panel_request.hint}".strip())
+        )
     rows = reply.rows if reply else ()
     pairs = {(row.dimensions.get(TIME), row.dimensions.get(AGAINST)) for row in rows}
     if reply is None or reply.meta.chart != Chart.DIFFERENCES or len(pairs) != 1:
@@ -239,18 +245,20 @@ def _with_periods(panel: Panel, answers: Answers) -> Panel:
     is_running = any(last > answers.today for _, last in stretches)
     running = " (in progress)" if is_running else ""
     periods = f"{shown.get(TIME, 'Each')}{running} against {shown.get(AGAINST)}."
-    if not stretches and (said := days_told(reply, answers)):
+    if not stretches and (said := period_text(reply, answers)):
         periods = f"{periods} {said}"
     notes = [
         _notice(mark)
-        for mark in answers.marks(wish.query)
+        for mark in answers.marks(panel_request.query)
         if any(first.isoformat() <= mark.at <= last.isoformat() for first, last in stretches)
     ]
     if len(notes) > MOST_NOTES:
         more = Notice("", f"and {len(notes) - MOST_NOTES} more", url_for("notes.notes_page"))
         notes = [*notes[:MOST_NOTES], more]
-    hint = f"{periods} {wish.hint}".strip()
-    return replace(panel, wish=replace(wish, hint=hint, notices=(*wish.notices, *notes)))
+    hint = f"{periods} {panel_request.hint}".strip()
+    return replace(
+        panel, request=replace(panel_request, hint=hint, notices=(*panel_request.notices, *notes))
+    )
 
 
 def _notice(mark: Mark) -> Notice:
@@ -260,11 +268,11 @@ def _notice(mark: Mark) -> Notice:
     return Notice(f"{mark.at}: {mark.text}")
 
 
-def _address(wish: PanelRequest) -> str:
-    """Return the address of the file of a panel: that of the page, with the item it chose."""
+def _address(panel_request: PanelRequest) -> str:
+    """Return the address of a panel's file: the page's address, with the item it chose."""
     names = {parameter["name"] for parameter in _PARAMETERS}
-    chosen = {"metric": wish.query.metrics[0], "panel": wish.id}
-    if item := wish.query.options.get("item"):
+    chosen = {"metric": panel_request.query.metrics[0], "panel": panel_request.id}
+    if item := panel_request.query.options.get("item"):
         chosen["item"] = item
     carried = [
         (name, value)

@@ -12,9 +12,9 @@ from client_sdk.core.epoch import LENGTHS
 from client_sdk.registry.metric import Metric
 
 from ...analytics.verb import ACTIVES, load
-from .beside import counts_told
 from .panels import Notice, Panel
 from .questions import is_answerable
+from .remarks import counts_text
 
 _PERIODS: Final = {"1d": "a day", "7d": "a week", "28d": "four weeks"}
 
@@ -25,16 +25,16 @@ def with_latest(panel: Panel, metrics: Sequence[Metric]) -> Panel:
     A device that reports each day is not known again within a week, so each of *metrics* that has
     longer periods is a link to the devices of those.
     """
-    reply, wish = panel.reply, panel.wish
-    if reply is None or not load(wish.query.verb).counts_devices:
+    reply, request = panel.reply, panel.request
+    if reply is None or not load(request.query.verb).counts_devices:
         return panel
-    hint = f"{counts_told(reply)} {wish.hint}".strip()
-    notices = (*wish.notices, *longer(reply.meta.metrics[0].name, metrics))
-    return replace(panel, wish=replace(wish, hint=hint, notices=notices))
+    hint = f"{counts_text(reply)} {request.hint}".strip()
+    notices = (*request.notices, *longer(reply.meta.metrics[0].name, metrics))
+    return replace(panel, request=replace(request, hint=hint, notices=notices))
 
 
 def longer(address: str, metrics: Sequence[Metric]) -> Iterator[Notice]:
-    """Yield the first of *metrics* of each longer period than that of the one at *address*."""
+    """Yield the first of *metrics* of each period that is longer than *address*'s own."""
     own = next(metric.every for metric in metrics if metric.address == address)
     for every, words in _PERIODS.items():
         if LENGTHS[every] <= LENGTHS[own]:

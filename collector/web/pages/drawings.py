@@ -16,7 +16,7 @@ from msgspec import structs
 
 from ...analytics.rows import AGAINST, ALL, DEVICES, ITEM, MEASURE, TIME, Chart, Row
 from ...query.cache import packed
-from ...rendering.charts import Before, Face, Mark, chart_of
+from ...rendering.charts import Before, ChartOptions, Mark, chart_of
 from ...rendering.charts.frame import measure_words, varying
 from ...rendering.possible import possible
 from ...rendering.tables import table_of
@@ -29,25 +29,27 @@ _NARROW: Final = "-n"  # after the prefix of ids
 WINDOW: Final = "window"
 _PAIR: Final = "pair"
 MOST_ROWS: Final = 20  # of a table; the file has them all
-_KIND: Final = "drawing"  # keeps its keys apart from those of answers
+_KIND: Final = "drawing"  # keeps its keys apart from the keys of answers
 _OF_TIME: Final = frozenset({TIME, WINDOW})
-Draw = Callable[[Face], str]
+Draw = Callable[[ChartOptions], str]
 
 
-def twice(draw: Draw, prefix: str, **face: Any) -> Markup:
+def twice(draw: Draw, prefix: str, **fields: Any) -> Markup:
     """Return what *draw* draws in both layouts.
 
-    Args: prefix: of ids.  face: further fields of both faces.
+    Args: prefix: of ids.  fields: further options of both.
     """
-    wide = Face(prefix, heading=False, width=WIDTH, look="broad", styled=True, **face)
-    narrow = Face(
+    wide = ChartOptions(
+        prefix, heading=False, width=WIDTH, css_class="broad", styled=True, **fields
+    )
+    narrow = ChartOptions(
         prefix + _NARROW,
         heading=False,
         width=_NARROW_WIDTH,
-        look="narrow",
+        css_class="narrow",
         styled=True,
-        felt=False,
-        **face,
+        interactive=False,
+        **fields,
     )
     return Markup(draw(wide) + draw(narrow))  # noqa: S704  # both escape
 
@@ -61,14 +63,14 @@ def charts_of(
     marks: Sequence[Mark] = (),
     before: Before | None = None,
     facts: Mapping[str, Any] | None = None,
-    **face: Any,
+    **fields: Any,
 ) -> Markup:
     """Return the chart of *rows* in both layouts."""
 
-    def draw(own: Face) -> str:
+    def draw(own: ChartOptions) -> str:
         return chart_of(kind, rows, title, own, facts=facts, marks=marks, before=before)
 
-    return twice(draw, prefix, **face)
+    return twice(draw, prefix, **fields)
 
 
 class Subject(NamedTuple):
@@ -77,7 +79,7 @@ class Subject(NamedTuple):
     id: str
     title: str
     chart: Chart
-    is_boolean: bool  # its items are those of a yes or no
+    is_boolean: bool  # its items are yes and no
     every: str  # how long the epochs are, "" if that differs
     most_rows: int  # of a chart
     link: Callable[[Row], str] | None  # data, as every argument is: what it refers to is known

@@ -13,7 +13,7 @@ from werkzeug.wrappers import Response
 from ...analytics.rows import Chart
 from ...analytics.verb import load
 from ...query import Answer, Query
-from ...rendering.charts import Before, Face, Mark, chart_of
+from ...rendering.charts import Before, ChartOptions, Mark, chart_of
 from ..api.formats import FORMS
 from ..api.openapi import in_path
 
@@ -80,9 +80,9 @@ def _kinds(title: str, marks: Sequence[Mark], before: Before | None) -> dict[str
     kinds = {form.name: _Kind(form.content_type, form.body) for form in FORMS}
 
     def svg(reply: Answer) -> bytes:
-        face = Face("chart", standalone=True, width=_WIDTH)
+        options = ChartOptions("chart", standalone=True, width=_WIDTH)
         kind, facts = reply.meta.chart, reply.meta.facts
-        chart = chart_of(kind, reply.rows, title, face, facts=facts, marks=marks, before=before)
+        chart = chart_of(kind, reply.rows, title, options, facts=facts, marks=marks, before=before)
         return chart.encode() + b"\n"
 
     return {**kinds, SVG: _Kind("image/svg+xml", svg)}

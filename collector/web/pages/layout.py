@@ -79,9 +79,9 @@ _LINKS: Final = (
 
 
 def shown(template: str, code: int = 200, **context: Any) -> Response:
-    """Return the page of *template*; a browser that has it already is told so.
+    """Return the page of *template*, or a 304 if the browser has it already.
 
-    Args: context: what the template shows; ``links`` in it is shown for those of the visitor.
+    Args: context: of the template; its ``links`` are shown in place of the visitor's.
     """
     is_for_all = request.endpoint == OPENED
     who = None if is_for_all else visitor()
@@ -139,8 +139,7 @@ def _metric_shown() -> str:
 def _page_in(app: str, name: str, catalog: Catalog) -> str:
     """Return the address of this page about the metric of the same *name* in *app*, if it has one.
 
-    Else it is that of the overview of *app*.  The time that was chosen stays; other choices need
-    not mean anything there.
+    Otherwise the overview of *app*.  The chosen time stays; other choices may not exist there.
     """
     bare = name.rpartition("/")[2]
     address = f"{app}/{bare}"
@@ -171,7 +170,7 @@ def addressed(links: Iterable[Link]) -> list[dict[str, str]]:
 
 
 def page_of(problem: Document) -> Response | None:
-    """Return *problem* as a page; None if a program asked, which is told by a problem document."""
+    """Return *problem* as a page; None if a program asked, which gets a problem document."""
     if not wants_page():
         return None
     view = current_app.view_functions.get(request.endpoint or "")

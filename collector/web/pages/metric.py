@@ -45,7 +45,6 @@ from ...rendering.wording import capitalized
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visitor
 from ..services import services
-from .beside import AT_ONCE, end_of, said_once, sample_in_words, with_levels
 from .choices import (
     DATES,
     WORDS,
@@ -71,16 +70,17 @@ from .panels import (
     PanelRequest,
     in_columns,
 )
+from .remarks import AT_ONCE, end_of, sample_in_words, shared_warnings, with_levels
 
-_MUCH_LATE: Final = 0.2  # of the reports, from which on their share is worth saying
-_LINES: Final = 20  # items of which a trend is told without choosing one
+_MUCH_LATE: Final = 0.2  # share of late reports from which it is shown
+_LINES: Final = 20  # items with a trend without choosing one
 LEVELS: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99}
-_LEVEL_HINT: Final = "Below it are as many of the devices as it says: p95 has 95 % of them below."
+_LEVEL_HINT: Final = "The share of devices below it is in its name: 95 % are below p95."
 blueprint = Blueprint("metric", __name__)
 _NAME = in_path("name", f"^{ADDRESS}$", "The name of a metric, or app/name.")
 _DEVICES: Final = "Devices that reported"
 _OF_REPORTS: Final = "Exact shares of reports: versions are sent in the clear, without noise."
-_OF_SAMPLE: Final = f"Shares of a sample: {HOLDS[OF_ALL]}; only which are in the sample is chance."
+_OF_SAMPLE: Final = f"Shares of a sample: {HOLDS[OF_ALL]}; only the choice of the sample is random."
 _PANEL = in_path("panel", "^[A-Za-z0-9_-]+$", "The name of a panel of the page.")
 _ITEM = in_query("item", {"type": "string"}, "The item that segments and lines are about.")
 _ALL = in_query("all", {"type": "string"}, "The name of a panel whose chart has all its rows.")
@@ -91,30 +91,34 @@ _PARAMETERS = (_ITEM, *RANGE_PARAMETERS)
 _SHOWN = (_ALL, BEFORE_PARAMETER)
 
 
-def _first_wish(metric: Metric, choices: Choices) -> PanelRequest:
-    """Return the metric's own question, in the form that its type deserves."""
+def _main_panel(metric: Metric, choices: Choices) -> PanelRequest:
+    """Return the metric's own question, in the form for its type."""
     if metric.show == COUNT:
         return PanelRequest("answer", _DEVICES, _counted(metric, choices))
     verb, options, title = _own(metric)
     return PanelRequest("answer", title, choices.query(metric, verb, options))
 
 
-def _further_wishes(metric: Metric, choices: Choices, item: str) -> Iterator[PanelRequest]:
-    """Yield what else can be asked.
+def _more_panels(metric: Metric, choices: Choices, item: str) -> Iterator[PanelRequest]:
+    """Yield the further questions.
 
-    Args: item: of which segments and lines are told where one must be chosen; "" for none.
+    Args: item: the item of segments and lines where one must be chosen; "" for none.
     """
-    wishes: list[PanelRequest] = []
-    if metric.show != COUNT or not metric.domain.boolean:  # of which all say true
-        wishes += [*_of_numbers(metric, choices), *_over_time(metric, choices, item)]
+    panel_requests: list[PanelRequest] = []
+    if metric.show != COUNT or not metric.domain.boolean:  # where every report is true
+        panel_requests += [*_of_numbers(metric, choices), *_over_time(metric, choices, item)]
     for dimension in metric.segments:
         if metric.show == COUNT:
             title = f"{_DEVICES}, by {dimension.replace('_', ' ')}"
             query = _counted(metric, choices, dimension)
-            wishes.append(PanelRequest(f"count-{dimension}", title, query))
+            panel_requests.append(PanelRequest(f"count-{dimension}", title, query))
         else:
-            wishes += _by(metric, choices, dimension, item)
-    yield from (wish for wish in wishes if load(wish.query.verb).refusal(metric) is None)
+            panel_requests += _by(metric, choices, dimension, item)
+    yield from (
+        panel_request
+        for panel_request in panel_requests
+        if load(panel_request.query.verb).refusal(metric) is None
+    )
 
 
 def _counted(metric: Metric, choices: Choices, *by: str) -> Query:
@@ -122,7 +126,7 @@ def _counted(metric: Metric, choices: Choices, *by: str) -> Query:
 
 
 def item_needed(metric: Metric) -> bool:
-    """Return whether numbers of segments are of one item that must be chosen."""
+    """Return whether an item must be chosen for numbers of segments."""
     return len(metric.domain.answer_items()) > 1
 
 
@@ -138,9 +142,9 @@ def _levels_of(metric: Metric) -> tuple[str, ...]:
 
 
 def leads_of(query: Query, catalog: Catalog) -> Callable[[Row], str] | None:
-    """Return what gives a row of the answer to *query* the page that it leads to.
+    """Return the function from a row of the answer to *query* to the page that it links to.
 
-    None for a question about several metrics: a row has no page of its own.
+    None for a question about several metrics: their rows have no pages.
     """
     if len(query.metrics) != 1:
         return None
@@ -153,7 +157,7 @@ def leads_of(query: Query, catalog: Catalog) -> Callable[[Row], str] | None:
 
 
 def usual_item(metric: Metric, rows: Sequence[Row]) -> str:
-    """Return the item that is told of if none is chosen: the greatest, or the end of a funnel."""
+    """Return the item that is shown if none is chosen: the greatest, or the end of a funnel."""
     items = items_of(metric)
     if metric.domain.compared:
         return items[-1]
@@ -162,7 +166,7 @@ def usual_item(metric: Metric, rows: Sequence[Row]) -> str:
 
 
 def called(metric: Metric, item: str) -> str:
-    """Return *item* as people call it: of a map by its degrees."""
+    """Return *item* as people call it; a cell of a map by its degrees."""
     domain = metric.domain
     if not domain.coded or item not in domain.labels:
         return item
@@ -170,7 +174,7 @@ def called(metric: Metric, item: str) -> str:
 
 
 def _has_choice(metric: Metric) -> bool:
-    """Return whether anything on the page of *metric* is told of one item."""
+    """Return whether the page of *metric* has a part about one item."""
     is_line = metric.every != ONCE and not metric.domain.compared
     return item_needed(metric) and (is_line or bool(metric.segments))
 
@@ -215,7 +219,7 @@ def _over_time(metric: Metric, choices: Choices, item: str) -> Iterator[PanelReq
         yield PanelRequest(OVER_TIME, title, choices.query(metric, TREND, options, [stretch]))
     if metric.show == COUNT:
         return
-    # Of longer stretches than an epoch no more than bounds is known.
+    # Stretches longer than an epoch have only bounds.
     in_days = metric.every == "1d" and choices.range != DATES
     counted = f"{TIME}:day" if in_days else stretch
     query = choices.query(metric, ACTIVES, dimensions=[counted])
@@ -238,7 +242,7 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
         options = {"dimension": dimension, "control": control_of(metric.segments[dimension])}
         alone = of_one if choices.item or len(items_of(metric)) > _LINES else {}
         query = choices.query(metric, LIFT, {**options, **alone}, [dimension])
-        hint = "Devices are taken to be in their arms by chance."
+        hint = "This assumes that devices are in their arms by chance."
         treated = [value for value in metric.segments[dimension] if value != options["control"]]
         arms = treated[0] if len(treated) == 1 else "each arm"
         title = f"Experiment: {arms} vs {options['control']}"
@@ -257,25 +261,28 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
 @scope(VIEW, page=True)
 @Operation(media_type=CONTENT_TYPE, parameters=(_NAME, *_PARAMETERS, *_SHOWN), problems=(400, 404))
 def metric_page(name: str) -> ResponseReturnValue:
-    """Show all that a metric can tell: its answer, over time, and by segment."""
+    """Show all answers of a metric: its own question, over time, and by segment."""
     require_known(request.args, (*_PARAMETERS, *_SHOWN), SEGMENT)
     answers, choices = Answers(relay=services().config.relay), choices_of(request.args)
     metric = answers.catalog.metric(name)
     notices = tuple(_notices(metric, choices, answers))
-    wish = _shown(_first_wish(metric, choices), metric, choices, notices)
-    first = answers.panel(wish, _csv(metric, wish, choices))
+    panel_request = _shown(_main_panel(metric, choices), metric, choices, notices)
+    first = answers.panel(panel_request, _csv(metric, panel_request, choices))
     item = _item(metric, choices, first)
     panels = [
         first,
         *(
-            answers.panel(_shown(wish, metric, choices, notices), _csv(metric, wish, choices))
-            for wish in _further_wishes(metric, choices, item)
+            answers.panel(
+                _shown(panel_request, metric, choices, notices),
+                _csv(metric, panel_request, choices),
+            )
+            for panel_request in _more_panels(metric, choices, item)
         ),
     ]
     steps, panels = with_levels(panels, metric, answers)
     basis = first.reply.meta.metrics[0] if first.reply else None
     sample = sample_in_words(metric, panels)
-    notes, panels = said_once(panels)
+    notes, panels = shared_warnings(panels)
     return shown(
         "metric.html",
         metric=metric,
@@ -315,21 +322,21 @@ def metric_file(name: str, panel: str, kind: str) -> ResponseReturnValue:
     require_known(request.args, (*_PARAMETERS, BEFORE_PARAMETER), SEGMENT)
     answers, choices = Answers(), choices_of(request.args)
     metric = answers.catalog.metric(name)
-    for wish in _wishes(metric, choices):
-        if wish.id == panel:
-            title = f"{metric.title}: {wish.title}"
-            own = replace(wish, against=choices.against)
-            return answers.file(kind, own, title, name_of(wish.query, wish.id))
+    for panel_request in _panel_requests(metric, choices):
+        if panel_request.id == panel:
+            title = f"{metric.title}: {panel_request.title}"
+            own = replace(panel_request, against=choices.against)
+            return answers.file(kind, own, title, name_of(panel_request.query, panel_request.id))
     raise NotFound
 
 
-def _wishes(metric: Metric, choices: Choices) -> Iterator[PanelRequest]:
-    yield _first_wish(metric, choices)
-    yield from _further_wishes(metric, choices, choices.item)
+def _panel_requests(metric: Metric, choices: Choices) -> Iterator[PanelRequest]:
+    yield _main_panel(metric, choices)
+    yield from _more_panels(metric, choices, choices.item)
 
 
 def _notices(metric: Metric, choices: Choices, answers: Answers) -> Iterator[Notice]:
-    """Yield what is said above charts over time: how all days are shown, and what is not there."""
+    """Yield the notices above charts over time: how to show all days, and missing periods."""
     page = url_for("metric.metric_page", name=metric.address)
     whole = replace(choices, first="", last="")
     if choices.range == DATES:
@@ -339,53 +346,53 @@ def _notices(metric: Metric, choices: Choices, answers: Answers) -> Iterator[Not
         )
     if not choices.against or metric.every == ONCE:
         return
-    if answers.has_earlier(metric, _first_wish(metric, choices).query, choices.against):
+    if answers.has_earlier(metric, _main_panel(metric, choices).query, choices.against):
         return
     if choices.against != PREVIOUS:
         yield Notice("There are no reports of the same dates a year ago.")
         return
     longest = answers.previous_range(metric)
     whole, named = replace(whole, range=longest), WORDS[longest]
-    if answers.has_earlier(metric, _first_wish(metric, whole).query, PREVIOUS):
+    if answers.has_earlier(metric, _main_panel(metric, whole).query, PREVIOUS):
         url = page + whole.address()
         words = f"Choose {named} to compare"
         yield Notice("The previous period has no reports.", words, url)
     else:
-        yield Notice("The previous period has no reports, and that of no shorter range has any.")
+        yield Notice("The previous period has no reports, for this range or any shorter one.")
 
 
 def _shown(
-    wish: PanelRequest, metric: Metric, choices: Choices, notices: tuple[Notice, ...]
+    panel_request: PanelRequest, metric: Metric, choices: Choices, notices: tuple[Notice, ...]
 ) -> PanelRequest:
-    """Return *wish* as the page shows it: where its rows lead, what they are held against."""
-    is_over_time = any(name.startswith(TIME) for name in wish.query.dimensions)
-    stretch = next((name for name in wish.query.dimensions if name.startswith(TIME)), TIME)
-    own = replace(choices, item=str(wish.query.options.get("item", "")) or choices.item)
+    """Return *panel_request* with the links of its rows and the period to compare with."""
+    is_over_time = any(name.startswith(TIME) for name in panel_request.query.dimensions)
+    stretch = next((name for name in panel_request.query.dimensions if name.startswith(TIME)), TIME)
+    own = replace(choices, item=str(panel_request.query.options.get("item", "")) or choices.item)
     page = url_for("metric.metric_page", name=metric.address) + choices.address()
     return replace(
-        wish,
+        panel_request,
         link=leads(metric, own, items_of(metric) if _has_choice(metric) else (), stretch),
         against=choices.against,
-        rows=ALL_DRAWN if request.args.get("all") == wish.id else MOST_DRAWN,
+        rows=ALL_DRAWN if request.args.get("all") == panel_request.id else MOST_DRAWN,
         notices=notices if is_over_time else (),
-        all_rows=f"{page}{'&' if '?' in page else '?'}all={wish.id}#{wish.id}",
+        all_rows=f"{page}{'&' if '?' in page else '?'}all={panel_request.id}#{panel_request.id}",
     )
 
 
-def _csv(metric: Metric, wish: PanelRequest, choices: Choices) -> str:
-    """Return the address of the file of a panel; its item is in it, as it was chosen for it."""
-    item = str(wish.query.options.get("item", ""))
-    if "levels" in wish.query.options and wish.id == OVER_TIME:
+def _csv(metric: Metric, panel_request: PanelRequest, choices: Choices) -> str:
+    """Return the address of a panel's file, which includes the panel's item."""
+    item = str(panel_request.query.options.get("item", ""))
+    if "levels" in panel_request.query.options and panel_request.id == OVER_TIME:
         item = choices.item
-    is_over_time = any(name.startswith(TIME) for name in wish.query.dimensions)
+    is_over_time = any(name.startswith(TIME) for name in panel_request.query.dimensions)
     against = choices.against if is_over_time else ""
     address = replace(choices, item=item, against=against).address()
-    file = url_for("metric.metric_file", name=metric.address, panel=wish.id, kind="csv")
+    file = url_for("metric.metric_file", name=metric.address, panel=panel_request.id, kind="csv")
     return file + address
 
 
 def _item(metric: Metric, choices: Choices, first: Panel) -> str:
-    """Return the item that segments are told of: the chosen one, or else the greatest."""
+    """Return the item of segments: the chosen one, or else the greatest."""
     items = items_of(metric)
     if not item_needed(metric) or choices.item in items:
         return choices.item if choices.item in items else ""

@@ -40,7 +40,7 @@ from ...estimation.significance import holm
 from ...query import Answer
 from ...query.headline import headline, is_listed, latest, question
 from ...query.window import DEFAULT_RANGE, usual_range
-from ...rendering.charts import Face
+from ...rendering.charts import ChartOptions
 from ...rendering.charts.spark import spark
 from ...rendering.numbers import margin, numbers_of, reading, value_of
 from ...rendering.possible import possible
@@ -48,16 +48,16 @@ from ...rendering.wording import last_day, when_counted
 from .. import auth
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visible
-from .beside import steps_of
 from .choices import WORDS, Choices, choices_of, granularity, require_known
 from .drawings import identifier
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .panels import NOTHING, Answers, in_page
+from .remarks import steps_of
 
-_OTHERS = 3  # items told beside the greatest
-_SEARCH = "Common strings are looked for when this is opened."
+_OTHERS = 3  # further items after the greatest
+_SEARCH = "Open it to search for common strings."
 _MOST_PAGES: Final = 99_999
-MOST_TILES: Final = 18  # of a page: what is taken in, and is answered at once
+MOST_TILES: Final = 18  # of a page: read and answered at once
 _FEW: Final = 6  # metrics that are seen without searching
 _ORDERS: Final = {
     "group": "by group",
@@ -89,7 +89,7 @@ class Tile:
     margin: str = ""
     quality: str = ""
     n: int = 0
-    period: str = ""  # of its reports, if it is not that of the page
+    period: str = ""  # of its reports, if it differs from the page's
     is_open: bool = False
     reason: str = ""  # why there is no number
     others: tuple[tuple[str, str], ...] = ()  # the next items, each with its number
@@ -243,10 +243,10 @@ def _with_number(
 
 
 def _period(metric: Metric, reply: Answer, choices: Choices) -> str:
-    """Return of which days the reports are if that is not what the page says, "" if it is.
+    """Return the period of the reports if it differs from the page's, else "".
 
-    Of a short range only those weeks count that begin in it, so of seven days often one: it is
-    said, as a number of a few days is not that of seven.
+    A short range counts only weeks that begin in it, so seven days are often one week: a number
+    of a few days must not pass for a number of seven.
     """
     usual = usual_range([metric])
     if not choices.range and usual != DEFAULT_RANGE:
@@ -287,8 +287,8 @@ def _line(
 
 
 def _spark(metric: Metric, rows: Sequence[Row]) -> Markup:
-    face = Face(prefix=identifier(f"line-{metric.address}"), heading=False)
-    return Markup(spark(rows, f"{metric.title} over time", face))  # noqa: S704  # it escapes
+    options = ChartOptions(prefix=identifier(f"line-{metric.address}"), heading=False)
+    return Markup(spark(rows, f"{metric.title} over time", options))  # noqa: S704  # it escapes
 
 
 def _change(reply: Answer) -> tuple[str, float | None]:

@@ -64,7 +64,7 @@ _log = logging.getLogger("hearsay.web")
 
 @dataclass(frozen=True)
 class Notice:
-    """What is said above a chart, and the link that leads on: its words and address, if any."""
+    """A text above a chart, and its link, if any: words and address."""
 
     text: str
     words: str = ""
@@ -78,7 +78,7 @@ class PanelRequest:
     id: str  # of letters, digits and hyphens: it is part of ids and addresses
     title: str
     query: Query
-    hint: str = ""  # what a reader must know beside it
+    hint: str = ""  # what a reader must know about it
     wide: bool = False  # it takes the whole width
     link: Callable[[Row], str] | None = None  # where a row of its chart leads, "" for nowhere
     against: str = ""  # "previous" or "year": a period drawn below lines over time
@@ -89,9 +89,9 @@ class PanelRequest:
 
 @dataclass(frozen=True)
 class Panel:
-    """A wish with what it was answered: a chart, or the fault that there is none."""
+    """A panel with its answer: a chart, or the reason why there is none."""
 
-    wish: PanelRequest
+    request: PanelRequest
     reply: Answer | None
     fault: str = ""
     charts: tuple[tuple[str, Markup], ...] = ()  # each with its heading, "" if there is one
@@ -107,37 +107,37 @@ class Panel:
 
     @property
     def warnings(self) -> list[str]:
-        """What must be known beside its numbers, in words."""
+        """What a reader must know about its numbers, in words."""
         return [remark_text(remark, self.titles) for remark in self.remarks]
 
     @property
     def files(self) -> list[tuple[str, str]]:
         """The name and address of each file of it."""
-        return list(files_of(self.csv, self.wish.query.verb)) if self.csv else []
+        return list(files_of(self.csv, self.request.query.verb)) if self.csv else []
 
     @property
     def earlier(self) -> list[tuple[str, str]]:
         """Questions about each earlier definition alone, where the query may be shown."""
-        return earlier_questions(self.wish.query, self.reply) if self.reply and self.json else []
+        return earlier_questions(self.request.query, self.reply) if self.reply and self.json else []
 
     @property
     def file_name(self) -> str:
-        """How its files are called, without their kind; those of a question alone by its verb."""
+        """The name of its files, without their kind; a question alone is named by its verb."""
         is_of_page = not self.csv.startswith("/ask.")
-        return name_of(self.wish.query, self.wish.id if is_of_page else "")
+        return name_of(self.request.query, self.request.id if is_of_page else "")
 
     @property
     def hidden_rows(self) -> int:
-        """How many rows the chart leaves out that one of all rows shows."""
-        is_listed = not any(name.startswith(TIME) for name in self.wish.query.dimensions)
+        """How many rows the chart leaves out."""
+        is_listed = not any(name.startswith(TIME) for name in self.request.query.dimensions)
         rows = len(self.reply.rows) if self.reply and is_listed else 0
-        return max(rows - self.wish.rows, 0) if self.wish.all_rows else 0
+        return max(rows - self.request.rows, 0) if self.request.all_rows else 0
 
     @property
     def height(self) -> float:
-        """About how high it is shown, in pixels."""
+        """Its approximate height on the page, in pixels."""
         drawn = (match for _, chart in self.charts if (match := _HEIGHT.search(chart)))
-        above = len(self.wish.notices) + bool(self.wish.hint)
+        above = len(self.request.notices) + bool(self.request.hint)
         texts = len(self.remarks) + above + len(self.charts)
         return _FRAME + _TEXT * texts + sum(float(match[1]) for match in drawn)
 
@@ -146,9 +146,9 @@ class Answers:
     """Answers of one request: what several questions read is read from the store once."""
 
     def __init__(self, granted: Catalog | None = None, *, relay: RelayTerms | None = None) -> None:
-        """Answer for whoever asks now, or about what a shared link has *granted*.
+        """Answer for the visitor, or only about the metrics that a shared link has *granted*.
 
-        Args: relay: what is declared of it, where answers shall tell what it leaves of ε.
+        Args: relay: its declared terms, if answers shall say what it leaves of ε.
         """
         shared = services()
         self._catalog = visible() if granted is None else granted
@@ -161,7 +161,7 @@ class Answers:
 
     @property
     def today(self) -> date:
-        """The day on which is asked, beyond which there are no reports."""
+        """The current day; there are no later reports."""
         return datetime.fromtimestamp(self._now, UTC).date()
 
     @property
@@ -177,13 +177,13 @@ class Answers:
         return answer(resolved, self._reader, is_checked=is_checked, relay=self._relay)
 
     def plan(self, query: Query) -> Plan:
-        """Return what is read for *query*."""
+        """Return what must be read for *query*."""
         return plan(query, self._catalog, self._now)
 
     def previous_range(self, metric: Metric) -> str:
-        """Return the longest of the usual ranges before which as long a one has reports, too.
+        """Return the longest usual range whose previous period is covered by reports.
 
-        The shortest, if none has: it is the first that will.
+        If there is none, the shortest range: it will be the first.
         """
         ranges = _LONG_RANGES if metric.every == "28d" else _RANGES
         for words in ranges:
@@ -196,12 +196,12 @@ class Answers:
         return ranges[-1]
 
     def _epochs(self, metric: Metric, looked: Sequence[int]) -> Iterator[int]:
-        """Yield those of *looked* that have reports, under any definition of *metric*."""
+        """Yield the epochs in *looked* with reports, under any definition of *metric*."""
         for definition in self._catalog.definitions(metric):
             yield from (cell.epoch for cell in self._reader.index(definition.digest, looked).cells)
 
     def first_day(self, names: Iterable[str], days: tuple[date, date]) -> date:
-        """Return the day of *days* from which on there are reports of the metrics *names*."""
+        """Return the first day of *days* with reports of the metrics *names*."""
         first = days[1]
         for metric in map(self._catalog.metric, names):
             looked = epochs_of(metric, *days, "range")
@@ -211,9 +211,9 @@ class Answers:
         return first
 
     def has_earlier(self, metric: Metric, query: Query, against: str) -> bool:
-        """Return whether *metric* has reports in the period that *query* is held *against*.
+        """Return whether *metric* has reports in the period *against* which *query* is compared.
 
-        True also where it cannot be known, which its chart then tells.
+        True also if this cannot be known: the chart then says so.
         """
         try:
             whole = structs.replace(query, against=against)
@@ -236,45 +236,53 @@ class Answers:
 
     @cached_property
     def _notes(self) -> list[Document[Note]]:
-        """The notes that the visitor may see: none where the store's user may not read them."""
+        """The notes that the visitor may see; none if the store's user may not read them."""
         shared = services()
         notes = allowed(shared.workspace.notes.documents, [])
         return readable(notes, self._catalog, shared.catalog)
 
-    def panel(self, wish: PanelRequest, csv: str = "") -> Panel:
-        """Return *wish* with its answer; a fault of it costs the page no more than this panel."""
+    def panel(self, request: PanelRequest, csv: str = "") -> Panel:
+        """Return *request* with its answer; an error is shown in this panel only."""
         try:
-            reply = self.reply(wish.query)
+            reply = self.reply(request.query)
         except (BusyError, ForbiddenError, QueryError, UnknownMetricError) as error:
-            return Panel(wish, None, in_page(error))
+            return Panel(request, None, in_page(error))
         except (DamagedTallyError, RefusedByStoreError) as error:
-            _log.error("panel=%s: cannot be answered: %s", wish.id, error)
-            return Panel(wish, None, _DAMAGED)
-        panel = dressed(wish, reply, csv, self.marks(wish.query), self.before(wish, reply))
-        if self.is_shared:  # what it would be asked by opens nothing to who has but the link
+            _log.error("panel=%s: cannot be answered: %s", request.id, error)
+            return Panel(request, None, _DAMAGED)
+        panel = build_panel(
+            request,
+            reply,
+            csv,
+            self.marks(request.query),
+            self.before(request, reply),
+        )
+        if self.is_shared:  # a visitor with only the link cannot ask by these
             return replace(panel, title="", curl="", python="", json="", csv="")
         return panel if self.may_ask else replace(panel, title="")
 
-    def file(self, kind: str, wish: PanelRequest, title: str, name: str) -> Response:
-        """Return the answer to *wish* as a file; a chart has the notes and the earlier period.
+    def file(self, kind: str, request: PanelRequest, title: str, name: str) -> Response:
+        """Return the answer to *request* as a file; a chart has the notes and the earlier period.
 
         Raises: as ``reply`` and ``file_of``.
         """
-        reply = self.reply(wish.query)
+        reply = self.reply(request.query)
         if kind != SVG:
             return file_of(kind, reply, title, name)
-        before = self.before(wish, reply)
+        before = self.before(request, reply)
         if before is not None:
             rows = [row for row in before.rows if row.dimensions.get(TIME) != ALL]
             before = replace(before, rows=rows)
-        return file_of(kind, reply, title, name, self.marks(wish.query), before)
+        return file_of(kind, reply, title, name, self.marks(request.query), before)
 
-    def before(self, wish: PanelRequest, reply: Answer) -> Before | None:
-        """Return the period that *wish* holds its lines against, None for none."""
-        if not wish.against or not any(name.startswith(TIME) for name in wish.query.dimensions):
+    def before(self, request: PanelRequest, reply: Answer) -> Before | None:
+        """Return the period that *request* compares its lines with, None for none."""
+        if not request.against or not any(
+            name.startswith(TIME) for name in request.query.dimensions
+        ):
             return None
-        words = PERIODS[wish.against]
-        query = structs.replace(wish.query, against=wish.against)
+        words = PERIODS[request.against]
+        query = structs.replace(request.query, against=request.against)
         try:
             other = self.reply(earlier(query, self._catalog, self._now))
         except (BusyError, QueryError, DamagedTallyError, RefusedByStoreError) as error:
@@ -287,7 +295,7 @@ class Answers:
 
 
 def in_page(error: Exception) -> str:
-    """Return *error* for people: the place of a metric in a document says nothing to them."""
+    """Return *error* for people, without the place of a metric in a document."""
     if isinstance(error, QueryError) and error.place.startswith("metrics."):
         return error.rule
     return str(error)
@@ -304,30 +312,30 @@ def in_columns(panels: Iterable[Panel]) -> tuple[list[Panel], list[Panel]]:
     return columns
 
 
-def dressed(
-    wish: PanelRequest,
+def build_panel(
+    request: PanelRequest,
     reply: Answer,
     csv: str = "",
     marks: Sequence[Mark] = (),
     before: Before | None = None,
 ) -> Panel:
     """Return the panel of a *reply*, with *marks* on its time axes and the period *before*."""
-    query, origin, facts = wish.query, auth.origin(), reply.meta.facts
+    query, origin, facts = request.query, auth.origin(), reply.meta.facts
     rows, note = _without_common_note(_with_title(reply.meta.verb, reply))
     subject = Subject(
-        id=wish.id,
-        title=wish.title,
+        id=request.id,
+        title=request.title,
         chart=reply.meta.chart,
         is_boolean=all(metric.type == _BOOLEAN for metric in reply.meta.metrics),
         every=every_of(reply),
-        most_rows=wish.rows,
-        link=wish.link,
+        most_rows=request.rows,
+        link=request.link,
     )
     drawing = drawing_of(subject, rows, facts, marks, before)
-    # Beside the numbers, but for what the head of the page tells.
+    # Without the remark that the head of the page shows.
     remarks = (each for each in reply.meta.warnings if each.code != Code.IN_PROGRESS)
     return Panel(
-        wish,
+        request,
         reply,
         charts=drawing.charts,
         table=drawing.table,
@@ -335,7 +343,7 @@ def dressed(
         python=options.python(query, origin),
         json=options.as_json(query),
         csv=csv,
-        title=_whole_title(wish, reply),
+        title=_whole_title(request, reply),
         remarks=(*note, *remarks),
         titles={metric.name: metric.title for metric in reply.meta.metrics},
         facts=facts,
@@ -343,7 +351,7 @@ def dressed(
 
 
 def _with_title(verb: str, reply: Answer) -> Sequence[Row]:
-    """Return the rows of *reply*; a difference that "yes" would name has the metric's title."""
+    """Return the rows of *reply*; a lone difference named "yes" gets the metric's title."""
     (metric, *others), rows = reply.meta.metrics, reply.rows
     is_alone = load(verb).compares and len(rows) == 1 and not others and metric.type == _BOOLEAN
     if not is_alone:
@@ -353,22 +361,22 @@ def _with_title(verb: str, reply: Answer) -> Sequence[Row]:
 
 
 def every_of(reply: Answer) -> str:
-    """Return how long the epochs of all metrics of *reply* are, "" if that differs."""
+    """Return the length of the epochs of all metrics of *reply*, "" if it differs."""
     lengths = {metric.every for metric in reply.meta.metrics}
     return lengths.pop() if len(lengths) == 1 else ""
 
 
-def _whole_title(wish: PanelRequest, reply: Answer) -> str:
-    """Return the title of a panel where nothing beside it names its metric."""
+def _whole_title(request: PanelRequest, reply: Answer) -> str:
+    """Return the title of a panel together with its metrics' titles."""
     of_what = " and ".join(metric.title for metric in reply.meta.metrics)
-    named = wish.title if of_what in wish.title else f"{of_what}: {wish.title}"
+    named = request.title if of_what in request.title else f"{of_what}: {request.title}"
     return named[:MAX_TITLE]
 
 
 def _without_common_note(rows: Sequence[Row]) -> tuple[Sequence[Row], tuple[Remark, ...]]:
-    """Return *rows* without the note that all of them have, and this note, if there is one.
+    """Return *rows* without the note that all of them share, and this note, if any.
 
-    Notes of differences stay, as their chart tells them.
+    Notes of differences stay, as their chart shows them.
     """
     notes = {row.note for row in rows if row.p_value is None}
     note = notes.pop() if len(notes) == 1 and len(rows) > 1 else None

@@ -73,7 +73,7 @@ def plan_page() -> ResponseReturnValue:
 
 
 def _sliders_of(metric: Metric, parameters: Mapping[str, str]) -> Sliders:
-    """Read the sliders; what is not told is as the metric declares it.
+    """Read the sliders; a missing one is as the metric declares it.
 
     Raises: QueryError: names the parameter and what would work.
     """
@@ -123,12 +123,12 @@ def _planned(metric: Metric, sliders: Sliders) -> dict[str, Any]:
     whole = ceil(sliders.devices * sliders.share / 100)
     segment = ceil(sliders.devices * sliders.share / 100 * metric.sample.share)
     return {
-        "asked": sliders,
+        "sliders": sliders,
         "unit": "points" if unit == SHARE else unit,
         "own": _line_in_words(metric, own, segment),
         "lines": [_line_in_words(metric, line, segment) for line in lines],
         "least_epsilon": None if least is None else f"{float(least):g}",
-        "wish": in_words(metric, part),
+        "precision": in_words(metric, part),
         "odds": odds(nano_of(sliders.epsilon), metric.mechanism.delta),
         "guesses": guesses(nano_of(sliders.epsilon), metric.mechanism.delta),
         "curve": _curve(metric, sliders, epsilons, part * whole),

@@ -61,10 +61,10 @@ def privacy() -> ResponseReturnValue:
 @scope(VIEW, page=True)
 @Operation(media_type=CONTENT_TYPE)
 def differencing() -> ResponseReturnValue:
-    """Show what subtracting two answers yields: of exact means, of a server's noise, and of ours.
+    """Show what subtracting two answers reveals: with exact means, server noise, and our noise.
 
-    Nothing is drawn and no report is read: the intervals are those of ``python -m benchmarks
-    differencing`` before its draws, and those of one report of each metric.
+    Nothing is drawn and no report is read: the intervals are the exact ones of ``python -m
+    benchmarks differencing``, and of one report of each metric.
     """
     nano = nano_of(Fraction(isolation.EPSILON))
     rounds = [
@@ -134,14 +134,14 @@ def _together(catalog: Catalog) -> dict[str, Any]:
     return {
         "forged": epsilon(FORGED_WEEKS * sum(weeks)),
         "life": DEFAULT_CAP_LIFETIME,
-        "told": [told_of(metric) for metric in metrics],
+        "questions": [question_facts(metric) for metric in metrics],
         "week": epsilon(costs.week),
         "year": epsilon(costs.year),
         "year_days": YEAR,
     }
 
 
-def told_of(metric: Metric) -> dict[str, Any]:
+def question_facts(metric: Metric) -> dict[str, Any]:
     """Return what *metric* costs a person, in words."""
     delta = metric.mechanism.delta
     return {
@@ -197,7 +197,7 @@ def _entry(metric: Metric) -> dict[str, Any]:
 
 
 def _isolated(metric: Metric) -> dict[str, Any]:
-    """Return what one report of *metric* tells of who has been isolated by two answers."""
+    """Return what one report of *metric* reveals of a person isolated by two answers."""
     domain, mechanism = metric.domain, metric.mechanism
     interval = ""
     if domain.grid and not isinstance(mechanism, DistributionMechanism):

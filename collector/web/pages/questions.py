@@ -44,15 +44,15 @@ def _in_order() -> list[str]:
 
 
 def by_length(metrics: Iterable[Metric]) -> list[Metric]:
-    """Return *metrics*, those first of whose past most can be told."""
+    """Return *metrics*, the ones with the most detail over time first."""
     return sorted(metrics, key=lambda metric: _LENGTHS.index(metric.every))
 
 
 def common_questions(metrics: Sequence[Metric]) -> list[tuple[Question, Metric]]:
-    """Return each usual question once, in order, with the metric that tells most of it.
+    """Return each usual question once, in order, with the metric that answers it best.
 
-    That is the one whose type is made for the question, or else that of the shortest epochs; what
-    needs no item to be chosen first.
+    That is a metric whose type is made for the question, or else the one with the shortest epochs;
+    questions that need no choice of an item come first.
     """
     questions: dict[str, tuple[Question, Metric]] = {}
     by_past = by_length(metrics)
@@ -87,7 +87,7 @@ def is_answerable(verb: str, metric: Metric, metrics: Sequence[Metric]) -> bool:
 
 
 def partners_of(verb: str, metric: Metric, metrics: Sequence[Metric]) -> list[Metric]:
-    """Return those of *metrics* that *verb* can be asked of beside *metric*."""
+    """Return the *metrics* that *verb* can relate to *metric*."""
     kind, offer = load(verb), load(verb).offer
     if not offer.needs_partner(metric):
         return []
@@ -125,7 +125,7 @@ def _is_usual(verb: str, metric: Metric, metrics: Sequence[Metric]) -> bool:
 
 
 def stretches_of(metrics: Sequence[Metric]) -> list[str]:
-    """Return by which stretches of time rows of *metrics* can be told apart."""
+    """Return the stretches of time by which answers about *metrics* can be broken down."""
     return [
         name
         for name, lengths in GRANULARITIES.items()

@@ -42,8 +42,8 @@ class LogOut(Struct, forbid_unknown_fields=True):
 @scope(OPEN)
 @Operation(media_type=CONTENT_TYPE, parameters=(_NEXT,))
 def login_page() -> ResponseReturnValue:
-    """Show the form of the log-in; a script sends it only where nobody's page led to it."""
-    # "none": somebody typed the address, or opened it from a terminal.  No page can send that.
+    """Show the log-in form; a script sends it only if no page led to it."""
+    # "none": the address was typed, or opened from a terminal.  No page can send that.
     own = request.headers.get("Sec-Fetch-Site") == "none"
     return _form(local(request.args.get("next", "")), own=own)
 
@@ -94,7 +94,7 @@ def _form(address: str, code: int = 200, *, own: bool = False) -> ResponseReturn
 
 
 def local(path: str) -> str:
-    """Return *path* if it is one of this collector, else that of the first page."""
+    """Return *path* if it belongs to this collector, else the path of the first page."""
     return path if _LOCAL.fullmatch(path) else "/"
 
 

@@ -1,7 +1,7 @@
-"""Shared links: made and revoked by people, and opened by whoever has the address.
+"""Shared links: made and revoked by people, and opened by anyone with the address.
 
-What a link opens was fixed when it was made: these questions about these metrics.  It is shown
-without a cookie, a token or a menu, and leads nowhere else.
+A link's questions and metrics were fixed when it was made.  Its page has no cookie, token or menu,
+and leads nowhere else.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def shared_page(address: str) -> ResponseReturnValue:
 
 
 def _opened(panels: list[BoardPanel]) -> list[BoardPanel]:
-    """Return those of *panels* that a link can open: their metrics are still there."""
+    """Return the *panels* that a link can open: their metrics are still there."""
     view = visible()
     return [panel for panel in panels if all(knows(view, name) for name in panel.query.metrics)]
 

@@ -3,7 +3,7 @@
 (() => {
   const form = document.querySelector("form[data-ask]");
   if (!form) return;
-  // Another dimension has other arms: ask again, without those of the first.
+  // Another dimension has other arms: ask again, without the arms of the first.
   function follow(field) {
     const hanging = [...form.querySelectorAll(`[data-of="${field.dataset.choice}"]`)];
     for (const part of hanging) part.disabled = true;

@@ -1,4 +1,4 @@
-// A link that was printed at the start holds the token behind #, which is sent to nobody.
+// The link that is printed at the start holds the token behind #, which browsers do not send.
 "use strict";
 const token = new URLSearchParams(location.hash.slice(1)).get("token");
 const field = document.querySelector("input[name=token]");

@@ -2,13 +2,13 @@
 "use strict";
 (() => {
   const root = document.documentElement;
-  const told = document.getElementById("told");
+  const status = document.getElementById("status");
   const main = () => document.getElementById("main");
 
   function tell(text) {
-    told.textContent = text;
+    status.textContent = text;
     clearTimeout(tell.timer);
-    tell.timer = setTimeout(() => { told.textContent = ""; }, 2500);
+    tell.timer = setTimeout(() => { status.textContent = ""; }, 2500);
   }
 
   // Theme: as the system has it, light, or dark.
@@ -98,7 +98,7 @@
     tipAt(detail.x, detail.y);
   });
   document.addEventListener("pointerdown", still);
-  // A scroll that brought the chart into view is told of later, when a key may have shown a tip.
+  // The event of a scroll that brought the chart into view comes late: a key may have shown a tip by then.
   document.addEventListener("scroll", (event) => { if (event.target !== document || seen !== scrolled()) still(); }, true);
 
   // A slash leads to the line to type a question in, unless something is being typed.
@@ -195,10 +195,10 @@
     const text = ended ? "The log-in has ended. Load this page again to log in." : `No answer since ${answered.toLocaleTimeString()}`;
     main().dataset.old = "";
     clearTimeout(tell.timer);
-    if (told.textContent !== text) told.textContent = text;
+    if (status.textContent !== text) status.textContent = text;
   }
   function succeeded() {
-    if ("old" in main().dataset) { delete main().dataset.old; told.textContent = ""; }
+    if ("old" in main().dataset) { delete main().dataset.old; status.textContent = ""; }
     failures = 0;
     answered = new Date();
   }

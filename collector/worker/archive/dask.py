@@ -1,8 +1,8 @@
 """Refold on Dask: one task a file, and a tree of sums.
 
-By default these run on threads of this process, which opens no port, so nobody else on the machine
-can send it work or look at it.  A scheduler elsewhere needs this package and the folder at the same
-path.
+By default these run on threads of this process, which opens no port, so no other user of the
+machine can send it work or look at it.  A scheduler elsewhere needs this package and the folder at
+the same path.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write what waits in the store to files, each fold once, whoever dies when; and exclusions."""
+"""Write waiting folds and exclusions to files: each fold once, even if a process dies."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _columns(batch: Sequence[ArchivedFold], mechanisms: Mechanisms) -> Mapping[C
 
 def _joined(cell: Cell, pieces: Sequence[bytes], mechanisms: Mechanisms) -> bytes:
     mechanism = mechanisms.get(cell.metric)
-    # Of a metric that no registry here knows, whole columns are all that can be told apart.
+    # Without a registry that knows the metric, a column cannot be split into payloads.
     return (
         sorted_payloads(b"".join(pieces), mechanism.payload_size)
         if mechanism

@@ -158,7 +158,7 @@ class Folder:
             raise ArchiveError(f"archive.file={path}: {rule}") from error
 
     def keep_exclusions(self, exclusions: Sequence[Exclusion]) -> None:
-        """Keep *exclusions* beside those of before; none is ever forgotten here."""
+        """Add *exclusions* to the kept ones; none is ever deleted here."""
         before = self.exclusions()
         known = {each.id: each for each in before}
         for exclusion in exclusions:

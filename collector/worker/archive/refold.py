@@ -119,7 +119,7 @@ def scope_of(
     whole = all(shard.folded == shard.archived for shard in after)
     first = [day for day in (since, None if pruned is None else pruned + 1) if day is not None]
     if not whole and since is None:
-        first.append(today + 1)  # nobody knows which folds are missing: nothing is judged
+        first.append(today + 1)  # unknown which folds are missing: nothing is judged
     still = list(before) == list(after) and not any(shard.waiting for shard in before)
     oldest = [shard.oldest_day for shard in before if shard.oldest_day is not None]
     return Scope(max(first, default=None), None if still else min([today, *oldest]))
@@ -234,7 +234,7 @@ def restore(
 def _exclude(
     queue: ArchiveQueue, records: ExclusionRecords, exclusions: Iterable[Exclusion]
 ) -> int:
-    """Write those of *exclusions* that the store has not, or not yet taken back; count them."""
+    """Write *exclusions* that the store lacks or has in an older state; return how many."""
     stored = queue.exclusions()
     known = {each.id: each for each in read_all(stored)}
     new = [each for each in exclusions if latest(known.get(each.id), each) != known.get(each.id)]

@@ -1,1 +1,1 @@
-"""Watches: questions that are asked whenever numbers are published, and who is told of an alarm."""
+"""Watches: questions that are asked whenever numbers are published, and who gets their alarms."""

@@ -113,7 +113,7 @@ def _addresses_of(host: str, port: int) -> list[str]:
 
 
 def require_public(address: str) -> None:
-    """Raise DeliveryError if *address* is of this machine, this network or nobody."""
+    """Raise DeliveryError if *address* is of this machine, this network or unassigned."""
     ip: Any = ip_address(address.partition("%")[0])
     ip = getattr(ip, "ipv4_mapped", None) or ip
     if not ip.is_global or ip.is_multicast or any(ip in network for network in _INWARD):

@@ -28,14 +28,14 @@ from ...storage.records import FIRING, QUIET, UNABLE, UNKNOWN, Verdict
 from .judgement import Span, can_change, change_of, fewer, span_of, weight_of
 from .rules import Watch, Watches, period_of
 
-USUAL: Final = 4  # periods that are the usual: of days those of the same weekday
+USUAL: Final = 4  # earlier periods to compare with; of days, those on the same weekday
 MOST_LATE: Final = 35  # periods that are made up for after a pause; older ones are passed over
 
 
 def newest(watch: Watch, metric: Metric | None, now: float) -> int:
-    """Return the number of the last period of which the version that *watch* waits for is out.
+    """Return the number of the last period whose numbers *watch* waits for are published.
 
-    One whose metric is not known is held to be daily, so that it says so once a day.
+    A watch of an unknown metric counts as daily, so that it reports this once a day.
     """
     every = _every(metric)
     period = epoch_of(every, now)
@@ -195,7 +195,7 @@ class _Question:
     ) -> Any:
         """Return the answer of the window that ends with *period*.
 
-        Args: as_folded: with what operators have taken out since, of which nothing is said then.
+        Args:   as_folded: include reports that operators excluded since, without a remark.
         """
         watch = self._watch
         window = period - watch.window + 1, period
@@ -209,7 +209,7 @@ class _Question:
             version=watch.version,
             options=options,
         )
-        # Of which version it is asks when a period is whole, not how it was before an exclusion.
+        # The version decides when a period is complete, not whether exclusions apply.
         resolved = replace(plan(query, self._catalog, self._now), is_as_folded=as_folded)
         answer = run(resolved, self._storage)
         if not as_folded:

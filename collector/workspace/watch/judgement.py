@@ -49,9 +49,9 @@ class Span:
 
 
 def span_of(row: Row, rate: float, weight: float = 0.0) -> Span:
-    """Return the number of a *row* that has one; either limit is wrong with at most *rate*.
+    """Return the number of a *row* that has one; each limit errs with probability *rate* at most.
 
-    Args: weight: that of one report in any share, of ``weight_of``.
+    Args:   weight: of one report in any share; see ``weight_of``.
     """
     value, low, high = _numbers(row)
     z, step = normal_quantile(row.alpha), _step(row, weight)

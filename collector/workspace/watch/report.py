@@ -27,7 +27,7 @@ from ...estimation.significance import holm
 from ...query import Answer, Query, plan, run
 from ...query.headline import headline, is_listed, latest, question
 from ...query.window import PREVIOUS, days_of_epochs
-from ...rendering.charts import Face, chart_of
+from ...rendering.charts import ChartOptions, chart_of
 from ...rendering.charts.svg import CSS
 from ...rendering.numbers import beside, numbers_of, reading
 from ...rendering.possible import possible
@@ -242,8 +242,8 @@ class _Asker:
 def _drawn(metric: Metric, answer: Answer) -> str:
     """Return chart and table of *answer*."""
     rows = worded(answer.rows, metric.domain.boolean, metric.every, answer.meta.chart)
-    face = Face(f"m-{metric.digest.hex()}", heading=False)
-    chart = chart_of(answer.meta.chart, rows, metric.title, face, facts=answer.meta.facts)
+    options = ChartOptions(f"m-{metric.digest.hex()}", heading=False)
+    chart = chart_of(answer.meta.chart, rows, metric.title, options, facts=answer.meta.facts)
     return f'{chart}<div class="scroll">{table_of(rows, metric.title, most=MOST_ROWS)}</div>'
 
 

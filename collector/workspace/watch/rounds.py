@@ -147,7 +147,7 @@ class Rounds:
             _log.warning("%s; the next process waits %d s", error, LEASE_S)
 
     def _commit(self, ledger: WatchLedger) -> None:
-        """Write *ledger* if nobody has written since.  Raises LostLeaseError."""
+        """Write *ledger* unless another process has.  Raises LostLeaseError."""
         text = self._store.replace(self._read, ledger)
         if text is None:
             raise LostLeaseError("watch: another process has taken over")
@@ -279,10 +279,10 @@ class Rounds:
 
 
 def _is_news(watch: Watch, state: str, before: str) -> bool:
-    """Return whether somebody is to be told that a watch says *state*, after *before* was told.
+    """Return whether to send a message that a watch is in *state*, if the last one was *before*.
 
-    A change is told each time, as each is of other periods; of a threshold its begin and its end.
-    What is unknown for lack of reports ends nothing.
+    Each change is sent, as each is of other periods; a threshold is sent when it begins and ends.
+    A state that is unknown for lack of reports ends nothing.
     """
     if state in (FIRING, UNABLE):
         return state != before or (watch.changed is not None and state == FIRING)
@@ -309,6 +309,6 @@ def title_of(watch: Watch, metric: Metric | None) -> str:
 
 
 def _id(watch: Watch, period: str) -> str:
-    """Return the same id for the same alarm, whoever sends it and however often."""
+    """Return the same id for the same alarm, for every sender and every try."""
     text = f"{watch.name} {watch.definition} {period}"
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -184,7 +184,7 @@ def _require_address(channel: Channel, place: str) -> None:
     except ValueError:
         raise ConfigError(place, "", "must be https://host/path") from None
     if parts.scheme not in ("http", "https") or not host or parts.username or parts.fragment:
-        raise ConfigError(place, "", "must be https://host/path")  # it may hold a secret: not told
+        raise ConfigError(place, "", "must be https://host/path")  # it may hold a secret: not shown
     if parts.scheme == "http" and not channel.private:
         raise ConfigError(place, "", "must be https; with private = true it may be http")
 

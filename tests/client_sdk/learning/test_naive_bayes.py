@@ -224,14 +224,14 @@ def test_a_model_of_another_definition_or_kind_is_refused() -> None:
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
-        ({"label": "moved"}, "label and attributes must be those of m"),
-        ({"attributes": [AGE]}, "label and attributes must be those of m"),
+        ({"label": "moved"}, "label and attributes must match m"),
+        ({"attributes": [AGE]}, "label and attributes must match m"),
         ({"attributes": [{**PLAN, "name": "plam"}, AGE]}, "label and attributes"),
         ({"left_out": ["colour"]}, "label and attributes"),
         ({"attributes": [{**PLAN, "values": ["free", "pro", "Team"]}, AGE]}, "edges of plan must"),
         ({"attributes": [{**PLAN, "values": ["pro", "free", "team"]}, AGE]}, "edges of plan must"),
-        ({"attributes": [PLAN, {**AGE, "edges": [30, 50]}]}, "edges of age must be those of m"),
-        ({"attributes": [PLAN, {**AGE, "edges": []}]}, "edges of age must be those of m"),
+        ({"attributes": [PLAN, {**AGE, "edges": [30, 50]}]}, "edges of age must match m"),
+        ({"attributes": [PLAN, {**AGE, "edges": []}]}, "edges of age must match m"),
     ],
 )
 def test_a_model_whose_parts_are_not_the_metrics_is_refused(

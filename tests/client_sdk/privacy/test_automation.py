@@ -199,7 +199,7 @@ def test_the_refusal_names_the_variable_and_the_way_out() -> None:
     with pytest.raises(AutomatedError) as refusal:
         client._engine.switch.require()
 
-    rule = "records nothing, as nobody is there; HEARSAY_TELEMETRY=1 says that somebody is"
+    rule = "no person is present, so nothing is recorded; if one is, set HEARSAY_TELEMETRY=1"
     assert str(refusal.value) == f"automation=JENKINS_URL: {rule}"
 
 

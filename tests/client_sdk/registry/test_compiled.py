@@ -229,7 +229,7 @@ def test_a_separate_app_is_in_every_digest_and_nothing_else_of_the_file_changes(
     assert refusal(edited(lambda d: d.update(separate=False), text)) == ["separate: must be true"]
     without = refusal(edited(lambda d: d.pop("separate"), text))
     assert len(without) == len(document["metrics"])
-    assert all(line.endswith("must be that of what the metric means") for line in without)
+    assert all(line.endswith("must match what the metric means") for line in without)
     validator = jsonschema_rs.validator_for(json.loads(schema()))
     assert validator.is_valid(document)
 
@@ -289,26 +289,29 @@ def constant_edit(name: str, key: str, change: int) -> Edit:
             ["metrics.kept.title: must", "metrics.kept.weight: must"],
         ),
         (metric_edit("kept", "segments", ["arm"]), ["metrics.kept.segments: must be dimensions"]),
-        (metric_edit("kept", "epsilon", "2"), ["metrics.kept.digest: must be that of"]),
+        (metric_edit("kept", "epsilon", "2"), ["metrics.kept.digest: must match"]),
         (metric_edit("kept", "domain", {"values": ["a", "b"]}), ["metrics.kept.digest: must"]),
         (metric_edit("kept", "mechanism", {"name": "nil"}), ["metrics.kept.mechanism: must be"]),
         (metric_edit("kept", "expires", "2099-1-1"), ["metrics.kept.expires: must be a date"]),
         (metric_edit("kept", "payload_size", 9), ["metrics.kept.payload_size=9: must be"]),
         (metric_edit("kept", "domain_size", 2), ["metrics.kept.domain_size=2: must be 3"]),
-        (metric_edit("kept", "constants", {}), ["metrics.kept.constants: must be those"]),
+        (
+            metric_edit("kept", "constants", {}),
+            ["metrics.kept.constants: must be as the mechanism"],
+        ),
         (metric_edit("kept", "constants", {"truth": 1}), ["metrics.kept: cannot be made"]),
         (constant_edit("same", "truth", -(1 << 100)), ["metrics.same.spent: must be what"]),
         (constant_edit("same", "truth", 1 << 60), ["metrics.same.epsilon=1: must be at least"]),
         (metric_edit("runs", "constants", {"scale": "0/1"}), ["metrics.runs: cannot be made"]),
         (metric_edit("runs", "constants", {"scale": "-1/1"}), ["metrics.runs: cannot be made"]),
-        (constant_edit("kept", "kept", 1), ["metrics.kept.constants: must be those"]),
+        (constant_edit("kept", "kept", 1), ["metrics.kept.constants: must be as the mechanism"]),
         (
             metric_edit("same", "spent", {"report": 1, "value": 1, "delta": 0}),
             ["metrics.same.spent: must be what"],
         ),
         (
             metric_edit("tools", "otherwise", {"value": ["a", "c"], "encoded": [0, 1]}),
-            ["metrics.tools.digest: must be that of the parts"],
+            ["metrics.tools.digest: must match the parts"],
         ),
         (
             metric_edit("tools", "otherwise", {"value": ["a", "c"], "encoded": [0, 9]}),
@@ -340,7 +343,7 @@ def test_an_edited_file_is_refused_by_the_name_of_its_field(edit: Edit, lines: l
 
 
 def test_an_edit_without_its_checksum_is_refused_at_once() -> None:
-    with pytest.raises(RegistryError, match="checksum: must be that of the file"):
+    with pytest.raises(RegistryError, match="checksum: must match the file"):
         Registry.from_text(rich_text().replace("Dark mode", "Dork mode", 1))
 
 

@@ -88,8 +88,8 @@ def _wider(document: dict[str, Any]) -> None:
     [
         (lambda d: d.update(panel_week=d["panel_week"] // 2), "must cost at most panel_week="),
         (_wider, "must cost at most panel_week="),
-        (lambda d: [seat.__setitem__(2, "life") for seat in _seats(d)], "must be for life of"),
-        (lambda d: [seat.__setitem__(2, "28d") for seat in _seats(d)], "must be for life of"),
+        (lambda d: [seat.__setitem__(2, "life") for seat in _seats(d)], "must be for life if"),
+        (lambda d: [seat.__setitem__(2, "28d") for seat in _seats(d)], "must be for life if"),
     ],
 )
 def test_seats_that_could_pass_the_week_are_refused_by_their_field(

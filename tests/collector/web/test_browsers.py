@@ -192,4 +192,4 @@ def test_a_process_that_cannot_have_such_limits_says_so() -> None:
         check=True,
     )
 
-    assert "whose answers nobody takes" in done.stderr
+    assert "whose answers are not read" in done.stderr

@@ -156,7 +156,7 @@ def test_all_of_an_app_can_go(run: Run, store: RedisStorage) -> None:
     wrong = run("prune", "--app", "tests", "--yes")
     done = run("prune", "--app", "test", "--yes")
 
-    assert "app=tests: is that of no registry here" in wrong.output
+    assert "app=tests: no registry here is of this app" in wrong.output
     assert "deleted: 6 epochs, 24 reports" in done.output
     assert epochs_of(store, RETIRED) == [77]
     assert run("fsck").exit_code == 0

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from collector.analytics.rows import ITEM, SHARE, TIME, Chart, Row, empty_row, quality_of
 from collector.core.remarks import Code, remark
 from collector.estimation.estimate import Estimate
-from collector.rendering.charts import Before, Face, Mark, chart_of
+from collector.rendering.charts import Before, ChartOptions, Mark, chart_of
 from collector.rendering.charts.curve import Curve, curve
 from collector.rendering.charts.spark import spark
 from collector.rendering.places import Box
@@ -218,34 +218,38 @@ def curves() -> list[Curve]:
     ]
 
 
-Drawn = Callable[[Face], str]
+Drawn = Callable[[ChartOptions], str]
 PICTURES: Final[dict[str, Drawn]] = {
-    "bars": lambda face: bars(shares(), "Which theme do people use?", face),
-    "funnel": lambda face: chart_of(Chart.STEPS, shares()[:4], "Steps of the installation", face),
-    "line": lambda face: line(months(), "Share of dark mode", face),
-    "lines": lambda face: line(themes_over_time(), "Themes over four weeks", face),
-    "year": lambda face: line(year(), "Start-up time", face),
-    "notes": lambda face: line(months(), "Share of dark mode", face, notes(), month_before()),
-    "earlier": lambda face: line(
-        themes_over_time(), "Themes over four weeks", face, notes(), themes_before()
+    "bars": lambda options: bars(shares(), "Which theme do people use?", options),
+    "funnel": lambda options: chart_of(
+        Chart.STEPS, shares()[:4], "Steps of the installation", options
     ),
-    "histogram": lambda face: histogram(buckets(), "Start-up time", face, "ms"),
-    "fine": lambda face: histogram(fine_buckets(), "Start-up time, finer", face, "ms"),
-    "cdf": lambda face: cdf(cumulated(), "Start-up time, cumulated", face, "ms"),
-    "dots": lambda face: dots(platforms(), "Start-up time by platform", face),
-    "groups": lambda face: dots(themes_by_platform(), "Themes by platform", face),
-    "difference": lambda face: difference(differences(), "This week against the last", face),
-    "lift": lambda face: difference(lift(), "New loader against old", face),
-    "heat": lambda face: heat(two_way(), "Income by education", face),
-    "wide": lambda face: heat(wide_table(), "Items by version", face),
-    "grid": lambda face: grid(cells(8, 12, 0.004), "Where devices are", face, places=PLACES),
-    "city": lambda face: grid(cells(27, 36, 0.0004), "Where devices are, finer", face),
-    "curve": lambda face: curve(
-        curves(), "How many devices are needed?", face, devices=20_000, need=0.01
+    "line": lambda options: line(months(), "Share of dark mode", options),
+    "lines": lambda options: line(themes_over_time(), "Themes over four weeks", options),
+    "year": lambda options: line(year(), "Start-up time", options),
+    "notes": lambda options: line(months(), "Share of dark mode", options, notes(), month_before()),
+    "earlier": lambda options: line(
+        themes_over_time(), "Themes over four weeks", options, notes(), themes_before()
     ),
-    "stack": lambda face: chart_of(Chart.DIFFERENCES, [*platforms(), *lift()], "Two units", face),
-    "nothing": lambda face: line([blank({TIME: day(i)}) for i in range(3)], "Too few", face),
-    "spark": lambda face: spark(months(), "Dark mode", face),
+    "histogram": lambda options: histogram(buckets(), "Start-up time", options, "ms"),
+    "fine": lambda options: histogram(fine_buckets(), "Start-up time, finer", options, "ms"),
+    "cdf": lambda options: cdf(cumulated(), "Start-up time, cumulated", options, "ms"),
+    "dots": lambda options: dots(platforms(), "Start-up time by platform", options),
+    "groups": lambda options: dots(themes_by_platform(), "Themes by platform", options),
+    "difference": lambda options: difference(differences(), "This week against the last", options),
+    "lift": lambda options: difference(lift(), "New loader against old", options),
+    "heat": lambda options: heat(two_way(), "Income by education", options),
+    "wide": lambda options: heat(wide_table(), "Items by version", options),
+    "grid": lambda options: grid(cells(8, 12, 0.004), "Where devices are", options, places=PLACES),
+    "city": lambda options: grid(cells(27, 36, 0.0004), "Where devices are, finer", options),
+    "curve": lambda options: curve(
+        curves(), "How many devices are needed?", options, devices=20_000, need=0.01
+    ),
+    "stack": lambda options: chart_of(
+        Chart.DIFFERENCES, [*platforms(), *lift()], "Two units", options
+    ),
+    "nothing": lambda options: line([blank({TIME: day(i)}) for i in range(3)], "Too few", options),
+    "spark": lambda options: spark(months(), "Dark mode", options),
 }
 
 
@@ -254,11 +258,11 @@ def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for name, drawn in PICTURES.items():
-        picture = drawn(Face(prefix=name, standalone=True))
+        picture = drawn(ChartOptions(prefix=name, standalone=True))
         (folder / f"{name}.svg").write_text(picture, encoding="utf-8")
     for theme, paper in (("light", "#ffffff"), ("dark", "#0d1117")):
         body = "".join(
-            f"<figure>{drawn(Face(prefix=name, standalone=True))}</figure>"
+            f"<figure>{drawn(ChartOptions(prefix=name, standalone=True))}</figure>"
             for name, drawn in PICTURES.items()
         )
         page = f"<!doctype html><html data-theme={theme}><meta charset=utf-8><title>Gallery</title>"

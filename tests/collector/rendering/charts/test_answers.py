@@ -13,7 +13,7 @@ from client_sdk.core.dataclass import replace
 from client_sdk.registry.metric import Metric
 from collector.analytics.rows import Chart, Findings
 from collector.analytics.verb import VerbQuery, load
-from collector.rendering.charts import Face, chart_of
+from collector.rendering.charts import ChartOptions, chart_of
 from collector.rendering.tables import csv_of, table_of
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import drawn, exact
@@ -100,7 +100,7 @@ def test_the_answer_of_a_verb_becomes_its_charts(verb: str) -> None:
     rows = answered(verb).rows
 
     for width in (320, 600):
-        root = parsed(chart_of(load(verb).chart, rows, verb, Face(width=width)))
+        root = parsed(chart_of(load(verb).chart, rows, verb, ChartOptions(width=width)))
         said = root.findtext("{*}desc") or ""
         wide, high = view(root)
         placed = list(boxes(root))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from collector.analytics.rows import Chart, Row, empty_row
 from collector.core.remarks import Code, remark
-from collector.rendering.charts import Face, chart_of
+from collector.rendering.charts import ChartOptions, chart_of
 from collector.rendering.charts.curve import Curve, curve
 from collector.rendering.charts.spark import spark
 from tests.support.charts import bars, cdf, difference, dots, grid, heat, histogram, line
@@ -49,7 +49,7 @@ def rows(draw: st.DrawFn) -> Row:
 def test_a_kind_of_chart_draws_any_rows_within_its_view(
     kind: object, made: list[Row], width: int
 ) -> None:
-    root = parsed(kind(made, "t", Face(width=width)))  # type: ignore[operator]
+    root = parsed(kind(made, "t", ChartOptions(width=width)))  # type: ignore[operator]
 
     wide, high = view(root)
     assert all(

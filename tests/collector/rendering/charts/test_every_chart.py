@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from collector.rendering.charts import Face
+from collector.rendering.charts import ChartOptions
 from tests.support.sites.drawing import Box, boxes, of_class, parsed, tag, view
 from tests.support.sites.gallery import PICTURES
 
@@ -23,7 +23,7 @@ def at_widths(name: str) -> tuple[int, ...]:
 
 @every_picture
 def test_a_chart_is_made_of_few_tags_and_acts_on_nothing(name: str) -> None:
-    root = parsed(PICTURES[name](Face(prefix=name)))
+    root = parsed(PICTURES[name](ChartOptions(prefix=name)))
 
     assert {tag(element) for element in root.iter()} <= TAGS
     attributes = {key for element in root.iter() for key in element.attrib}
@@ -34,7 +34,7 @@ def test_a_chart_is_made_of_few_tags_and_acts_on_nothing(name: str) -> None:
 
 @every_picture
 def test_a_chart_has_a_name_and_a_description_of_its_own(name: str) -> None:
-    root = parsed(PICTURES[name](Face(prefix=name)))
+    root = parsed(PICTURES[name](ChartOptions(prefix=name)))
 
     ids = {e.get("id"): e for e in root.iter() if e.get("id")}
     named = (root.get("aria-labelledby") or "").split()
@@ -47,7 +47,7 @@ def test_a_chart_has_a_name_and_a_description_of_its_own(name: str) -> None:
 @every_picture
 def test_everything_is_drawn_within_the_view(name: str) -> None:
     for width in at_widths(name):
-        root = parsed(PICTURES[name](Face(width=width)))
+        root = parsed(PICTURES[name](ChartOptions(width=width)))
         wide, high = view(root)
 
         outside = [
@@ -61,7 +61,7 @@ def test_everything_is_drawn_within_the_view(name: str) -> None:
 @every_picture
 def test_no_text_runs_into_another(name: str) -> None:
     for width in at_widths(name):
-        root = parsed(PICTURES[name](Face(width=width)))
+        root = parsed(PICTURES[name](ChartOptions(width=width)))
         texts = [box for box in boxes(root) if tag(box.element) == "text" and upright(box)]
 
         touching = [
@@ -78,7 +78,7 @@ def upright(box: Box) -> bool:
 
 @every_picture
 def test_no_text_is_smaller_than_eleven_units(name: str) -> None:
-    root = parsed(PICTURES[name](Face()))
+    root = parsed(PICTURES[name](ChartOptions()))
 
     sizes = [float(e.get("font-size", 11)) for e in root.iter()]
     assert min(sizes) >= 11
@@ -86,19 +86,19 @@ def test_no_text_is_smaller_than_eleven_units(name: str) -> None:
 
 @every_picture
 def test_the_same_rows_give_the_same_bytes(name: str) -> None:
-    face = Face(prefix=name, standalone=True)
+    options = ChartOptions(prefix=name, standalone=True)
 
-    assert PICTURES[name](face) == PICTURES[name](face)
+    assert PICTURES[name](options) == PICTURES[name](options)
 
 
 @every_picture
 def test_a_chart_leaves_room_on_the_page(name: str) -> None:
-    assert len(PICTURES[name](Face(prefix=name)).encode()) <= PAGE_BYTES
+    assert len(PICTURES[name](ChartOptions(prefix=name)).encode()) <= PAGE_BYTES
 
 
 @every_picture
 def test_a_chart_that_stands_alone_brings_its_styles_and_one_in_a_page_none(name: str) -> None:
-    alone, within = (parsed(PICTURES[name](Face(standalone=s))) for s in (True, False))
+    alone, within = (parsed(PICTURES[name](ChartOptions(standalone=s))) for s in (True, False))
 
     assert [tag(e) for e in alone.iter()].count("style") == 1
     assert [tag(e) for e in within.iter()].count("style") == 0
@@ -106,7 +106,7 @@ def test_a_chart_that_stands_alone_brings_its_styles_and_one_in_a_page_none(name
 
 @every_picture
 def test_every_mark_shows_its_number_with_its_interval_or_the_reason(name: str) -> None:
-    root = parsed(PICTURES[name](Face()))
+    root = parsed(PICTURES[name](ChartOptions()))
 
     for mark in of_class(root, "mark"):
         numbers = [mark.get(f"data-{key}") for key in ("value", "low", "high")]

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from client_sdk.core.errors import InvalidParameterError
 from collector.analytics.rows import Chart, Row
 from collector.core.remarks import Code, remark
-from collector.rendering.charts import Face, chart_of
+from collector.rendering.charts import ChartOptions, chart_of
 from collector.rendering.charts.curve import Curve, curve
 from collector.rendering.charts.spark import spark
 from collector.rendering.letters import one_line
@@ -39,7 +39,7 @@ NASTY: Final = (
     "",
     " ",
 )
-KINDS: Final[dict[str, Callable[[list[Row], str, Face], str]]] = {
+KINDS: Final[dict[str, Callable[[list[Row], str, ChartOptions], str]]] = {
     "bars": bars,
     "line": line,
     "histogram": histogram,
@@ -49,7 +49,7 @@ KINDS: Final[dict[str, Callable[[list[Row], str, Face], str]]] = {
     "heat": heat,
     "grid": grid,
     "spark": spark,
-    "chart_of": lambda rows, title, face: chart_of(Chart.ROWS, rows, title, face),
+    "chart_of": lambda rows, title, options: chart_of(Chart.ROWS, rows, title, options),
 }
 
 
@@ -74,7 +74,7 @@ def hostile_rows(text: str) -> list[Row]:
 def test_hostile_texts_stay_texts_within_the_view(kind: str) -> None:
     for text in NASTY:
         for rows in (hostile_rows(text), hostile_rows(text)[:2]):
-            picture = KINDS[kind](rows, text, Face(standalone=True))
+            picture = KINDS[kind](rows, text, ChartOptions(standalone=True))
             root = parsed(picture)
 
             assert {tag(e) for e in root.iter()} <= TAGS
@@ -89,7 +89,7 @@ def test_hostile_texts_stay_texts_within_the_view(kind: str) -> None:
 
 @pytest.mark.parametrize("text", NASTY)
 def test_hostile_names_of_curves_stay_texts(text: str) -> None:
-    root = parsed(curve([Curve(text, ((10, 0.5), (100, 0.1)))], text, Face(), unit=text))
+    root = parsed(curve([Curve(text, ((10, 0.5), (100, 0.1)))], text, ChartOptions(), unit=text))
 
     assert {tag(e) for e in root.iter()} <= TAGS
 
@@ -119,10 +119,10 @@ def test_a_label_cannot_turn_the_numbers_beside_it() -> None:
 @pytest.mark.parametrize("prefix", ["", "a b", "1a", 'x"onload="', "é", "a" * 65])
 def test_a_prefix_that_is_no_id_is_refused(prefix: str) -> None:
     with pytest.raises(InvalidParameterError, match="prefix="):
-        Face(prefix=prefix)
+        ChartOptions(prefix=prefix)
 
 
 @pytest.mark.parametrize("sizes", [{"width": 10}, {"width": 10_000}, {"most_rows": 0}])
 def test_sizes_in_which_nothing_can_be_read_are_refused(sizes: dict[str, int]) -> None:
     with pytest.raises(InvalidParameterError):
-        Face(**sizes)  # type: ignore[arg-type]  # only sizes
+        ChartOptions(**sizes)  # type: ignore[arg-type]  # only sizes

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from collector.analytics.rows import LOWER, SHARE, TIME, Row, quality_of
 from collector.estimation.estimate import Estimate
-from collector.rendering.charts import Face
+from collector.rendering.charts import ChartOptions
 from collector.rendering.charts.bars import NO_CHANGE, verdict
 from collector.rendering.charts.curve import Curve, curve
 from collector.rendering.charts.frame import level_of
@@ -367,7 +367,7 @@ def test_the_heading_can_be_left_to_the_page() -> None:
     rows = platforms()
 
     assert texts(dots(rows, "t"), "title", "subtitle") == ["t", "ms · 95 % intervals"]
-    without = dots(rows, "t", Face(heading=False))
+    without = dots(rows, "t", ChartOptions(heading=False))
     assert texts(without, "title", "subtitle") == ["ms · 95 % intervals"]
 
 
@@ -379,6 +379,6 @@ def test_intervals_that_hold_at_once_say_so() -> None:
 
 
 def test_the_last_bucket_label_does_not_leave_the_picture() -> None:
-    root = parsed(histogram(buckets(), "t", Face(width=280)))
+    root = parsed(histogram(buckets(), "t", ChartOptions(width=280)))
 
     assert max(box.right for box in boxes(root)) <= 280

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from collector.analytics.rows import TIME, Row
-from collector.rendering.charts import Face
+from collector.rendering.charts import ChartOptions
 from collector.rendering.numbers import ends_of, finest, margin, value_of
 from tests.support.charts import bars, difference, dots, heat, histogram, line
 from tests.support.sites.drawing import boxes, of_class, parsed, tag
@@ -25,7 +25,7 @@ from tests.support.sites.gallery import (
     two_way,
 )
 
-PHONE = Face(width=320, felt=False)
+PHONE = ChartOptions(width=320, interactive=False)
 _LONG = "never married, divorced or widowed "
 _PLOT_LINES = {"grid", "axis", "noise"}
 FINGER = 44  # user units, which are pixels on a phone of 360
@@ -43,21 +43,21 @@ def test_a_line_on_a_phone_is_as_high_as_a_finger_and_its_label_has_the_width(pi
 
 
 def test_a_line_that_leads_somewhere_is_one_target_with_its_label() -> None:
-    face = Face(width=320, link=lambda row: f"/metric/x?item={row.item}")
-    root = parsed(bars(shares()[:3], "t", face))
+    options = ChartOptions(width=320, link=lambda row: f"/metric/x?item={row.item}")
+    root = parsed(bars(shares()[:3], "t", options))
 
     links = [e for e in root.iter() if tag(e) == "a"]
     assert [a.get("href") for a in links] == [f"/metric/x?item={r.item}" for r in shares()[:3]]
     for link in links:
-        (felt,) = of_class(link, "hover")
-        assert float(felt.get("height") or 0) >= FINGER
+        (hover_box,) = of_class(link, "hover")
+        assert float(hover_box.get("height") or 0) >= FINGER
         assert of_class(link, "label")
     assert root.get("role") == "group"
 
 
 def test_a_hostile_address_is_escaped() -> None:
-    face = Face(link=lambda row: '/metric/x?item="><script>alert(1)</script>')
-    root = parsed(bars(shares()[:2], "t", face))
+    options = ChartOptions(link=lambda row: '/metric/x?item="><script>alert(1)</script>')
+    root = parsed(bars(shares()[:2], "t", options))
 
     assert "script" not in {tag(e) for e in root.iter()}
 
@@ -74,7 +74,7 @@ def test_what_is_not_felt_carries_no_numbers_twice(draw: object) -> None:
     "name", [name for name in PICTURES if name not in ("curve", "spark", "nothing")]
 )
 def test_a_drawing_for_a_phone_is_lighter_than_the_other(name: str) -> None:
-    assert len(PICTURES[name](PHONE)) <= len(PICTURES[name](Face())) * 1.05
+    assert len(PICTURES[name](PHONE)) <= len(PICTURES[name](ChartOptions())) * 1.05
 
 
 def test_lines_on_a_phone_have_their_names_below() -> None:
@@ -203,7 +203,7 @@ def test_no_cell_prints_a_number_without_its_interval(
     rows: list[Row], width: int, is_cut: bool
 ) -> None:
     """Law: it stands below the number where it has room, and else a note tells how wide all are."""
-    root = parsed(heat(rows, "t", Face("x", width=width, styled=True)))
+    root = parsed(heat(rows, "t", ChartOptions("x", width=width, styled=True)))
 
     printed = [e.text or "" for e in root.iter() if (e.get("class") or "").startswith("on-")]
     numbers = sum(not text.startswith(("±", "(")) for text in printed)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import collector.web
-from collector.rendering.charts import Face
+from collector.rendering.charts import ChartOptions
 from collector.rendering.charts.svg import CSS, paint
 from tests.support.sites.drawing import parsed
 from tests.support.sites.gallery import PICTURES
@@ -34,7 +34,7 @@ def test_the_style_sheet_loads_nothing() -> None:
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_every_coloured_class_follows_light_and_dark(name: str) -> None:
-    root = parsed(PICTURES[name](Face()))
+    root = parsed(PICTURES[name](ChartOptions()))
 
     classes = {element.get("class") for element in root.iter() if element.get("class")}
     unpainted = {"chart", "chart spark", "mark", "hover"}

@@ -113,7 +113,7 @@ def test_texts_of_panels_are_not_laid_over_other_panels(desk: Desk) -> None:
     assert late.status_code == 409
     assert 'value="Mine"' in late.text
     assert 'value="Pinned meanwhile"' in late.text
-    assert "but for the panels, which are now others" in late.text
+    assert "except for the panels, which have changed" in late.text
     assert "My panel" not in late.text
 
 

@@ -14,7 +14,7 @@ from tests.support.device.every_type import fill, registry_text
 from tests.support.store.memory_storage import MemoryStorage
 
 ALONE = "Each device is asked once; these are all reports so far."
-EARLIER = "of the days before there are no reports."
+EARLIER = "there are no reports before."
 
 
 @pytest.fixture(scope="module")

@@ -117,7 +117,7 @@ def test_the_page_of_a_metric_tells_what_is_in_no_number_of_it(visit: Visit) -> 
     said = Page(visit(f"/metric/{ONE_METRIC}").text).text
 
     assert "Not in these numbers: devices without consent or out of budget" in said
-    assert "what operators took out: nothing." in said
+    assert "reports that operators excluded: none." in said
 
 
 @pytest.mark.parametrize("form", ["json", "csv", "rows"])

@@ -108,8 +108,8 @@ def test_the_operator_of_an_app_is_told_that_counts_are_of_all_apps(tmp_path: Pa
     page, whole = (visit(app, "/operations", named(groups=group)) for group in ("team", "sre"))
 
     assert (page.status_code, whole.status_code) == (200, 200)
-    assert "counts are of the whole collector, apps that you may not see included" in page.text
-    assert "of the whole collector" not in whole.text
+    assert "counts cover the whole collector, including apps that you may not see" in page.text
+    assert "cover the whole collector" not in whole.text
 
 
 @pytest.mark.parametrize("peer", ["10.0.3.8", "127.0.0.1", "", "10.0.4.4", "unix:"])

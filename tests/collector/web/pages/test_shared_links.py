@@ -102,9 +102,7 @@ def test_a_shared_board_says_what_it_is_about_and_of_which_days_its_panels_are(d
     for page in (desk.get(desk.link(board=name), "").text, desk.get(f"/board/{name}").text):
         assert f'<p class="lead">{escape(form["about"])}</p>' in page
         assert "26 Feb to 4 Mar against 19 to 22 Feb." in page
-        assert (
-            '<p class="hint">19 Feb to 4 Mar; of the days before there are no reports.</p>' in page
-        )
+        assert '<p class="hint">19 Feb to 4 Mar; there are no reports before.</p>' in page
 
 
 def test_a_link_that_is_forged_revoked_or_opened_too_often_is_a_page_that_says_so(

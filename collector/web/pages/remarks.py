@@ -1,7 +1,7 @@
-"""What a page says beside its charts: what a number is now, how many devices that is, notes once.
+"""The remarks of a page: current numbers, counts of devices, rankings, and shared warnings.
 
-A number over a stretch of time is an average, which after a step tells neither what it was nor what
-it is.  So where its line changed beyond noise, both levels stand beside it with their intervals.
+A number over a stretch of time is an average, which after a step shows neither the old level nor
+the new one.  So where the line changed beyond noise, both levels are given with their intervals.
 The day of the change is estimated, too: levels are of the days on either side of it.
 """
 
@@ -42,8 +42,8 @@ AT_ONCE: Final = (
     "segments may differ as well: their difference has an interval of its own, on the page Compare."
 )
 UNSURE: Final = "No interval is wholly above another: noise may make these differences."
-_MOST_ORDERED: Final = 8  # segments whose order is told
-MOST_STEPS: Final = 3  # items of which a change is told beside a chart
+_MOST_ORDERED: Final = 8  # segments that are ranked
+MOST_STEPS: Final = 3  # items whose change is described
 _PERIODS: Final = {"1h": "hour,", "1d": "day,", "7d": "week, from", "28d": "four weeks, from"}
 _FAULTS: Final = (
     BusyError,
@@ -151,24 +151,25 @@ def _level(item: str, query: Query, days: tuple[date, date], answers: Answers) -
 def with_levels(
     panels: Sequence[Panel], metric: Metric, answers: Answers
 ) -> tuple[list[Step], list[Panel]]:
-    """Return the steps on the line among *panels*, the first of which tells what it averages.
+    """Return the steps on the line among *panels*, and the panels with their remarks.
 
-    Those of segments tell which of them are higher, if any is: AT_ONCE tells of the others.
+    The first panel gets the period that it averages.  Panels of segments get a ranking, if any
+    segment is higher: AT_ONCE explains the others.
     """
-    first, *others = (with_order(panel, is_sure=True) for panel in panels)
-    line = next((panel for panel in others if panel.wish.id == OVER_TIME), None)
+    first, *others = (with_ranking(panel, is_sure=True) for panel in panels)
+    line = next((panel for panel in others if panel.request.id == OVER_TIME), None)
     reply = line.reply if line else None
-    steps = steps_of(reply, line.wish.query, metric, answers) if line else []
+    steps = steps_of(reply, line.request.query, metric, answers) if line else []
     if first.reply is None:
         return steps, [first, *others]
-    average = counts_told(first.reply) or averaged(
+    average = counts_text(first.reply) or average_text(
         first.reply.meta.metrics[0], steps, reply, answers.today
     )
     return steps, [_with_notice(first, Notice(average)) if average else first, *others]
 
 
-def counts_told(reply: Answer) -> str:
-    """Return the last two counts of a *reply* that counts devices, "" of another."""
+def counts_text(reply: Answer) -> str:
+    """Return the last two counts of a *reply* in words; "" if it counts no devices."""
     rows = latest(reply.rows)[-2:] if load(reply.meta.verb).counts_devices else []
     if not rows or rows[-1].value is None:
         return ""
@@ -178,11 +179,8 @@ def counts_told(reply: Answer) -> str:
     return f"{capitalized(when)}: {beside(rows[-1], rows[0] if rows[1:] else None)}."
 
 
-def averaged(basis: Basis, steps: Sequence[Step], line: Answer | None, today: date) -> str:
-    """Return of which days a number is the average, and what its line did in them.
-
-    "" where it is no average.
-    """
+def average_text(basis: Basis, steps: Sequence[Step], line: Answer | None, today: date) -> str:
+    """Return the days that a number averages and the changes in them; "" if it is no average."""
     if basis.every == ONCE or basis.window.first == basis.window.last:
         return ""
     rows = line.rows if line else ()
@@ -196,20 +194,20 @@ def averaged(basis: Basis, steps: Sequence[Step], line: Answer | None, today: da
 
 
 def end_of(basis: Basis, today: date) -> str:
-    """Return the last day that reports are of, which of a running window is *today*."""
+    """Return the last day with reports: *today* if the window is still running."""
     end = last_day(basis.window.last, basis.every)
     return min(end, today.isoformat()) if basis.window_open and end[:1].isdigit() else end
 
 
-def with_days(panel: Panel, answers: Answers) -> Panel:
-    """Return *panel* with the days that its numbers are of first in its hint, where one tells."""
-    said = days_told(panel.reply, answers) if panel.reply else ""
-    hint = f"{said} {panel.wish.hint}".strip()
-    return replace(panel, wish=replace(panel.wish, hint=hint)) if said else panel
+def with_period(panel: Panel, answers: Answers) -> Panel:
+    """Return *panel* with the period of its numbers at the start of its hint, if it is known."""
+    said = period_text(panel.reply, answers) if panel.reply else ""
+    hint = f"{said} {panel.request.hint}".strip()
+    return replace(panel, request=replace(panel.request, hint=hint)) if said else panel
 
 
-def days_told(reply: Answer, answers: Answers) -> str:
-    """Return of which days the numbers of *reply* are; "" of metrics of different windows."""
+def period_text(reply: Answer, answers: Answers) -> str:
+    """Return the period of *reply*'s numbers in words; "" if its metrics have different windows."""
     windows = {(each.window, each.every) for each in reply.meta.metrics}
     if len(windows) > 1:
         return ""
@@ -222,33 +220,33 @@ def days_told(reply: Answer, answers: Answers) -> str:
     first = answers.first_day([each.name for each in reply.meta.metrics], days)
     label = f"{first}/{window.last}"
     words = days_in_words([label], every, today=answers.today)[label]
-    before = "; of the days before there are no reports" if first > days[0] else ""
+    before = "; there are no reports before" if first > days[0] else ""
     return f"{words}{before}."
 
 
 def sample_in_words(metric: Metric, panels: Iterable[Panel]) -> str:
-    """Return who answers *metric*, "" if that is everybody or one of *panels* says it."""
+    """Return the sample of *metric* in words; "" if it is everyone or one of *panels* shows it."""
     remarks = (each for panel in panels for each in panel.remarks)
     is_said = any(each.code == Code.SAMPLE for each in remarks)
     return "" if is_said else sentence(metric.sample.in_words or "")
 
 
 def without_title(panel: Panel) -> Panel:
-    """Return *panel*, whose heading names its metric, with warnings that need not if it is one."""
+    """Return *panel* with warnings that do not name its metric, if it has only one."""
     return (
         replace(panel, titles=dict.fromkeys(panel.titles, "")) if len(panel.titles) == 1 else panel
     )
 
 
-def with_order(panel: Panel, *, is_sure: bool = False) -> Panel:
-    """Return *panel* with which of its segments are surely higher than which others.
+def with_ranking(panel: Panel, *, is_sure: bool = False) -> Panel:
+    """Return *panel* with a ranking of its segments where their intervals are apart.
 
-    Their intervals hold at once, so this is true of all with the level that they have.
+    The intervals hold simultaneously, so the ranking has their level.
 
-    Args: is_sure: nothing is told where none is.
+    Args: is_sure: add no remark if no segment is surely higher.
     """
-    reply, query = panel.reply, panel.wish.query
-    if reply is None:  # and nobody knows whether there is such a verb
+    reply, query = panel.reply, panel.request.query
+    if reply is None:  # then the verb may not exist
         return panel
     rows = reply.rows
     is_ranked = load(query.verb).ranks_segments and query.postprocess == RAW
@@ -258,12 +256,12 @@ def with_order(panel: Panel, *, is_sure: bool = False) -> Panel:
         or any(TIME in row.dimensions for row in rows)
     ):
         return panel
-    order = order_text(rows)
+    order = ranking_text(rows)
     return _with_notice(panel, Notice(order or UNSURE)) if order or not is_sure else panel
 
 
-def order_text(rows: Sequence[Row]) -> str:
-    """Return which of *rows* are higher than which others, as their intervals are apart, or ""."""
+def ranking_text(rows: Sequence[Row]) -> str:
+    """Return which of *rows* are higher than which others by their intervals, or ""."""
     numbered = [row for row in rows if numbers_of(row)]
     known = sorted(numbered, key=lambda row: -(row.value or 0.0))
     sure = []
@@ -281,20 +279,20 @@ def _segment(row: Row) -> str:
 
 
 def _with_notice(panel: Panel, *notices: Notice) -> Panel:
-    """Return *panel* with *notices* above its chart, after those that it has."""
-    wish = replace(panel.wish, notices=(*panel.wish.notices, *notices))
-    return replace(panel, wish=wish)
+    """Return *panel* with *notices* added above its chart."""
+    request = replace(panel.request, notices=(*panel.request.notices, *notices))
+    return replace(panel, request=request)
 
 
-def said_once(panels: Sequence[Panel]) -> tuple[list[str], list[Panel]]:
-    """Return what several of *panels* would say, once, and the panels without it.
+def shared_warnings(panels: Sequence[Panel]) -> tuple[list[str], list[Panel]]:
+    """Return the warnings that several of *panels* share, and the panels without them.
 
-    What not all of them say is told after their titles.
+    A warning that only some share names their titles.
     """
     titles: dict[Remark, list[str]] = {}
     for panel in panels:
         for remark in panel.remarks:
-            titles.setdefault(remark, []).append(panel.wish.title)
+            titles.setdefault(remark, []).append(panel.request.title)
     common = {remark: of for remark, of in titles.items() if len(of) > 1}
     kept = [
         replace(panel, remarks=tuple(each for each in panel.remarks if each not in common))
