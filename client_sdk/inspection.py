@@ -25,7 +25,7 @@ from .core.errors import InvalidParameterError
 from .core.limits import MAX_ACKNOWLEDGED, PERMIT_FILE
 from .core.paths import PathOrStr, RegistryFile, absolute
 from .core.randomness import system_randomness
-from .core.typing import TYPE_CHECKING, Final
+from .core.typing import TYPE_CHECKING, Any, Final
 from .privacy.automation import CONTAINER
 from .privacy.budget import epsilon
 from .privacy.consent import Level, OptOuts, set_user_opt_out
@@ -85,7 +85,7 @@ def status(data_dir: PathOrStr, registry: Registry | RegistryFile | None = None)
     if not Store(folder).exists:
         return [*lines, _NOTHING]
     with open_readonly(folder) as (tx, said):
-        return [*lines, *said, *_ledger_lines(tx, registry, time.time())]
+        return [*lines, *said, *_ledger_lines(tx, registry)]
 
 
 def figures(
@@ -102,7 +102,7 @@ def figures(
     if not Store(folder).exists:
         return consent | {"recorded": False}
     with open_readonly(folder) as (tx, _):
-        return consent | {"recorded": True} | _ledger_figures(tx, registry, time.time())
+        return consent | {"recorded": True} | _ledger_figures(tx, registry, _today(tx))
 
 
 def show(data_dir: PathOrStr, registry: Registry | RegistryFile | None = None) -> list[str]:
@@ -180,13 +180,18 @@ def _file_lines(folder: str) -> Iterator[str]:
         yield f"of the last run nothing could be reported: {why}"
 
 
-def _ledger_figures(tx: Transaction, registry: Registry | None, now: float) -> dict[str, object]:
-    day = trusted_clock.day(tx, now, trusted_clock.SystemUptime()())
-    caps, totals = published_caps(tx), totals_of(tx, day)
+def _today(tx: Transaction) -> int:
+    """Return the trusted day."""
+    return trusted_clock.day(tx, time.time(), trusted_clock.SystemUptime()())
+
+
+def _ledger_figures(tx: Transaction, registry: Registry | None, day: int) -> dict[str, Any]:
+    """Return what was spent as of the trusted *day*, in nano-epsilon, and what waits."""
+    totals = totals_of(tx, day)
     return {
         "week": totals.week,
         "lifetime": totals.lifetime,
-        "caps": caps,
+        "caps": published_caps(tx),
         "metrics": {
             name_of(digest, registry): {"week": week or 0, "lifetime": life, "reports": reports}
             for digest, week, life, reports in _metric_rows(tx, day)
@@ -210,32 +215,26 @@ def _automation_lines(opt_outs: OptOuts, registry: Registry | None) -> Iterator[
         )
 
 
-def _ledger_lines(tx: Transaction, registry: Registry | None, now: float) -> Iterator[str]:
+def _ledger_lines(tx: Transaction, registry: Registry | None) -> Iterator[str]:
     """Yield what was spent: over all, a metric, and what waits.
 
     Args: registry: gives metrics their names; None: they are shown by digest.
-          now: Unix time.
     """
-    day = trusted_clock.day(tx, now, trusted_clock.SystemUptime()())
-    caps, totals = published_caps(tx), totals_of(tx, day)
-    yield f"spent in the last seven days: {_of(totals.week, caps.get('week'))}"
-    yield f"spent for life: {_of(totals.lifetime, caps.get('lifetime'))}"
-    yield from _metric_lines(tx, registry, caps.get("metric_week"), day)
+    day = _today(tx)
+    spent = _ledger_figures(tx, registry, day)
+    caps = spent["caps"]
+    yield f"spent in the last seven days: {_of(spent['week'], caps.get('week'))}"
+    yield f"spent for life: {_of(spent['lifetime'], caps.get('lifetime'))}"
+    for name, own in spent["metrics"].items():
+        yield (
+            f"  {name}: {_of(own['week'], caps.get('metric_week'))} in seven"
+            f" days, ε {epsilon(own['lifetime'])} for life, {counted(own['reports'], 'report')}"
+        )
     yield from _gateway_lines(tx, day)
-    yield f"waiting to be sent: {counted(outbox.waiting(tx), 'report')}"
+    yield f"waiting to be sent: {counted(spent['waiting'], 'report')}"
     if status := refusal_of(tx):
         yield why_turned_away(status)
     yield "show prints each report that waits or was sent lately, in words"
-
-
-def _metric_lines(
-    tx: Transaction, registry: Registry | None, cap: int | None, day: int
-) -> Iterator[str]:
-    for digest, week, lifetime, reports in _metric_rows(tx, day):
-        yield (
-            f"  {name_of(digest, registry)}: {_of(week or 0, cap)} in seven"
-            f" days, ε {epsilon(lifetime)} for life, {counted(reports, 'report')}"
-        )
 
 
 def _metric_rows(tx: Transaction, day: int) -> Iterator[tuple[bytes, int | None, int, int]]:
@@ -295,7 +294,16 @@ def _report_lines(
     if len(waiting) == MAX_SHOWN:
         yield f"  of {outbox.waiting(tx)}, the latest {MAX_SHOWN}"
     yield f"sent, the last {MAX_ACKNOWLEDGED}:"
-    yield from _or_none(list(_acknowledged_lines(tx, registry)))
+    yield from _or_none(
+        [
+            line
+            for sent in acknowledged_reports(tx)
+            for line in (
+                *_lines(sent.report, registry),
+                f"    sent on: {epoch_label('1d', sent.day)}",
+            )
+        ]
+    )
 
 
 def _window_lines(
@@ -330,12 +338,6 @@ def _waiting(tx: Transaction) -> Iterator[Report]:
         for column in columns:
             payload = from_base64url(column["payloads"])
             yield Report(from_base64url(column["metric"]), column["epoch"], payload)
-
-
-def _acknowledged_lines(tx: Transaction, registry: Registry | None) -> Iterator[str]:
-    for acknowledged in acknowledged_reports(tx):
-        yield from _lines(acknowledged.report, registry)
-        yield f"    sent on: {epoch_label('1d', acknowledged.day)}"
 
 
 def _lines(report: Report, registry: Registry | None) -> Iterator[str]:

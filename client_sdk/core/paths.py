@@ -116,10 +116,8 @@ def module_names(folders: Iterable[str]) -> set[str]:
     except OSError:  # an archive is no folder
         files = []
     names = {file.removesuffix(_SUFFIX) for file in files if file.endswith(_SUFFIX)}
-    return names - {"__init__"} or _ask(paths)
-
-
-def _ask(paths: list[str]) -> set[str]:
+    if names := names - {"__init__"}:
+        return names
     from pkgutil import iter_modules
 
     return {module.name for module in iter_modules(paths)}

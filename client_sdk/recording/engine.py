@@ -264,7 +264,8 @@ class Engine:
         try:
             settled: list[Settled] = []
             counts = self.recorder.commit(group, settled)
-            self._state().inbox.settle(settled)
+            if not self._manual:  # there the ledger is asked about each value
+                self._state().inbox.settle(settled)
             if done is not None:
                 done += settled
             self.stats.add_all(counts)

@@ -161,7 +161,9 @@ class Store:
             import sqlite3
 
             try:
-                if not self._has_log():
+                # as the log empties, deleted rows are overwritten
+                log = os.path.join(self._folder or "", f"{FILE_NAME}-wal")
+                if self._folder is None or not os.path.exists(log) or not os.path.getsize(log):
                     return
                 checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)"
                 busy = self._connection().connection.execute(checkpoint).fetchone()[0]
@@ -180,11 +182,6 @@ class Store:
         with self._lock:
             self._closed = True
             self._close_connection()
-
-    def _has_log(self) -> bool:
-        """Whether the log holds anything; as it empties, deleted rows are overwritten."""
-        log = os.path.join(self._folder or "", f"{FILE_NAME}-wal")
-        return self._folder is not None and os.path.exists(log) and os.path.getsize(log) > 0
 
     @contextmanager
     def _turn(self) -> Iterator[None]:

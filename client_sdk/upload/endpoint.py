@@ -13,14 +13,11 @@ _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0
 
 def require_key(write_key: object) -> None:
     """Return if *write_key* can be a header.  Raises InvalidParameterError, which hides it."""
-    if not _is_key(write_key):
+    key = write_key if isinstance(write_key, str) else ""
+    printable = key.isascii() and key.isprintable() and " " not in key
+    if not printable or not 1 <= len(key) <= _MAX_KEY:
         rule = f"must be 1 to {_MAX_KEY} printable ASCII characters without spaces"
         raise InvalidParameterError("write_key", "(hidden)", rule)
-
-
-def _is_key(key: object) -> bool:
-    printable = isinstance(key, str) and key.isascii() and key.isprintable() and " " not in key
-    return printable and 1 <= len(str(key)) <= _MAX_KEY
 
 
 def base_of(endpoint: str) -> str:

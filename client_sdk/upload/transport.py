@@ -74,7 +74,8 @@ class Outcome(Enum):
 def outcome_of(answer: Answer) -> Outcome:
     """Return what *answer* means."""
     status = answer.status
-    if status == ACCEPTED and _is_acknowledgement(answer.body):
+    # an acknowledgement of the collector, come whole
+    if status == ACCEPTED and type(_object_in(answer.body).get("accepted")) is int:
         return Outcome.ACCEPTED
     if status in _TRANSIENT or 500 <= status <= 599:
         return Outcome.TRANSIENT
@@ -85,11 +86,6 @@ def why_turned_away(status: int) -> str:
     """Return what a developer may look for where an upload was answered with *status*."""
     check = "write_key" if status in _OF_KEY else _BETWEEN
     return f"uploads are turned away with status {status}: check {check}; reports are kept"
-
-
-def _is_acknowledgement(body: bytes) -> bool:
-    """Whether *body* is that of a collector's 202, come whole."""
-    return type(_object_in(body).get("accepted")) is int
 
 
 def read_acknowledgement(body: bytes) -> tuple[int, bool]:
@@ -283,6 +279,8 @@ class RequestsTransport:
                 __import__(name)
 
     def _session(self) -> requests.Session:
+        from http.cookiejar import DefaultCookiePolicy
+
         import requests
 
         session = self._session_of_caller or self._own.get(os.getpid())
@@ -292,7 +290,8 @@ class RequestsTransport:
             session.trust_env = self._base.startswith("https:")
             for scheme in ("https://", "http://"):
                 session.mount(scheme, self._connections.adapter())
-        _refuse_cookies(session)
+        session.cookies.clear()
+        session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
         return session
 
 
@@ -323,13 +322,6 @@ def _body(response: requests.Response) -> Iterator[bytes]:
             yield part
     except (HTTPError, OSError):
         return
-
-
-def _refuse_cookies(session: requests.Session) -> None:
-    from http.cookiejar import DefaultCookiePolicy
-
-    session.cookies.clear()
-    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
 
 
 def wait_of(status: int, text: str | None, sent: str | None) -> float | None:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import marshal
 import sys
-from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-import numpy as np
 import pytest
 
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.core.limits import NOTES_FILE
 from client_sdk.privacy.opt_outs import USER_FILE
-from client_sdk.recording import child, handover
-from client_sdk.recording.handover_protocol import issue_permit, to_plain
+from client_sdk.recording import handover
+from client_sdk.recording.handover_protocol import issue_permit
 from tests.support.device.device import CANARY, KEY, metric_text, rows
 from tests.support.device.device_transport import ScriptedTransport, reports_in
 from tests.support.device.programs import (
     noting_collector,
     run,
-    wait_for_no_children,
     wait_for_notes,
     write_registry,
 )
@@ -141,17 +136,6 @@ def test_a_users_own_no_is_heeded_and_erases_what_waits(folder: Path) -> None:
     assert rows(folder / "data", CHARGES) == [(1,)]
 
 
-def test_where_no_child_can_be_started_the_process_writes_its_values_itself(folder: Path) -> None:
-    body = """
-sys.executable = ''
-command.record('plain', True)
-command._end()
-print(dict(command.counts()))
-"""
-    assert run(folder, body) == "{'no_child': 1}\n"
-    assert rows(folder / "data", CHARGES) == [(1,)]
-
-
 def test_a_metric_that_has_its_report_needs_no_further_child(folder: Path) -> None:
     run(folder, "command.record('plain', True)")
     noted = wait_for_notes(folder)
@@ -165,32 +149,6 @@ def test_a_metric_that_has_its_report_needs_no_further_child(folder: Path) -> No
         assert run(folder, body) == "{'handed_over': 1}\n"
         noted = wait_for_notes(folder, after=noted)
     assert rows(folder / "data", CHARGES) == [(1,)]
-
-
-def test_a_new_registry_is_not_silenced_by_notes_of_the_old_one(folder: Path) -> None:
-    run(folder, "command.record('plain', True)")
-    noted = wait_for_notes(folder)
-    write_registry(folder, metric_text("plain", epsilon="0.5"))
-
-    run(folder, "command.record('plain', True)")
-    wait_for_notes(folder, after=noted)
-
-    assert rows(folder / "data", CHARGES) == [(2,)]
-
-
-def test_a_forked_child_of_the_program_hands_over_what_it_recorded_itself(folder: Path) -> None:
-    body = """
-command.record('plain', True)
-if os.fork() == 0:
-    command.record('canary', 'plain')
-    command._end()
-    print(dict(command.counts()), flush=True)
-    os._exit(0)
-os.wait()
-command._end()
-print(dict(command.counts()))
-"""
-    assert run(folder, body).splitlines() == ["{'handed_over': 1}"] * 2
 
 
 @pytest.mark.parametrize(
@@ -229,46 +187,6 @@ def test_the_first_values_of_a_program_are_those_that_are_kept(folder: Path) -> 
     assert rows(folder / "data", CHARGES) == [(1,)]
 
 
-def test_the_child_leaves_no_process_and_holds_no_stream_of_its_parent(folder: Path) -> None:
-    """``run`` reads the parent's streams to their end: a child that held one would keep it."""
-    run(folder, "command.record('plain', True)")
-    wait_for_notes(folder)
-
-    wait_for_no_children(folder)
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (None, None),
-        (True, True),
-        (3, 3),
-        (0.5, 0.5),
-        ("dark", "dark"),
-        (["a", "b"], ("a", "b")),
-        ({"a"}, frozenset({"a"})),
-        ({"a": 1}, {"a": 1}),
-        (Decimal("0.1"), Fraction(1, 10)),
-        (Fraction(1, 3), Fraction(1, 3)),
-        (np.int64(2), 2),
-        (np.float32(0.5), 0.5),
-        (np.str_("dark"), "dark"),
-        (np.bool_(True), True),
-    ],
-)
-def test_values_pass_through_the_pipe_as_they_are(value: object, expected: object) -> None:
-    passed = child.from_plain(marshal.loads(marshal.dumps(to_plain(value))))  # noqa: S302 - our own
-
-    assert passed == expected
-    assert type(passed) is type(expected)
-
-
-@pytest.mark.parametrize("value", [b"bytes", 1j, object(), {"a": [b"bytes"]}])
-def test_what_no_metric_takes_is_refused_before_the_pipe(value: object) -> None:
-    with pytest.raises(TypeError):
-        to_plain(value)
-
-
 def test_a_week_of_short_runs_delivers_what_it_recorded(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,13 +217,21 @@ def test_which_run_takes_a_due_pass_is_drawn(folder: Path) -> None:
     assert 50 < taken < 150
 
 
-def test_wrong_settings_are_refused_at_once(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        *(("endpoint", b"text"), ("write_key", b"text"), ("consent", True)),
+        *(("data_dir", ""), ("registry", "a\0b")),
+    ],
+)
+def test_a_wrong_argument_is_refused_at_once(folder: Path, name: str, wrong: object) -> None:
     from client_sdk import command
 
-    for wrong in ({"consent": True}, {"data_dir": ""}, {"registry": "a\0b"}):
-        settings = {"data_dir": folder, "consent": "granted", "registry": "r", **wrong}
-        with pytest.raises(InvalidParameterError):
-            command.configure("http://127.0.0.1:9", KEY, **settings)  # type: ignore[arg-type]
+    right = {"endpoint": "http://127.0.0.1:9", "write_key": KEY, "registry": "r"}
+    settings: dict[str, Any] = {**right, "data_dir": folder, "consent": "granted", name: wrong}
+
+    with pytest.raises(InvalidParameterError):
+        command.configure(**settings)
 
 
 def test_a_flush_of_the_light_path_sends_at_once(folder: Path) -> None:

@@ -12,7 +12,6 @@ import pytest
 from tests.support.device.device import KEY, metric_text
 from tests.support.device.programs import (
     RECORDS,
-    TELLS,
     charges,
     environment,
     program,
@@ -50,16 +49,6 @@ os.posix_spawn = ended
     wait_for_no_children(folder)
 
     assert charges(folder) == 1
-
-
-def test_ctrl_c_at_the_end_is_neither_shown_nor_changes_the_exit(folder: Path) -> None:
-    body = f"""
-def interrupted(*arguments, **options):
-    raise KeyboardInterrupt
-os.posix_spawn = interrupted
-{RECORDS}{TELLS}
-"""
-    assert run(folder, body) == "{'internal': 1}"
 
 
 @pytest.mark.parametrize(
@@ -125,18 +114,3 @@ if __name__ == "__main__":
     wait_for_no_children(folder)
 
     assert charges(folder) == 2
-
-
-def test_a_fork_that_ends_by_itself_hands_over_its_own_only(folder: Path) -> None:
-    body = f"""
-{RECORDS}
-if os.fork() == 0:
-    sys.exit()
-os.wait()
-{TELLS}
-"""
-    assert run(folder, body) == "{'handed_over': 1}"
-    wait_for_notes(folder)
-    wait_for_no_children(folder)
-
-    assert charges(folder) == 1

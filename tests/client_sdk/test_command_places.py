@@ -15,6 +15,7 @@ from typing import Final
 
 import pytest
 
+from client_sdk.core.limits import DATABASE_FILE
 from client_sdk.recording import detached
 from client_sdk.recording.detached import PIPE_MIN
 from tests.support.device.device import metric_text
@@ -45,24 +46,62 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "executable",
-    ["", "/nowhere/python3", "/bin/true", "/usr/sbin/uwsgi"],
-    ids=["unknown", "gone", "another program", "embeds Python"],
-)
-def test_without_an_interpreter_the_process_writes_its_values_itself(
-    folder: Path, executable: str
-) -> None:
-    body = f"sys.executable = {executable!r}\n{RECORDS}{TELLS}"
+SPAWNING: Final = """
+spawn = os.posix_spawn
+def spawned(*arguments, setsid=False, **options):
+    {instead}
+    return spawn(*arguments, **options)
+os.posix_spawn = spawned
+"""
+HANDED_OVER, NO_CHILD = "{'handed_over': 1}", "{'no_child': 1}"
+# what a program does, what it prints, and how many reports are charged for in the end
+PROGRAMS: Final = {
+    "an interpreter that nothing names": ("sys.executable = ''", NO_CHILD, 1),
+    "one that is gone": ("sys.executable = '/nowhere/python3'", NO_CHILD, 1),
+    "another program": ("sys.executable = '/bin/true'", NO_CHILD, 1),
+    "one that embeds Python": ("sys.executable = '/usr/sbin/uwsgi'", NO_CHILD, 1),
+    # it would run the application once more
+    "a bundle that cannot be its own child": ("sys.frozen = True", NO_CHILD, 1),
+    "a system without sessions": (
+        SPAWNING.format(instead="if setsid: raise NotImplementedError"),
+        HANDED_OVER,
+        1,
+    ),
+    "Ctrl-C at the end": (SPAWNING.format(instead="raise KeyboardInterrupt"), "{'internal': 1}", 0),
+    "a working folder that is gone": (
+        "os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')",
+        HANDED_OVER,
+        1,
+    ),
+    "a fork that hands over what it recorded": (
+        """
+command.record('plain', True)
+if os.fork() == 0:
+    command.record('other', True)
+    command._end()
+    os.write(1, str(dict(command.counts())).encode())
+    os._exit(0)
+os.wait()
+""",
+        HANDED_OVER + "{'handed_over': 2}",
+        2,
+    ),
+    "a fork that ends by itself": (
+        f"{RECORDS}if os.fork() == 0: sys.exit()\nos.wait()",
+        "{'handed_over': 2}",
+        1,
+    ),
+}
 
-    assert run(folder, body) == "{'no_child': 1}"
-    assert charges(folder) == 1
 
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_each_value_is_charged_for_once_or_counted(folder: Path, name: str) -> None:
+    body, printed, charged = PROGRAMS[name]
 
-def test_a_bundle_that_cannot_be_its_own_child_has_none(folder: Path) -> None:
-    """Else it would run the application once more."""
-    assert run(folder, f"sys.frozen = True\n{RECORDS}{TELLS}") == "{'no_child': 1}"
-    assert charges(folder) == 1
+    assert run(folder, f"{body}\n{RECORDS}{TELLS}") == printed
+    wait_for_no_children(folder)
+
+    assert (charges(folder) if (folder / "data" / DATABASE_FILE).exists() else 0) == charged
 
 
 def test_an_interpreter_that_was_replaced_costs_the_values_only(folder: Path) -> None:
@@ -233,21 +272,6 @@ def test_on_windows_no_more_is_handed_over_than_a_pipe_holds(folder: Path) -> No
 
     assert sum(counts.values()) == 1_000
     assert 0 < counts["handed_over"] < PIPE_MIN / len("plain")
-    wait_for_notes(folder)
-    assert charges(folder) == 1
-
-
-def test_where_spawning_makes_no_session_the_child_does(folder: Path) -> None:
-    body = f"""
-spawn = os.posix_spawn
-def older(*arguments, setsid=False, **options):
-    if setsid:
-        raise NotImplementedError
-    return spawn(*arguments, **options)
-os.posix_spawn = older
-{RECORDS}{TELLS}
-"""
-    assert run(folder, body) == "{'handed_over': 1}"
     wait_for_notes(folder)
     assert charges(folder) == 1
 

@@ -215,8 +215,8 @@ SOURCE_BANK: Final = (
     ),
     SourceBug(
         "a retry goes under another upload id",
-        "tests/client_sdk/upload/test_uploader.py"
-        "::test_a_failure_that_may_pass_keeps_the_upload_and_resends_the_same_bytes",
+        "tests/client_sdk/upload/test_upload_machine.py"
+        "::test_no_history_breaks_a_promise_of_uploads",
         "client_sdk/upload/sealing.py",
         "SealedUpload(*row)",
         """SealedUpload(row[0], row[1].replace(b'"id":"', b'"id":"A'), row[2])""",

@@ -13,7 +13,7 @@ from client_sdk import Client
 from client_sdk.core.errors import RegistryError, UnknownMetricError
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import names
-from client_sdk.privacy.budget import NANO, epsilon, most, reports
+from client_sdk.privacy.budget import NANO, most, reports
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.wording import explain, notice, what_was_sent, why_deniable
 from client_sdk.registry import Registry
@@ -89,35 +89,6 @@ def test_what_is_said_to_send_nothing_sends_nothing(cap: str) -> None:
     assert "none is sent" in client.explain("m")
     assert "asks nothing" in client.notice()
     assert changed(client) == {"budget": 3}
-
-
-def test_an_explanation_states_the_chances_of_the_channel() -> None:
-    """Law: p and q, ε of a report and its odds stand in the text, in words."""
-    metric = registry_of(metric_text("theme", epsilon="1.0")).metric("theme")
-
-    text = explain(metric, Caps())
-
-    assert "at most 73.2 %" in text
-    assert "at least 26.8 %" in text
-    assert f"ε {epsilon(metric.mechanism.spent_nano)} a report" in text
-    assert "2.8 to 1" in text
-    assert metric.question in text
-
-
-@pytest.mark.parametrize(
-    ("kind", "words"),
-    [
-        ('type = "category"\nvalues = ["a", "b", "c"]', "one of: a, b, c."),
-        ('type = "set"\nvalues = ["a", "b", "c"]', "any of: a, b, c."),
-        ('type = "count"\nmin = 0\nmax = 9\nstep = 1\nunit = "files"', "from 0 to 9 files"),
-        ('type = "key_value"\nvalues = ["a", "b"]\nmin = 0\nmax = 1\nunit = "s"\nmost = 1', "a"),
-    ],
-)
-def test_every_type_is_explained(kind: str, words: str) -> None:
-    """Law: the text names what can be answered."""
-    metric = registry_of(metric_text("m", kind)).metric("m")
-
-    assert words in explain(metric, Caps())
 
 
 def test_a_long_domain_is_cut_and_counted() -> None:
@@ -202,27 +173,6 @@ def test_a_client_explains_its_own_metrics() -> None:
             client.explain("no_such_metric")
 
 
-def test_an_aggregate_is_explained() -> None:
-    """Law: who is measured reads that many answers make one report, and what silence says."""
-    registry = registry_of(
-        metric_text("used", 'type = "boolean"\naggregate = "any"\notherwise = false')
-    )
-
-    said = explain(registry.metric("used"), WIDE)
-
-    assert "made from all answers of a period (whether any was true, or else false) and" in said
-
-
-def test_a_place_is_asked_for_in_words_that_say_how_exact_it_is() -> None:
-    """Law: who is asked where they are reads how large the areas are, before any report."""
-    (metric,) = Registry.from_text(file_with(LOCATION))
-
-    said = explain(metric, WIDE)
-
-    assert f"What is asked: {metric.question} The answer is a place, as one of 8 areas," in said
-    assert "each about 770 km wide and 110 km high" in said
-
-
 KEY_VALUE = {**NUMBER, "type": '"key_value"', "values": '["a", "b", "c"]'}
 del KEY_VALUE["step"]
 KINDS = {
@@ -272,36 +222,6 @@ def test_every_report_of_every_mechanism_has_words(mechanism: str) -> None:
     assert "odds by more than" in why_deniable(metric)
 
 
-def test_a_report_of_one_item_is_its_label() -> None:
-    """Randomized response sends one of the labels, and its words are that label."""
-    metric = metric_of(CATEGORY, mechanism='"grr"')
-
-    assert [what_was_sent(metric, bytes([item])) for item in range(3)] == [
-        '"free"',
-        '"pro"',
-        '"team"',
-    ]
-
-
-def test_a_report_of_several_items_names_them_and_one_of_none_says_so() -> None:
-    """Unary encoding sends a set of items; long sets are cut."""
-    labels = ", ".join(f'"v{i}"' for i in range(8))
-    metric = metric_of(CATEGORY, mechanism='"oue"', values=f"[{labels}]")
-
-    assert what_was_sent(metric, b"\0") == "none of the 8 answers"
-    assert what_was_sent(metric, b"\xff") == '8 of 8 answers: "v0", "v1", "v2", "v3" and 4 more'
-
-
-def test_items_of_joint_values_are_told_as_people_say_them() -> None:
-    """A report about a place names places: a row and a column would mean nothing to anybody."""
-    place, pair = metric_of(LOCATION, mechanism='"grr"'), metric_of(PAIR, mechanism='"oue"')
-
-    assert what_was_sent(place, b"\5") == '"from 0° to 10° east, 46.5° to 47.5° north"'
-    assert what_was_sent(pair, b"\x84") == (
-        '2 of 6 answers: "sex: female, income: low", "sex: male, income: high"'
-    )
-
-
 def test_a_noisy_number_is_shown_in_its_unit() -> None:
     """The words hold the number that the collector will count."""
     metric = metric_of(NUMBER)
@@ -314,44 +234,100 @@ def test_a_noisy_number_is_shown_in_its_unit() -> None:
     )
 
 
-def test_a_key_is_shown_with_the_end_of_the_range_it_was_rounded_to() -> None:
-    """Cells are keys with the upper end, then keys with the lower end."""
-    metric = metric_of(KEY_VALUE, mechanism='"pckv_grr"')
-
-    assert what_was_sent(metric, b"\1") == '"b" with 10.5 minutes'
-    assert what_was_sent(metric, b"\3") == '"a" with 0 minutes'
+GRR, OUE = {"mechanism": '"grr"'}, {"mechanism": '"oue"'}
+EIGHT = {**CATEGORY, **OUE, "values": str([f"v{i}" for i in range(8)]).replace("'", '"')}
+ODDS = "at most 73.2 %, and to each other answer with at least 26.8 %"
 
 
-@pytest.mark.parametrize("payload", [b"", b"\x09", b"\0\0"])
-def test_bytes_of_another_definition_mean_nothing(payload: bytes) -> None:
-    """A damaged history is shown as it is, never as an answer."""
-    metric = metric_of(CATEGORY, mechanism='"grr"')
+@pytest.mark.parametrize(
+    ("fields", "parts"),
+    [
+        # p and q, ε of a report and its odds
+        (BOOLEAN, ["at most 73.2 %", "at least 26.8 %", "ε 1 a report", "2.8 to 1"]),
+        (CATEGORY, ["one of: free, pro, team."]),
+        (SET, ["any of: a, b, c."]),
+        (NUMBER, ["from 0 to 10.5 minutes"]),
+        ({**KEY_VALUE, "mechanism": '"pckv_grr"'}, ["a, b, c"]),
+        (
+            {**BOOLEAN, "aggregate": '"any"', "otherwise": "false"},
+            ["made from all answers of a period (whether any was true, or else false) and"],
+        ),
+        (
+            LOCATION,
+            [
+                "The answer is a place, as one of 8 areas,",
+                "each about 770 km wide and 110 km high",
+            ],
+        ),
+    ],
+)
+def test_an_explanation_names_what_can_be_answered_and_its_odds(
+    fields: dict[str, str], parts: list[str]
+) -> None:
+    metric = metric_of(fields)
 
-    assert what_was_sent(metric, payload) == f"the bytes {payload.hex()}, which mean nothing here"
+    said = explain(metric, WIDE)
+
+    assert [part for part in (metric.question, *parts) if part not in said] == []
 
 
-def test_the_odds_are_those_of_the_epsilon_that_was_charged() -> None:
+@pytest.mark.parametrize(
+    ("fields", "payload", "words"),
+    [
+        *(({**CATEGORY, **GRR}, bytes([i]), f'"{v}"') for i, v in enumerate(("free", "pro"))),
+        (EIGHT, b"\0", "none of the 8 answers"),
+        (EIGHT, b"\xff", '8 of 8 answers: "v0", "v1", "v2", "v3" and 4 more'),
+        # a row and a column would mean nothing to anybody
+        ({**LOCATION, **GRR}, b"\5", '"from 0° to 10° east, 46.5° to 47.5° north"'),
+        (
+            {**PAIR, **OUE},
+            b"\x84",
+            '2 of 6 answers: "sex: female, income: low", "sex: male, income: high"',
+        ),
+        # keys with the upper end, then keys with the lower end
+        ({**KEY_VALUE, "mechanism": '"pckv_grr"'}, b"\1", '"b" with 10.5 minutes'),
+        ({**KEY_VALUE, "mechanism": '"pckv_grr"'}, b"\3", '"a" with 0 minutes'),
+        # a damaged history is shown as it is, never as an answer
+        *(
+            ({**CATEGORY, **GRR}, wrong, f"the bytes {wrong.hex()}, which mean nothing here")
+            for wrong in (b"", b"\x09", b"\0\0")
+        ),
+    ],
+)
+def test_a_report_is_put_in_the_words_of_its_metric(
+    fields: dict[str, str], payload: bytes, words: str
+) -> None:
+    assert what_was_sent(metric_of(fields), payload) == words
+
+
+def test_a_payload_that_names_no_value_is_a_number_with_the_odds_that_it_shifts() -> None:
+    """What a person can picture: how much more one value explains it than another."""
+    metric = metric_of(STRING)
+
+    said = what_was_sent(metric, bytes(metric.mechanism.payload_size))
+
+    assert said == "the number 0, drawn by chance: it shifts the odds of two values by 2.8 to 1"
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (BOOLEAN, [ODDS, "It shifts nobody's odds by more than 2.8 to 1."]),
+        (
+            {**NUMBER, "mechanism": '"discrete_gaussian"'},
+            ["to 1, but for a chance of 1e-06 of saying more"],
+        ),
+        (
+            {**CATEGORY, **GRR, "longitudinal": '"permanent"'},
+            ["All reports of one answer together: by no more than 2.8 to 1"],
+        ),
+    ],
+)
+def test_the_odds_are_those_of_what_was_charged(fields: dict[str, str], words: list[str]) -> None:
     """Rounded outward: the words promise no more than the channel keeps."""
-    metric = metric_of(BOOLEAN)
+    said = why_deniable(metric_of(fields))
 
-    said = why_deniable(metric)
-
-    assert "at most 73.2 %, and to each other answer with at least 26.8 %" in said
-    assert "It shifts nobody's odds by more than 2.8 to 1." in said
-
-
-def test_a_delta_is_said_beside_the_odds() -> None:
-    """What is not pure is not called pure."""
-    loose = metric_of(NUMBER, mechanism='"discrete_gaussian"')
-
-    assert "to 1, but for a chance of 1e-06 of saying more" in why_deniable(loose)
-
-
-def test_a_repeated_response_says_what_all_its_reports_together_can_tell() -> None:
-    """A permanent response is the same however often it is sent, and so are its odds."""
-    metric = metric_of(CATEGORY, mechanism='"grr"', longitudinal='"permanent"')
-
-    assert "All reports of one answer together: by no more than 2.8 to 1" in why_deniable(metric)
+    assert [part for part in words if part not in said] == []
 
 
 ISSUER = Issuer("https://issuer.example.org", "p" * 43, "signed")
@@ -394,13 +370,3 @@ def test_notice_and_explanation_say_who_sees_the_internet_address(
         assert all(part in text for part in said)
         assert unsaid not in text
     client.close()
-
-
-def test_a_payload_that_names_no_value_is_a_number_with_the_odds_that_it_shifts() -> None:
-    """What a person can picture: how much more one value explains it than another."""
-    registry = registry_of(metric_text("m", 'type = "string"\nlength = 6', epsilon="1"))
-    metric = registry.metric("m")
-
-    said = what_was_sent(metric, bytes(metric.mechanism.payload_size))
-
-    assert said == "the number 0, drawn by chance: it shifts the odds of two values by 2.8 to 1"

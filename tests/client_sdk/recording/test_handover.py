@@ -53,6 +53,7 @@ VALUES: Final[tuple[object, ...]] = (
     *("dark", "none", "other", "ä" * 9, "x" * 100, "x" * 101, "dark" + "x" * 10**5, "\ud800"),
     *(Theme.DARK, np.str_("dark"), np.float64(2), np.longdouble(2), np.bool_(True), b"dark"),
     *([], ["dark"], ("dark", "dark"), {"light"}, ["x" * 10**5], [None], [Theme.DARK]),
+    *(1j, object(), {"dark": [b"dark"]}),
     *({"dark": 1}, {Theme.DARK: np.int64(1)}, MappingProxyType({"dark": 1}), {"dark": None}),
 )
 
@@ -102,38 +103,31 @@ def test_a_number_that_fills_the_memory_is_refused_at_once() -> None:
             to_plain(Decimal(number))
 
 
-def test_the_child_loads_nothing_from_the_folder_where_its_parent_ends(folder: Path) -> None:
-    """A program that was started by ``-c`` has its working folder, whichever it is, on its path."""
+@pytest.mark.parametrize(
+    ("trapped", "end"),
+    [
+        # a program that was started by -c has its working folder, whichever it is, on its path
+        (
+            ("client_sdk/__init__", "sqlite3", "tomllib", "requests", "hashlib"),
+            "assert '' in sys.path; os.chdir({trap!r})",
+        ),
+        # as a tool does that runs somebody's code, and says where that is
+        (("encodings/__init__",), "os.environ['PYTHONPATH'] = {trap!r}"),
+    ],
+    ids=["working folder", "environment"],
+)
+def test_the_child_loads_nothing_that_is_not_its_parents(
+    folder: Path, trapped: tuple[str, ...], end: str
+) -> None:
     trap = folder / "trap"
-    (trap / "client_sdk").mkdir(parents=True)
-    for name in ("client_sdk/__init__", "sqlite3", "tomllib", "requests", "hashlib"):
+    for name in trapped:
+        (trap / name).parent.mkdir(parents=True, exist_ok=True)
         (trap / f"{name}.py").write_text(f"open({str(folder / 'sprung')!r}, 'w')\n")
 
-    run(folder, f"assert '' in sys.path; command.record('plain', True); os.chdir({str(trap)!r})")
+    run(folder, f"command.record('plain', True); {end.format(trap=str(trap))}")
     wait_for_no_children(folder)
 
     assert not (folder / "sprung").exists()
-    assert rows(folder / "data", "SELECT count(*) FROM reports") == [(1,)]
-
-
-def test_the_child_loads_nothing_that_its_parent_set_for_other_programs(folder: Path) -> None:
-    """As a tool does that runs somebody's code, and says where that is."""
-    trap = folder / "trap"
-    (trap / "encodings").mkdir(parents=True)
-    (trap / "encodings" / "__init__.py").write_text(f"open({str(folder / 'sprung')!r}, 'w')\n")
-
-    run(folder, f"command.record('plain', True); os.environ['PYTHONPATH'] = {str(trap)!r}")
-    wait_for_no_children(folder)
-
-    assert not (folder / "sprung").exists()
-    assert rows(folder / "data", "SELECT count(*) FROM reports") == [(1,)]
-
-
-def test_a_program_whose_working_folder_is_gone_hands_over(folder: Path) -> None:
-    (folder / "gone").mkdir()
-    run(folder, "command.record('plain', True); os.chdir('gone'); os.rmdir('../gone')")
-    wait_for_notes(folder)
-
     assert rows(folder / "data", "SELECT count(*) FROM reports") == [(1,)]
 
 

@@ -193,17 +193,6 @@ def test_settings_that_become_wrong_are_noticed_though_the_metric_has_its_report
     wait_for_no_children(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["endpoint", "write_key"])
-def test_an_argument_that_is_no_text_is_refused_at_once(tmp_path: Path, name: str) -> None:
-    from client_sdk import command
-    from client_sdk.core.errors import InvalidParameterError
-
-    settings = {"endpoint": "https://x.example", "write_key": "key", "registry": "metrics.toml"}
-    with pytest.raises(InvalidParameterError) as refusal:
-        command.configure(**{**settings, name: b"text"}, data_dir=tmp_path, consent="granted")  # type: ignore[arg-type]
-    assert refusal.value.name == name
-
-
 def test_notes_of_a_clock_that_was_ahead_are_not_believed(tmp_path: Path) -> None:
     """Else a metric would be silent until that time has come."""
     registry = str(write_registry(tmp_path, metric_text("plain")))

@@ -28,7 +28,6 @@ from client_sdk.storage.outbox import AcknowledgedReport, Outbox, acknowledged_r
 from client_sdk.storage.store import Store
 from client_sdk.upload import sealing
 from client_sdk.upload.sealing import MAX_SEALED, SealedUpload, Sealer
-from client_sdk.upload.transport import Answer
 from client_sdk.wire.reports import DEVICE, Report
 from tests.support.device.device_desk import Desk
 from tests.support.device.device_transport import NoEntropy, ScriptedTransport, reports_in
@@ -92,20 +91,6 @@ def test_an_upload_says_its_id_day_segment_and_columns_and_no_more() -> None:
     assert [set(column) for column in upload["columns"]] == [{"metric", "epoch", "payloads"}] * 3
 
 
-def test_a_sealed_upload_is_the_same_bytes_until_it_is_removed() -> None:
-    store = Store(None)
-    put(store, count=2)
-    first = take(store)
-    put(store, count=5)
-
-    again = take(store, day=DAY + 3, randomness=SeededRandomness(b"other"))
-
-    assert first is not None
-    assert again is not None
-    assert (again.upload_id, again.body, again.reports) == (first.upload_id, first.body, 2)
-    assert waiting(store) == 7
-
-
 def test_reports_leave_the_queue_only_as_their_upload_is_stored() -> None:
     store = Store(None)
     put(store, count=2)
@@ -116,18 +101,6 @@ def test_reports_leave_the_queue_only_as_their_upload_is_stored() -> None:
     upload = take(store)
     assert upload is not None
     assert (waiting(store), upload.reports, reports_in(upload.body)) == (2, 2, 2)
-
-
-def test_removing_an_upload_twice_counts_once() -> None:
-    store = Store(None)
-    put(store)
-    upload = take(store)
-    assert upload is not None
-
-    with store.transaction() as tx:
-        removed = [sealing.remove(tx, upload.upload_id) for _ in range(2)]
-
-    assert removed == [True, False]
 
 
 def test_a_full_outbox_drops_its_oldest_reports() -> None:
@@ -202,16 +175,6 @@ def test_an_upload_fits_the_body_of_a_device(size: int) -> None:
     assert sum(upload.reports for upload in uploads) == count
 
 
-def test_reports_of_two_segments_never_share_an_upload() -> None:
-    store = Store(None)
-    for platform in ("mac", "linux", "mac"):
-        put(store, platform=platform)
-
-    uploads = {(json.loads(u.body)["segment"]["platform"], u.reports) for u in take_all(store)}
-
-    assert uploads == {("mac", 2), ("linux", 1)}
-
-
 @pytest.mark.parametrize(("age", "dropped"), [(MAX_REPORT_AGE, 0), (MAX_REPORT_AGE + 1, 5)])
 def test_what_waited_too_long_is_dropped_sealed_or_not(age: int, dropped: int) -> None:
     store = Store(None)
@@ -223,27 +186,6 @@ def test_what_waited_too_long_is_dropped_sealed_or_not(age: int, dropped: int) -
         count = outbox.expire(tx, DAY + age)
 
     assert (count, waiting(store)) == (dropped, 5 - dropped)
-
-
-def test_a_wipe_leaves_nothing_to_send() -> None:
-    store = Store(None)
-    put(store, count=2)
-    take(store)
-    put(store, count=3)
-
-    with store.transaction() as tx:
-        wiped = outbox.clear(tx)
-
-    assert (wiped, waiting(store), take(store)) == (5, 0, None)
-
-
-def test_upload_ids_are_never_repeated() -> None:
-    store = Store(None)
-    put(store, count=MAX_PENDING_REPORTS)
-
-    ids = [upload.upload_id for upload in take_all(store)]
-
-    assert len(set(ids)) == len(ids) == 3
 
 
 def test_a_month_offline_keeps_the_bounds_and_counts_every_report(tmp_path: Path) -> None:
@@ -299,17 +241,6 @@ def test_what_was_acknowledged_is_kept_as_it_was_on_the_wire() -> None:
     found = recalled(desk)
     assert [kept.report for kept in reversed(found)] == said
     assert {kept.day for kept in found} == {day_of(desk.clock())}
-
-
-@pytest.mark.parametrize("answer", [Answer(503), Answer(400), Answer(401)])
-def test_what_was_not_acknowledged_is_not_kept(answer: Answer) -> None:
-    """Law: only an acknowledged report counts as sent."""
-    desk = Desk(ScriptedTransport([answer]))
-    desk.put(3)
-
-    desk.flush()
-
-    assert recalled(desk) == []
 
 
 def test_only_the_last_reports_are_kept() -> None:

@@ -23,7 +23,6 @@ from collector.issuer.keys import SigningKey, directory
 from tests.support.device.clock import NOON, FakeClock
 from tests.support.device.device import ENDPOINT, KEY, metric_text, registry_of
 from tests.support.device.issuing import TOKENS, IssuerSite, keys_from, running_issuer
-from tests.support.patience import PATIENCE
 
 WEEK = week_of(day_of(NOON))
 METRICS = registry_of(metric_text("dark"), metric_text("beta"))
@@ -243,50 +242,6 @@ def test_no_two_uploads_have_one_token(site: IssuerSite, clock: FakeClock) -> No
     client.close()
 
 
-def test_without_a_token_reports_wait_and_with_it_they_go(tmp_path: Path, clock: FakeClock) -> None:
-    collector = Collector()
-    with running_issuer(tmp_path, clock) as site:
-        stranger = Issuer(site.url, site.keys.plan.digest, "nobody.knows-this")
-        client = device(clock, collector, stranger)
-        client.record("dark", True)
-        delivery = client.flush()
-        delivery = client.flush()
-
-        assert (delivery.waiting, collector.sent) == (1, [])
-        assert client.stats()["refused"] == 1
-        client.close()
-
-
-def test_a_token_that_is_not_required_is_not_waited_for(tmp_path: Path, clock: FakeClock) -> None:
-    collector = Collector()
-    with running_issuer(tmp_path, clock) as site:
-        stranger = Issuer(site.url, site.keys.plan.digest, "nobody.knows-this", required=False)
-        client = device(clock, collector, stranger)
-        client.record("dark", True)
-        client.flush()
-        client.flush()
-        client.close()
-
-    assert [header for _, header in collector.sent] == [None]
-
-
-def test_an_issuer_that_is_away_is_asked_again_and_costs_nothing(
-    tmp_path: Path, clock: FakeClock
-) -> None:
-    collector = Collector()
-    with running_issuer(tmp_path, clock) as site:
-        issuer = site.issuer()
-    client = device(clock, collector, issuer)
-    client.record("dark", True)
-
-    client.flush(timeout=PATIENCE)
-
-    assert client.stats()["network"] == 1
-    assert client.flush().waiting == 1  # it is not asked at once again
-    assert client.stats()["network"] == 1
-    client.close()
-
-
 def test_an_issuer_that_has_given_all_is_not_asked_again(
     site: IssuerSite, clock: FakeClock
 ) -> None:
@@ -306,8 +261,16 @@ def test_an_issuer_that_has_given_all_is_not_asked_again(
     second.close()
 
 
+REASONS = {
+    "attestation": "internal",
+    "directory": "refused",
+    "away": "network",
+    "stranger": "refused",
+}
+
+
 @pytest.mark.parametrize("required", [False, True])
-@pytest.mark.parametrize("what", ["attestation", "directory", "away"])
+@pytest.mark.parametrize("what", ["attestation", "directory", "away", "stranger"])
 def test_what_goes_wrong_at_an_issuer_is_counted_and_stops_no_upload_that_needs_no_token(
     what: str, required: bool, tmp_path: Path, clock: FakeClock
 ) -> None:
@@ -318,39 +281,25 @@ def test_what_goes_wrong_at_an_issuer_is_counted_and_stops_no_upload_that_needs_
 
     collector, shows = Collector(), b"[" * 60_000 if what == "directory" else None
     with running_issuer(tmp_path, clock, shows=shows) as site:
-        said = attestation if what == "attestation" else "secret-x"
+        known = "nobody.knows-this" if what == "stranger" else "secret-x"
+        said = attestation if what == "attestation" else known
         url = "http://127.0.0.1:9" if what == "away" else site.url
         client = device(
             clock, collector, Issuer(url, site.keys.plan.digest, said, required=required)
         )
         client.record("dark", True)
+        waiting = [client.flush().waiting for _ in range(2)]  # the second asks nobody
+        asked_at_once = client.stats()[REASONS[what]]
         for _ in range(6):
-            client.flush()
-            client.flush()
             clock.advance(days=0.5)
+            client.flush()
         stats = client.stats()
         client.close()
 
-    reason = {"attestation": "internal", "directory": "refused", "away": "network"}[what]
-    assert 1 <= stats[reason] <= 6
-    assert len(collector.sent) == (0 if required else 1)
-
-
-def test_a_device_that_sends_seldom_sends_between_two_questions(
-    tmp_path: Path, clock: FakeClock
-) -> None:
-    collector = Collector()
-    client = device(
-        clock, collector, Issuer("http://127.0.0.1:9", "p" * 43, "secret-x", required=False)
-    )
-    client.record("dark", True)
-
-    for _ in range(3):
-        client.flush()
-        clock.advance(days=0.5)
-
-    assert len(collector.sent) == 1
-    client.close()
+    assert (waiting[0], asked_at_once) == (1, 1)
+    assert waiting[1] == stats["recorded"] - len(collector.sent) == int(required)
+    assert 1 <= stats[REASONS[what]] <= 6
+    assert {header for _, header in collector.sent} <= {None}
 
 
 def test_only_the_issuer_itself_can_have_given_all(

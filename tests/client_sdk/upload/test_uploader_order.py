@@ -13,7 +13,7 @@ from client_sdk.upload.schedule import MAX_BACKOFF
 from client_sdk.upload.sealing import MAX_SEALED
 from client_sdk.upload.transport import Answer
 from tests.support.device.device_desk import Desk
-from tests.support.device.device_transport import HookedTransport, ScriptedTransport
+from tests.support.device.device_transport import ScriptedTransport
 from tests.support.enumeration.seeded import SeededRandomness
 
 
@@ -23,12 +23,10 @@ class FailingAt:
     def __init__(self, platform: str, status: int = 500) -> None:
         self._platform, self._status = platform, status
         self.seen: list[tuple[str, bytes]] = []
-        self.timeouts: list[float] = []
 
     def send(self, body: bytes, timeout: float) -> Answer:
         platform = json.loads(body)["segment"]["platform"]
         self.seen.append((platform, body))
-        self.timeouts.append(timeout)
         return answer_of(self._status if platform == self._platform else 202)
 
 
@@ -51,22 +49,6 @@ def test_an_upload_that_always_fails_blocks_no_other(status: int) -> None:
     assert desk.waiting() == 1
     assert desk.counts()["uploaded"] == 3
     assert len({body for platform, body in collector.seen if platform == "mac"}) == 1
-
-
-def test_after_a_failure_another_upload_goes_first_and_then_the_failed_one_alone() -> None:
-    desk = Desk(transport := ScriptedTransport([500]))
-    desk.put(1, "mac")
-    flush_later(desk)
-    desk.put(1, "linux")
-    desk.put(1, "other")
-
-    flush_later(desk)
-    desk.put(1, "linux")
-    flush_later(desk)
-
-    sent = [json.loads(body)["segment"]["platform"] for body in transport.sent]
-    assert (sent[0], set(sent[1:3]), sent[3:]) == ("mac", {"linux", "other"}, ["mac"])
-    assert transport.sent[0] == transport.sent[3]
 
 
 def test_a_long_outage_does_not_seal_every_report_by_itself() -> None:
@@ -95,33 +77,6 @@ def test_uploads_that_always_fail_keep_none_from_being_sent_however_many() -> No
 
     assert stuck > MAX_SEALED
     assert desk.counts()["uploaded"] == 1
-
-
-def test_each_upload_gets_the_time_that_is_left() -> None:
-    desk = Desk(collector := FailingAt("none"))
-    desk.put(1, "mac")
-    desk.flush(timeout=60)
-
-    assert collector.timeouts == [60]
-
-
-def test_without_time_nothing_is_sent() -> None:
-    desk = Desk(transport := ScriptedTransport())
-    desk.put(1)
-
-    desk.flush(timeout=0)
-
-    assert (transport.sent, desk.waiting(), desk.counts()) == ([], 1, {})
-
-
-def test_a_clock_set_back_during_a_pass_gives_no_upload_more_time() -> None:
-    desk = Desk(transport := HookedTransport(lambda: desk.clock.advance(days=-3)))
-    desk.put(1, "mac")
-    desk.put(1, "linux")
-
-    desk.flush(timeout=60)
-
-    assert transport.timeouts == [60, 60]
 
 
 class RevokingRandomness(SeededRandomness):

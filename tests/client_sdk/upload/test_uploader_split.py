@@ -26,7 +26,6 @@ from tests.support.enumeration.seeded import SeededRandomness
 
 PROXY = Answer(413, None, b"<html>413 Request Entity Too Large</html>", "text/html")
 OURS = answer_of(413)
-LOST = TransportError("lost")
 UNSEEN = TransportError("no connection", unseen=True)
 MANY = 40  # reports of as many columns: 4 KiB of JSON
 
@@ -44,62 +43,6 @@ class Narrow(LossyCollector):
             self.refused.append(body)
             return self._refusal
         return super().send(body, timeout)
-
-
-def ids(bodies: list[bytes]) -> list[str]:
-    return [json.loads(body)["id"] for body in bodies]
-
-
-@pytest.mark.parametrize("refusal", [PROXY, OURS], ids=["proxy", "ours"])
-def test_what_is_too_large_is_sealed_anew_and_counted_once(refusal: Answer) -> None:
-    """Law: whoever refuses the length of a first try, each report arrives in exactly one upload."""
-    desk = Desk(collector := Narrow(SIZE_CLASSES[0], refusal))
-    desk.put(MANY)
-
-    desk.flush()
-
-    assert (collector.reports(), desk.waiting()) == (MANY, 0)
-    assert desk.counts() == {"refused": len(collector.refused), "uploaded": MANY}
-    assert {len(body) for bodies in collector.bodies.values() for body in bodies} == {1_024}
-    assert len({*ids(collector.refused), *collector.bodies}) == len(collector.bodies) + 1
-
-
-def test_a_scheduled_pass_of_a_device_sends_one_piece_only() -> None:
-    """Law: the pieces are uploads of their own, so each has a time of its own."""
-    desk = Desk(collector := Narrow(SIZE_CLASSES[0], PROXY))
-    desk.put(MANY)
-    desk.clock.advance(seconds=desk.uploader.wait(desk.clock()))
-
-    desk.uploader.run(60)
-
-    assert len(collector.bodies) == 1
-    assert desk.waiting() == MANY - collector.reports() > 0
-
-
-@pytest.mark.parametrize("earlier", [LOST, 503, 504, 401])
-def test_an_upload_that_may_have_been_taken_is_never_sealed_anew(earlier: Exception | int) -> None:
-    """Law: after a try of unknown outcome a 413 changes nothing; the same bytes arrive later."""
-    desk = Desk(transport := ScriptedTransport([earlier, PROXY, PROXY]))
-    desk.put(MANY)
-    for _ in range(4):
-        desk.flush()
-        desk.clock.advance(seconds=MAX_BACKOFF)
-
-    assert len(transport.sent) == 4
-    assert len(set(transport.sent)) == 1
-    assert desk.counts()["uploaded"] == MANY
-
-
-def test_a_single_report_that_is_too_large_waits_at_a_proxy_and_ends_at_the_collector() -> None:
-    """Law: only the collector's own word drops what cannot be made smaller."""
-    outcomes = []
-    for refusal in (PROXY, OURS):
-        desk = Desk(ScriptedTransport([refusal]))
-        desk.put(1)
-        desk.flush()
-        outcomes.append((desk.waiting(), desk.counts()))
-
-    assert outcomes == [(1, {"refused": 1}), (0, {"rejected": 1})]
 
 
 def test_reports_keep_their_age_and_place_when_they_wait_again(tmp_path: Path) -> None:
@@ -206,6 +149,33 @@ def test_what_another_process_has_sent_meanwhile_is_not_sealed_anew(
     assert ours.taken.bodies == theirs.bodies  # the same upload once more, byte for byte
 
 
+@pytest.mark.parametrize("refusal", [PROXY, OURS], ids=["proxy", "ours"])
+def test_pieces_that_are_too_large_again_are_split_before_the_process_ends(
+    refusal: Answer,
+) -> None:
+    """Law: a program that ends after one upload leaves no piece that is known to be refused."""
+    desk = Desk(collector := Narrow(SIZE_CLASSES[0], refusal))
+    desk.put(8 * MANY)  # 200 of them in a first upload of 16 KiB or more
+    for run in range(60):
+        desk.clock.advance(seconds=desk.uploader.wait(desk.clock()))
+        desk.uploader.run(60)
+        desk = Desk(collector, SeededRandomness(b"run %d" % run), desk.store, desk.clock)
+
+    assert (collector.reports(), desk.waiting()) == (8 * MANY, 0)
+
+
+def test_a_gateway_halves_no_body_below_a_kilobyte() -> None:
+    """Law: a proxy that refuses everything is not met with ever more uploads."""
+    desk = Desk(collector := Narrow(0, PROXY), bounds=GATEWAY)
+    desk.put(500)
+
+    desk.flush()
+
+    assert len(collector.refused) <= 8
+    assert desk.waiting() == 500
+    assert "rejected" not in desk.counts()
+
+
 @pytest.mark.parametrize("cut_off", [False, True], ids=["in reach", "out of reach"])
 @pytest.mark.parametrize("restarts", [False, True], ids=["one process", "many"])
 def test_a_collector_that_refuses_lengths_links_no_later_report(
@@ -264,27 +234,3 @@ def put_later(desk: Desk, epoch: int) -> None:
     with desk.store.transaction() as tx:
         report = Report(b"digest", epoch, b"\x01")
         Outbox({"platform": "mac"}).put(tx, report, day, ["platform"])
-
-
-def test_pieces_that_are_too_large_again_are_split_before_the_process_ends() -> None:
-    """Law: a program that ends after one upload leaves no piece that is known to be refused."""
-    desk = Desk(collector := Narrow(SIZE_CLASSES[0], PROXY))
-    desk.put(8 * MANY)  # 200 of them in a first upload of 16 KiB or more
-    for run in range(60):
-        desk.clock.advance(seconds=desk.uploader.wait(desk.clock()))
-        desk.uploader.run(60)
-        desk = Desk(collector, SeededRandomness(b"run %d" % run), desk.store, desk.clock)
-
-    assert (collector.reports(), desk.waiting()) == (8 * MANY, 0)
-
-
-def test_a_gateway_halves_no_body_below_a_kilobyte() -> None:
-    """Law: a proxy that refuses everything is not met with ever more uploads."""
-    desk = Desk(collector := Narrow(0, PROXY), bounds=GATEWAY)
-    desk.put(500)
-
-    desk.flush()
-
-    assert len(collector.refused) <= 8
-    assert desk.waiting() == 500
-    assert "rejected" not in desk.counts()
