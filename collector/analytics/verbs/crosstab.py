@@ -27,6 +27,7 @@ from client_sdk.registry.types.record import ANSWER, ATTRIBUTE, LABEL
 
 from ...core.errors import QueryError
 from ...core.remarks import Code, Remark, remark
+from ...estimation.arrays import Bools
 from ...estimation.estimate import Estimate, shares
 from ..association import Finding, associations, in_words, margins
 from ..records import by_attribute, is_of_records
@@ -188,8 +189,8 @@ class Condition:
     """
 
     names: Mapping[str, str]
-    inside: Any  # booleans, shape (items,)
-    whole: Any | None
+    inside: Bools  # booleans, shape (items,)
+    whole: Bools | None
 
 
 def _conditions(domain: PairDomain, of: str) -> list[Condition]:

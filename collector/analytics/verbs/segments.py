@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from client_sdk.registry.metric import Metric
 
 from ...core.remarks import Code, Remark, remark
+from ...estimation.arrays import Floats
 from ...estimation.significance import each_of
 from ..comparing.mix import of_groups
 from ..comparing.numbers import askable, items_of, number_rows, refusal
@@ -55,7 +56,7 @@ def pool_of(values: Sequence[float], variances: Sequence[float]) -> Pool | None:
     return Pool(tuple(moved.tolist()), mean, between)
 
 
-def _between(raw: Any, errors: Any) -> float:
+def _between(raw: Floats, errors: Floats) -> float:
     """Return the variance between true numbers, 0 if errors explain all."""
     weights = 1 / errors
     total = weights.sum()
