@@ -20,10 +20,10 @@ from importlib import import_module
 from math import hypot, sqrt
 from pkgutil import iter_modules
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from client_sdk.registry.domain import Domain
 from client_sdk.registry.metric import Metric
@@ -57,6 +57,7 @@ Devices: TypeAlias = Literal["all", "answered", "both"]
 OF_ALL: Final = "all"
 OF_ANSWERED: Final = "answered"
 OF_BOTH: Final = "both"
+MOST_FACTS: Final = 1_000  # comparisons or groups whose numbers are told
 NO_TALLY: Final[Ints] = np.zeros(0, dtype=np.int64)
 _Key = TypeVar("_Key")
 
@@ -126,9 +127,6 @@ def each_definition(part: Slice) -> tuple[Slice, ...]:
 
 def united(definitions: Iterable[Sequence[Slice]], metric: Metric) -> list[Slice]:
     """Return slices with the reports under all *definitions* of *metric*, in order."""
-    places: dict[tuple[tuple[str, str], ...], list[Slice]] = {}
-    for part in (part for slices in definitions for part in slices):
-        places.setdefault(tuple(part.dimensions.items()), []).append(part)
     return in_order(
         parts[0]
         if all(part.metric.digest == metric.digest for part in parts)
@@ -139,8 +137,17 @@ def united(definitions: Iterable[Sequence[Slice]], metric: Metric) -> list[Slice
             tally=NO_TALLY,
             definitions=tuple(part for part in parts if part.n),
         )
-        for parts in places.values()
+        for parts in alike(part for slices in definitions for part in slices)
     )
+
+
+def alike(slices: Iterable[Slice], but: str | None = None) -> list[list[Slice]]:
+    """Return *slices* in groups that share their values of all dimensions *but* one."""
+    groups: dict[tuple[tuple[str, str], ...], list[Slice]] = {}
+    for part in slices:
+        key = tuple(item for item in part.dimensions.items() if item[0] != but)
+        groups.setdefault(key, []).append(part)
+    return list(groups.values())
 
 
 def merged(parts: Sequence[Slice], dimensions: Mapping[str, str]) -> Slice:
@@ -212,6 +219,9 @@ def _place(part: Slice) -> tuple[Any, ...]:
         place: Any = value if name == TIME else declared.index(value) if value in declared else last
         places.append(place)
     return tuple(places)
+
+
+Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]  # as options have it
 
 
 class NoOptions(Struct, frozen=True, forbid_unknown_fields=True):

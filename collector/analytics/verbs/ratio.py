@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from client_sdk.registry.metric import Metric
@@ -30,13 +30,11 @@ from ..comparing.numbers import (
 from ..comparing.ratios import ratio_of
 from ..rows import SHARE, Findings, Row, empty_row, row_of, with_item
 from ..suppression import shortage
-from ..verb import Offer, Slice, Verb, VerbQuery, always, draw_law
+from ..verb import MOST_FACTS, Name, Offer, Slice, Verb, VerbQuery, always, draw_law
 
-MOST_FACTS: Final = 1_000  # groups whose two numbers are told
 TOTALS: Final = "totals"
 TIMES: Final = "times"  # the unit of a ratio of two numbers of one unit
 _APART: Final = 0.05  # part by which numbers of reports may differ before it is said
-_Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,8 +45,8 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     reported, "totals" sums and counts over all reports.
     """
 
-    numerator: _Name | None = None
-    denominator: _Name | None = None
+    numerator: Name | None = None
+    denominator: Name | None = None
     of: Literal["means", "totals"] = "means"
     population: Population = REPORTED
     simultaneous: bool = False

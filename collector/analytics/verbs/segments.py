@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from client_sdk.registry.metric import Metric
@@ -26,10 +26,10 @@ from ...core.remarks import Code, Remark, remark
 from ...estimation.arrays import Floats
 from ...estimation.significance import each_of
 from ..comparing.mix import of_groups
-from ..comparing.numbers import askable, items_of, number_rows, refusal
+from ..comparing.numbers import askable, items_of, number_rows, refusal, stretches_of
 from ..rows import RAW, TIME, Findings, Row
 from ..sums import averages
-from ..verb import OTHER, Offer, Slice, Verb, VerbQuery
+from ..verb import OTHER, Name, Offer, Slice, Verb, VerbQuery
 
 POOLED: Final = "pooled"
 LEAST: Final = 3  # segments; of fewer, nothing is known of how much they differ
@@ -67,7 +67,7 @@ def _between(raw: Floats, errors: Floats) -> float:
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
     """The item whose share is wanted; none is needed of a boolean or a number."""
 
-    item: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
+    item: Name | None = None
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
@@ -81,14 +81,11 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         return Findings(())
     (item,) = items_of(slices[0].metric, query.options.item, 1)
     slices = askable(slices)
-    groups: dict[str, list[Slice]] = {}
-    for part in slices:
-        groups.setdefault(part.dimensions.get(TIME, ""), []).append(part)
     answered = sum(part.refusal is None for part in slices)
     level = each_of(query.alpha, answered)
     rows: list[Row] = []
     facts = []
-    for group in groups.values():
+    for group in stretches_of(slices):
         group_rows = [
             row
             for part in group
