@@ -29,7 +29,7 @@ from ..estimation.significance import holm
 from .sums import Shares
 from .verb import Slice
 
-MOST_CELLS: Final = 1_024  # of a table; the errors of more take too long
+_MOST_CELLS: Final = 1_024  # of a table; the errors of more take too long
 _LEAST_P: Final = 1e-4  # below which words give no digits
 
 
@@ -65,8 +65,8 @@ def association(shares: Shares, rows: int, columns: int, alpha: float) -> Associ
 
     Args: shares: of rows * columns items, row by row.
     """
-    if rows * columns > MOST_CELLS:
-        return remark(Code.TOO_MANY_CELLS, most=MOST_CELLS)
+    if rows * columns > _MOST_CELLS:
+        return remark(Code.TOO_MANY_CELLS, most=_MOST_CELLS)
     of_rows, of_columns = margins(rows, columns)
     kept_rows, kept_columns = (
         _sure_groups(shares, members, alpha) for members in (of_rows, of_columns)

@@ -51,7 +51,7 @@ class Estimate(Struct, frozen=True):  # made a thousand times for a page
 
 
 @runtime_checkable
-class AsksSamples(Protocol):
+class _AsksSamples(Protocol):
     """A mechanism whose reports about an item come from a random sample of the devices."""
 
     def share_variance(self, tally: Ints, n: int, np: Any, /) -> tuple[Any, ...]:
@@ -74,7 +74,7 @@ def shares(mechanism: AnyMechanism, tally: Ints, n: int, alpha: float) -> list[E
     if is_pure(mechanism):
         low, high = score_limits(mechanism.channel, debiased.totals, n, alpha)
         limits: tuple[Floats, Floats] = low / n, high / n
-    elif isinstance(mechanism, AsksSamples):
+    elif isinstance(mechanism, _AsksSamples):
         level, bend, *slope = mechanism.share_variance(tally, n, np)
         limits = sampled_limits(debiased.totals / n, level, bend, alpha, *slope)
     else:

@@ -18,7 +18,7 @@ s' = K (s G) of the shares s, with K the bell, A the channel, y the reports and 
 
 Nothing is drawn: the same tally gives the same histogram.
 
-Source: Li et al., SIGMOD 2020: EMS, with (1, 2, 1)/4 at 1,024 bins, which is ``WIDEST`` / 15.
+Source: Li et al., SIGMOD 2020: EMS, with (1, 2, 1)/4 at 1,024 bins, which is ``_WIDEST`` / 15.
     Akaike, IEEE Transactions on Automatic Control 1974: the criterion; Hastie and Tibshirani,
     Generalized Additive Models, 1990: degrees of freedom of a smoother as a trace.  The derivative,
     the grid of bells and the rule to stop are ours.
@@ -37,7 +37,7 @@ from .arrays import Floats, Ints
 
 TOLERANCE: Final = 1e-8  # relative change of the log-likelihood at which a fit is done
 MAX_ROUNDS: Final = 1000  # of each bell
-WIDEST: Final = 0.01  # standard deviation of the widest bell, of the range
+_WIDEST: Final = 0.01  # standard deviation of the widest bell, of the range
 _BELLS: Final = 8  # at most; the narrowest is 1 in 12,800 of the range
 
 
@@ -63,9 +63,9 @@ def best_fit(mechanism: DistributionMechanism, tally: Ints, n: int) -> Fit:
     Raises: InvalidTallyError: the tally cannot have come from n reports.
     """
     seen = mechanism.require_counts(tally, n, np) / n
-    best = _fit(mechanism, seen, n, WIDEST, np.full(mechanism.bins, 1 / mechanism.bins))
+    best = _fit(mechanism, seen, n, _WIDEST, np.full(mechanism.bins, 1 / mechanism.bins))
     for halvings in range(1, _BELLS):
-        narrower = _fit(mechanism, seen, n, WIDEST / 2**halvings, best.shares)
+        narrower = _fit(mechanism, seen, n, _WIDEST / 2**halvings, best.shares)
         if narrower.score <= best.score:
             break
         best = narrower

@@ -34,7 +34,9 @@ from ..verb import (
 )
 
 _PRINTABLE: Final = "".join(map(chr, range(32, 127)))
-USELESS: Final = 0.5  # share; where only strings more common than that would be found, none is told
+_USELESS: Final = (
+    0.5  # share; where only strings more common than that would be found, none is told
+)
 
 _LIKELY: Final = remark(Code.LIKELY, percent=100 * FALSE)
 _PERHAPS_ZERO: Final = remark(Code.PERHAPS_ZERO)
@@ -118,7 +120,7 @@ class _Searching:
         """Return the rows of a slice, and what is known of it."""
         options: Options = self.query.options
         plan, alpha = self.plan, self.query.alpha
-        threshold = USELESS if options.threshold is None else options.threshold
+        threshold = _USELESS if options.threshold is None else options.threshold
         detectable = plan.detectable(part.n)
         fact = {
             "detectable_share": min(detectable, 1.0),
