@@ -101,12 +101,13 @@ def test_a_row_without_a_number_is_not_to_be_had() -> None:
 
 def test_a_row_with_too_few_reports_is_an_answer_if_the_page_says_so_too() -> None:
     few = {**ROW, "value": None, "ci_low": None, "ci_high": None, "std_error": None}
-    few["reason"] = FEW_REPORTS
+    few["reason"] = {"code": "too_few", "text": FEW_REPORTS}
+    other = {"code": "no_base", "text": "no ratio"}
     rest = {**ROW, "dimensions": {"version": "(other)", "item": "home"}}
 
     assert kind(ASKED, few, f"<p>{FEW_REPORTS}</p>") == FEW
     assert kind(ASKED, few, "<p>no</p>") == MISSING
-    assert kind(ASKED, {**few, "reason": "no reports"}, "<p>no reports</p>") == MISSING
+    assert kind(ASKED, {**few, "reason": other}, "<p>no ratio</p>") == MISSING
     assert kind(ASKED, rest, "<p>(other): 43 %</p>") == FEW
 
 
