@@ -183,8 +183,8 @@ def _shortage(plan: Plan, n: int, threshold: float) -> Remark:
     needed = plan.reports_needed(threshold)
     if needed is None:
         return remark(Code.OUT_OF_REACH, share=threshold)
-    found = 100 * min(plan.detectable(n), 1)
-    return remark(Code.TOO_RARE, n=n, found=found, needed=needed, share=100 * threshold)
+    percent = 100 * min(plan.detectable(n), 1)
+    return remark(Code.TOO_RARE, n=n, percent=percent, needed=needed, share=100 * threshold)
 
 
 def _plan(metric: Metric, options: Options, alpha: float, groups: int) -> Plan:
