@@ -33,6 +33,7 @@ from benchmarks.lib.page import PAGES, README, ROOT, publish, table
 from benchmarks.lib.shop import TOKEN, Shop, asker, crowd, shop_app
 from client_sdk.privacy.budget import costs_together, epsilon
 from client_sdk.privacy.caps import DEFAULT_CAPS
+from collector.core.remarks import Code
 from collector.query.release.publish import ReleaseRequest, release
 from collector.web.services import services
 
@@ -41,8 +42,8 @@ MOST_CHOICES: Final = 5  # of an easy way, the page's own link included
 LEAST_EASY: Final = 33  # the bar
 NEAR: Final = 4.5  # standard errors: of a thousand right numbers fewer than 0.01 are further off
 RIGHT, STRUGGLE, REFUSED = "right and easy", "right, but not easy", "refused, with the reason"
-FEW_REPORTS: Final = "not enough reports"
-FEW = f"{FEW_REPORTS}, which it says"
+_FEW: Final = frozenset({Code.TOO_FEW, Code.TOO_RARE, Code.NO_HOLDERS, Code.NO_GROUP})
+FEW = "not enough reports, which it says"
 _REST: Final = "(other)"
 WRONG, MISSING = "wrong", "not to be had"
 KINDS: Final = (RIGHT, STRUGGLE, FEW, REFUSED, WRONG, MISSING)
@@ -159,8 +160,9 @@ def _held(
 
 def _too_few(row: Mapping[str, Any]) -> str:
     """Return what a row says that has too few reports for a number of its own, "" of others."""
-    reason = row.get("reason") or ""
-    return _REST if _is_rest(row) else reason if FEW_REPORTS in reason else ""
+    reason = row.get("reason")
+    text = reason["text"] if reason and reason["code"] in _FEW else ""
+    return _REST if _is_rest(row) else text
 
 
 def _is_rest(row: Mapping[str, Any]) -> bool:

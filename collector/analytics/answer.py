@@ -26,6 +26,7 @@ from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.items import MEAN_OF
 
 from ..core.remarks import Code, remark
+from ..estimation.arrays import Ints
 from ..estimation.estimate import (
     Estimate,
     coordinates,
@@ -69,7 +70,7 @@ def _mean_items(domain: Domain) -> tuple[str, ...]:
     return tuple(MEAN_OF + key for key in domain.labels)
 
 
-def _key_estimates(metric: Metric, tally: Any, n: int, alpha: float) -> dict[str, Estimate | None]:
+def _key_estimates(metric: Metric, tally: Ints, n: int, alpha: float) -> dict[str, Estimate | None]:
     """Return the share of holders of each key, then the mean of its numbers, by name.
 
     Raises: InvalidTallyError: the tally cannot have come from n reports.
@@ -90,7 +91,7 @@ def quantile_items(metric: Metric) -> tuple[str, ...]:
     return tuple(QUANTILES) if isinstance(metric.mechanism, DistributionMechanism) else ()
 
 
-def quantile_estimates(metric: Metric, tally: Any, n: int, alpha: float) -> dict[str, Estimate]:
+def quantile_estimates(metric: Metric, tally: Ints, n: int, alpha: float) -> dict[str, Estimate]:
     """Return the quantiles of *n* > 0 numbers in the unit of the domain, by name.
 
     Intervals are pointwise and cut off at the range.
@@ -103,7 +104,7 @@ def quantile_estimates(metric: Metric, tally: Any, n: int, alpha: float) -> dict
 
 
 def quantiles_at(
-    metric: Metric, tally: Any, n: int, levels: Sequence[float], alpha: float
+    metric: Metric, tally: Ints, n: int, levels: Sequence[float], alpha: float
 ) -> list[Estimate]:
     """Return the quantiles of *n* > 0 numbers at ascending *levels*, in the unit of the domain.
 

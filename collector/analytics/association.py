@@ -18,17 +18,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import erfc, sqrt
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from ..core.remarks import Code, Remark, remark
+from ..estimation.arrays import Bools, Floats
 from ..estimation.estimate import Estimate, normal_quantile
 from ..estimation.significance import holm
 from .sums import Shares
 from .verb import Slice
 
-MOST_CELLS: Final = 1_024  # of a table; the errors of more take too long
+_MOST_CELLS: Final = 1_024  # of a table; the errors of more take too long
 _LEAST_P: Final = 1e-4  # below which words give no digits
 
 
@@ -48,7 +49,7 @@ class Association:
     beyond: Estimate  # the share of that cell less that of independent answers
 
 
-def margins(rows: int, columns: int) -> tuple[Any, Any]:
+def margins(rows: int, columns: int) -> tuple[Bools, Bools]:
     """Return the members of every row and of every column, shape (rows or columns, cells)."""
     cells = np.arange(rows * columns)
     return (
@@ -64,8 +65,8 @@ def association(shares: Shares, rows: int, columns: int, alpha: float) -> Associ
 
     Args: shares: of rows * columns items, row by row.
     """
-    if rows * columns > MOST_CELLS:
-        return remark(Code.TOO_MANY_CELLS, most=MOST_CELLS)
+    if rows * columns > _MOST_CELLS:
+        return remark(Code.TOO_MANY_CELLS, most=_MOST_CELLS)
     of_rows, of_columns = margins(rows, columns)
     kept_rows, kept_columns = (
         _sure_groups(shares, members, alpha) for members in (of_rows, of_columns)
@@ -94,13 +95,14 @@ def association(shares: Shares, rows: int, columns: int, alpha: float) -> Associ
     return Association(middle, limits[0], limits[1], p, p, places[best], beyond)
 
 
-def _sure_groups(shares: Shares, members: Any, alpha: float) -> list[int]:
+def _sure_groups(shares: Shares, members: Bools, alpha: float) -> list[int]:
     """Return the groups whose share is surely above 0."""
     return [i for i, estimate in enumerate(shares.groups(members, alpha)) if estimate.ci_low > 0]
 
 
-def _weights(row: Any, column: Any, r: float, c: float) -> Any:
-    return 1.0 * (row & column) - c * row - r * column
+def _weights(row: Bools, column: Bools, r: float, c: float) -> Floats:
+    rows, columns = row.astype(np.float64), column.astype(np.float64)
+    return rows * columns - c * rows - r * columns
 
 
 def _distinct(count: int) -> int:

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.registry.domain import NumberGrid
@@ -27,6 +28,7 @@ from client_sdk.registry.keys import GRID, SMOOTH
 from client_sdk.registry.metric import Metric
 
 from ..core.remarks import Code, Remark, remark
+from ..estimation.arrays import Floats, Ints
 from ..estimation.estimate import Estimate, normal_quantile
 from .postprocess import simplex_l2
 from .quantiles import THRESHOLDS, LinearCDF, bias_aware_reach, linear_cdf
@@ -58,12 +60,12 @@ class Curve:
     mechanism: DistributionMechanism
     domain: NumberGrid
     linear: LinearCDF
-    seen: Any
+    seen: Floats
     n: int
     shape: str  # what is assumed of the population
 
     @classmethod
-    def of(cls, metric: Metric, tally: Any, n: int) -> Curve:
+    def of(cls, metric: Metric, tally: Ints, n: int) -> Curve:
         """Take the tally of *n* > 0 reports of a metric without a ``refusal``.
 
         Raises: InvalidTallyError: the tally cannot have come from n reports.
@@ -154,11 +156,11 @@ class Curve:
             inner[1] = outer[1] = BEYOND
         return (inner[0], inner[1]), (outer[0], outer[1])
 
-    def _ends(self, first: int, last: int) -> Any:
+    def _ends(self, first: int, last: int) -> Floats:
         """Return the weight of each threshold of F in the share of grid places."""
         return self._up_to(last) - self._up_to(first - 1)
 
-    def _up_to(self, place: int) -> Any:
+    def _up_to(self, place: int) -> Floats:
         weights = np.zeros(self.linear.bias.size)
         if place < 0:
             return weights
@@ -170,7 +172,7 @@ class Curve:
         weights[int(below)], weights[int(below) + 1] = 1 - rest, rest
         return weights
 
-    def _estimates(self, ends: Any, alpha: float) -> list[Estimate]:
+    def _estimates(self, ends: Floats, alpha: float) -> list[Estimate]:
         """Return weighted sums of F at its thresholds, with the limits of a smooth population.
 
         Values are unbiased then, so they may be below 0.  The variance is estimated as that of F
@@ -210,12 +212,12 @@ _WIDTHS: Final = sorted({1, *(part << power for part in (2, 3) for power in rang
 class _Means(NamedTuple):
     """What limits of k parts are made of: rows are the widths that are tried, shape (widths, k)."""
 
-    variances: Any  # of one report
-    guesses: Any  # the means, were the population that of the guide
+    variances: Floats  # of one report
+    guesses: Floats  # the means, were the population that of the guide
 
 
 @lru_cache(maxsize=8)
-def _sums(mechanism: DistributionMechanism) -> tuple[Any, Any]:
+def _sums(mechanism: DistributionMechanism) -> tuple[Floats, Floats]:
     """Return the weights of the bins' shares, and the sums of those of F before each threshold.
 
     Shapes (bins, symbols) and (bins + 2, symbols).
@@ -257,16 +259,16 @@ class AnyShape:
     """
 
     mechanism: DistributionMechanism
-    seen: Any
+    seen: Floats
     n: int
-    guide: Any  # smooth, no share below 0
+    guide: Floats  # smooth, no share below 0
 
     @classmethod
-    def of(cls, mechanism: DistributionMechanism, seen: Any, n: int) -> AnyShape:
+    def of(cls, mechanism: DistributionMechanism, seen: Floats, n: int) -> AnyShape:
         """Take the shares *seen* of the symbols among *n* > 0 reports."""
         return cls(mechanism, seen, n, simplex_l2(linear_cdf(mechanism, n).shares @ seen))
 
-    def limits(self, inner: Any, outer: Any, alpha: float) -> tuple[Any, Any]:
+    def limits(self, inner: ArrayLike, outer: ArrayLike, alpha: float) -> tuple[Floats, Floats]:
         """Return lower and upper limits of shares, each shape (parts,), within 0 and 1.
 
         Args: inner, outer: thresholds, shape (parts, 2), of bins that are wholly in the part, and
@@ -276,7 +278,7 @@ class AnyShape:
         high = self._limits(np.asarray(outer), CHOSEN * alpha, 1)
         return low, high
 
-    def quantile_bins(self, levels: Sequence[float], alpha: float) -> Any:
+    def quantile_bins(self, levels: Sequence[float], alpha: float) -> Ints:
         """Return the first and the last bin that each quantile may be, shape (levels, 2)."""
         ends = np.arange(self.mechanism.bins + 1)
         parts = np.transpose([np.full(ends.size, -BEYOND), ends])
@@ -291,7 +293,7 @@ class AnyShape:
             bins.append((first, last))
         return np.array(bins)
 
-    def _limits(self, parts: Any, alpha: float, side: int) -> Any:
+    def _limits(self, parts: Ints, alpha: float, side: int) -> Floats:
         """Return the limits of *parts* on one *side*: -1 for lower ones, 1 for upper ones."""
         most = max(self.mechanism.bins // 2, 1)
         widths = np.array([width for width in _WIDTHS if width <= most])
@@ -304,9 +306,10 @@ class AnyShape:
         middle = bins @ (_sums(self.mechanism)[0] @ self.seen)
         error = np.sqrt(variance / self.n)
         middle = np.where(error < _EXACT, np.rint(middle), middle)  # nobody, or all
-        return (middle + side * z * error).clip(0, 1)
+        limits: Floats = (middle + side * z * error).clip(0, 1)
+        return limits
 
-    def _means(self, parts: Any, widths: Any, side: int) -> _Means:
+    def _means(self, parts: Ints, widths: Ints, side: int) -> _Means:
         variances, guesses = [], []
         for width in widths:
             symbols, bins = self._weights(parts, np.full(len(parts), width), side)
@@ -315,7 +318,7 @@ class AnyShape:
             variances.append(squares[0] @ self.seen - squares[1] @ self.guide)
         return _Means(np.array(variances), np.array(guesses))
 
-    def _weights(self, parts: Any, widths: Any, side: int) -> tuple[Any, Any]:
+    def _weights(self, parts: Ints, widths: Ints, side: int) -> tuple[Floats, Floats]:
         """Return weights of symbols and of bins, nowhere above those of the parts, or below.
 
         At its upper end a lower limit takes the mean of F over the *widths* thresholds up to it, at
@@ -329,11 +332,11 @@ class AnyShape:
             weights -= lower
         return upper
 
-    def _mean(self, first: Any, widths: Any) -> tuple[Any, Any]:
+    def _mean(self, first: Ints, widths: Ints) -> tuple[Floats, Floats]:
         """Return weights of symbols and of bins in the mean of F over *widths* from *first* on."""
         sums, bins = _sums(self.mechanism)[1], self.mechanism.bins
 
-        def before(threshold: Any) -> Any:
+        def before(threshold: Ints) -> Floats:
             rows = sums.take(threshold.clip(0, bins + 1), axis=0)
             if (beyond := threshold - bins - 1).max(initial=0) > 0:
                 rows += beyond.clip(0)[:, None]  # behind the last bin F is 1 at every threshold

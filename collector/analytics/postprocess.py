@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import NormalDist
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import ArrayLike
 
 from ..core.errors import QueryError
+from ..estimation.arrays import Floats, Ints
 from .monotone import isotonic, weights_of
 from .rows import RAW, Row
 
@@ -35,7 +37,7 @@ OF_CURVES: Final = (RAW, _ISOTONIC)  # parts of the population up to rising thre
 _TO_WHOLE: Final = (_NORM_SUB, _SIMPLEX_L2, _SIMPLEX_L1)
 
 
-def simplex_l2(values: Any, total: float = 1.0) -> Any:
+def simplex_l2(values: ArrayLike, total: float = 1.0) -> Floats:
     """Return the point nearest to *values* that is not negative and sums to *total* > 0.
 
     Args:   values: finite, shape (k,) with k > 0, in the unit of *total*.
@@ -56,10 +58,11 @@ def simplex_l2(values: Any, total: float = 1.0) -> Any:
     ordered = np.sort(point)[::-1]
     shifts = (np.cumsum(ordered) - total) / np.arange(1, ordered.size + 1)
     above = np.flatnonzero(ordered > shifts)
-    return np.maximum(point - shifts[above[-1]], 0.0)
+    nearest: Floats = np.maximum(point - shifts[above[-1]], 0.0)
+    return nearest
 
 
-def simplex_l1(counts: Any, n: int) -> Any:
+def simplex_l1(counts: ArrayLike, n: int) -> Ints:
     """Return whole counts that are not negative, sum to *n* >= 0 and are nearest to *counts*.
 
     Nearest is in L1, the number of devices by which the counts differ.  Many histograms are equally
@@ -91,7 +94,7 @@ def simplex_l1(counts: Any, n: int) -> Any:
     return whole
 
 
-def base_cut(shares: Any, std_errors: Any) -> Any:
+def base_cut(shares: ArrayLike, std_errors: ArrayLike) -> Floats:
     """Return *shares* with 0 in place of those below the threshold; the others are as they were.
 
     The threshold of k shares is z standard errors, with 1 - FALSE_KEEPS/k of a normal below z.
@@ -105,7 +108,7 @@ def base_cut(shares: Any, std_errors: Any) -> Any:
     return np.where(raw >= z * np.asarray(std_errors, dtype=np.float64), raw, 0.0)
 
 
-def apply(name: str, shares: Any, std_errors: Any, n: int) -> Any:
+def apply(name: str, shares: ArrayLike, std_errors: ArrayLike, n: int) -> Floats:
     """Return *shares* of *n* reports as *name*, one of PROMISES, promises; shape (k,) as given.
 
     Raises: QueryError: there is no post-processing *name*.

@@ -25,12 +25,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import pi, sqrt
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from client_sdk.mechanisms import DistributionMechanism
 
+from ..estimation.arrays import Floats, Ints, Numbers
 from ..estimation.estimate import Estimate, normal_quantile
 
 BELL: Final = 0.06  # part of the range; narrower resolves sharper peaks and widens every interval
@@ -53,12 +54,12 @@ class LinearCDF:
     the weights of the shares of the bins.
     """
 
-    weights: Any
-    response: Any
-    noise: Any
-    bias: Any
-    shares: Any
-    missed: Any
+    weights: Floats
+    response: Floats
+    noise: Floats
+    bias: Floats
+    shares: Floats
+    missed: Floats
 
 
 @lru_cache(maxsize=16)  # a page asks for several curves of the same reports
@@ -79,7 +80,7 @@ def linear_cdf(mechanism: DistributionMechanism, n: int) -> LinearCDF:
 
 
 def quantiles(
-    mechanism: DistributionMechanism, tally: Any, n: int, levels: Sequence[float], alpha: float
+    mechanism: DistributionMechanism, tally: Ints, n: int, levels: Sequence[float], alpha: float
 ) -> list[Estimate]:
     """Return the quantiles of *n* > 0 numbers in grid steps from the lowest, with intervals.
 
@@ -96,8 +97,8 @@ def quantiles(
 
 
 def quantile_limits(
-    linear: LinearCDF, seen: Any, n: int, levels: Sequence[float], alpha: float
-) -> Any:
+    linear: LinearCDF, seen: Floats, n: int, levels: Sequence[float], alpha: float
+) -> Floats:
     """Return lower limits, quantiles and upper limits in bins, shape (3, levels).
 
     Args:   seen: shares of the symbols among *n* reports, shape (symbols,).
@@ -107,7 +108,7 @@ def quantile_limits(
     places = np.linspace(-0.5, bins - 0.5, middle.size)
     others = _cdf(linear, seen, n, alpha / OTHERS)[1]
 
-    def at(curve: Any, monotone: Callable[[Any], Any]) -> Any:
+    def at(curve: Floats, monotone: Callable[[Floats], Floats]) -> Floats:
         return np.interp(levels, monotone(curve.clip(0, 1)), places)
 
     is_far = np.minimum(levels, np.subtract(1, levels)) < FAR
@@ -126,17 +127,17 @@ def quantile_limits(
     return np.array([low, value, high])
 
 
-def _from_left(curve: Any) -> Any:
+def _from_left(curve: Floats) -> Floats:
     """Return the highest value so far, so that a place is the first at a level."""
     return np.maximum.accumulate(curve)
 
 
-def _from_right(curve: Any) -> Any:
+def _from_right(curve: Floats) -> Floats:
     """Return the lowest value from here on, so that a place is the last at a level."""
     return np.minimum.accumulate(curve[::-1])[::-1]
 
 
-def bias_aware_reach(bias: Any, errors: Any, alpha: float) -> Any:
+def bias_aware_reach(bias: Numbers, errors: Numbers, alpha: float) -> Floats:
     """Return how far an interval must reach to cover whatever the bias is, up to *bias*.
 
     z(1 + t^2/2), with t the bias in standard *errors* > 0, meets the exact value up to terms of
@@ -146,7 +147,7 @@ def bias_aware_reach(bias: Any, errors: Any, alpha: float) -> Any:
     return z * errors + bias * np.minimum(max(z, _STEADY) * bias / (2 * errors), 1)
 
 
-def _cdf(linear: LinearCDF, seen: Any, n: int, alpha: float) -> tuple[Any, Any]:
+def _cdf(linear: LinearCDF, seen: Floats, n: int, alpha: float) -> tuple[Floats, Floats]:
     """Return F at every threshold and its half-width, from the shares *seen* of the symbols.
 
     The variance is that of the reports of these very devices: its estimate is unbiased where the
@@ -160,7 +161,7 @@ def _cdf(linear: LinearCDF, seen: Any, n: int, alpha: float) -> tuple[Any, Any]:
     return middle, np.concatenate([[0], reach, [0]])
 
 
-def _thresholds(rows: Any) -> Any:
+def _thresholds(rows: Floats) -> Floats:
     """Return the sums of *rows* up to each threshold; the row of a bin is spread evenly over it."""
     parts = np.repeat(rows, THRESHOLDS, axis=0) / THRESHOLDS
     return np.concatenate([np.zeros((1, rows.shape[1])), np.cumsum(parts, axis=0)])

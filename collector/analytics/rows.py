@@ -37,7 +37,7 @@ BETWEEN: Final = "/"  # of the labels of the first and the last epoch of a stret
 _DATE: Final = len("2026-11-16")  # the label of a day, and of what begins on it
 _MONTH: Final = len("2026-11")
 SURE, LIKELY = "sure", "likely"  # to be there at all; by the interval, or but for one in ten
-LEAST_P: Final = 0.001  # noise is not known well enough for less
+_LEAST_P: Final = 0.001  # noise is not known well enough for less
 Quality: TypeAlias = Literal["good", "fair", "poor", "insufficient"]
 GOOD: Final = "good"
 FAIR: Final = "fair"
@@ -281,5 +281,5 @@ def moment(label: str, stretch: str) -> str:
 
 
 def chance(p_value: float) -> str:
-    """Return a p value in words: smaller ones than LEAST_P are said, not shown."""
-    return f"p < {LEAST_P}" if p_value < LEAST_P else f"p = {p_value:.2g}"
+    """Return a p value in words: smaller ones than _LEAST_P are said, not shown."""
+    return f"p < {_LEAST_P}" if p_value < _LEAST_P else f"p = {p_value:.2g}"

@@ -20,13 +20,15 @@ from math import sqrt
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from client_sdk.mechanisms import ItemMechanism, Mechanism, Reach
+from client_sdk.mechanisms import ItemMechanism, Reach
 from client_sdk.registry.domain import Domain
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.joint import FunnelDomain, RetentionDomain
 
 from ..core.remarks import Code, Remark, remark
+from ..estimation.arrays import AnyMechanism, Bools, Floats, Ints, Numbers
 from ..estimation.estimate import (
     Estimate,
     is_pure,
@@ -49,14 +51,14 @@ class Shares:
     """
 
     mechanism: ItemMechanism
-    tally: Any
+    tally: Ints
     n: int
-    values: Any
+    values: Floats
     repeats: int = 1
     drawn: float = 0.0  # variance of a share f of those whom a panel drew, over f (1 - f)
 
     @classmethod
-    def of(cls, mechanism: Mechanism[Any], tally: Any, n: int) -> Shares:
+    def of(cls, mechanism: AnyMechanism, tally: Ints, n: int) -> Shares:
         """Debias a tally of *n* > 0 independent reports of single items.
 
         Raises: InvalidTallyError: the tally cannot have come from n reports.
@@ -75,7 +77,7 @@ class Shares:
         """What must be said beside sums of several items."""
         return () if self.mechanism.knows_sums(np) else (remark(Code.BOUND),)
 
-    def groups(self, members: Any, alpha: float) -> list[Estimate]:
+    def groups(self, members: ArrayLike, alpha: float) -> list[Estimate]:
         """Return the share of each group: score intervals where the variance is linear in it.
 
         Args: members: booleans, shape (groups, items).
@@ -83,7 +85,8 @@ class Shares:
         weights = np.asarray(members, dtype=np.float64)
         values, errors = weights @ self.values, np.sqrt(self.variances(weights))
         reach = normal_quantile(alpha) * errors
-        low, high = values - reach, values + reach
+        low: Floats = values - reach
+        high: Floats = values + reach
         laws = self.mechanism.sum_laws(weights, np) if self.mechanism.pair_law() else None
         if laws is not None:
             inside, outside = (_mean_over(laws, part) for part in (weights, 1 - weights))
@@ -105,12 +108,12 @@ class Shares:
         columns = (column.tolist() for column in (values, errors, low, high))
         return [Estimate(*row) for row in zip(*columns, strict=True)]
 
-    def _draw(self, shares: Any) -> Any:
+    def _draw(self, shares: Numbers) -> Floats:
         """Return the standard error that the draw of a panel gives to *shares*."""
-        inside = np.clip(shares, 0, 1)
+        inside: Floats = np.clip(np.asarray(shares), 0, 1)
         return np.sqrt(self.drawn * inside * (1 - inside))
 
-    def ratio(self, part: Any, whole: Any, alpha: float) -> Estimate | None:
+    def ratio(self, part: Bools, whole: Bools, alpha: float) -> Estimate | None:
         """Return the share of the members of group *whole* that are in *part*, which it holds.
 
         None where whether anybody is in *whole* is not sure.  By Fieller's interval; value and
@@ -147,16 +150,17 @@ class Shares:
             error = np.hypot(error, self._draw(value) / fewer)
         return Estimate(float(value), float(error), float(low), float(high))
 
-    def variances(self, weights: Any) -> Any:
+    def variances(self, weights: Floats) -> Floats:
         """Return the variance of each weighted sum of shares, shape (sums,).
 
         Args: weights: shape (sums, items).
         """
-        return self.repeats * self.mechanism.sum_variances(
+        variances: Floats = self.mechanism.sum_variances(
             weights, np, tally=self.tally, n=self.n, shares=self.values
         )
+        return self.repeats * variances
 
-    def spreads(self, weights: Any) -> Any:
+    def spreads(self, weights: Floats) -> Floats:
         """Return how much weights differ between devices, as a variance, shape (sums,).
 
         Args: weights: as above.
@@ -165,9 +169,10 @@ class Shares:
         return np.maximum(weights**2 @ inside - (weights @ inside) ** 2, 0)
 
 
-def _mean_over(laws: Any, members: Any) -> Any:
+def _mean_over(laws: Floats, members: Floats) -> Floats:
     """Return the mean of each law over the items of its group; 0 of none."""
-    return (laws * members).sum(axis=1) / np.maximum(members.sum(axis=1), 1)
+    means: Floats = (laws * members).sum(axis=1) / np.maximum(members.sum(axis=1), 1)
+    return means
 
 
 class GroupShare(NamedTuple):
@@ -190,7 +195,7 @@ def averages(domain: Domain, options: Any) -> bool:
     return not isinstance(domain, RetentionDomain)
 
 
-def members_of(domain: FunnelDomain | RetentionDomain) -> Any:
+def members_of(domain: FunnelDomain | RetentionDomain) -> Bools:
     """Return which items are of a device that reached each step, or was active in each period.
 
     Returns: booleans, shape (steps or periods, items).
@@ -250,7 +255,7 @@ def answer_joined(
     alpha: float,
     *,
     measures: tuple[str, str],
-    ratios: Callable[[Any], Iterable[tuple[Any, Any]]],
+    ratios: Callable[[Bools], Iterable[tuple[Bools, Bools]]],
 ) -> Findings:
     """Answer with a share of each step or period and, of all but the first, its part of a group.
 

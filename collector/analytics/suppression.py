@@ -85,7 +85,7 @@ def _missing(metric: Metric, n: int, more: int | None = None) -> str:
 
 
 Group: TypeAlias = tuple[str, ...]  # the values of all dimensions but time
-Sizes: TypeAlias = Counter[str]  # reports by stretch of time
+_Sizes: TypeAlias = Counter[str]  # reports by stretch of time
 
 
 def merge_small(
@@ -126,7 +126,7 @@ def _group(part: Slice) -> Group:
 
 def _names(definitions: Sequence[Sequence[Slice]], least: int) -> dict[Group, Group]:
     """Return the group that each small one becomes part of, where it is not the only one."""
-    sizes: dict[Group, Sizes] = defaultdict(Counter)
+    sizes: dict[Group, _Sizes] = defaultdict(Counter)
     for part in (part for slices in definitions for part in slices):
         sizes[_group(part)][part.dimensions.get(TIME, "")] += part.n
     members: dict[Group, list[Group]] = {group: [group] for group in sizes}
@@ -137,15 +137,15 @@ def _names(definitions: Sequence[Sequence[Slice]], least: int) -> dict[Group, Gr
                 values[0] if len(set(values)) == 1 else OTHER for values in zip(*few, strict=True)
             )
             joined = [member for group in few for member in members.pop(group)]
-            counts = sum((sizes.pop(group) for group in few), Sizes())
+            counts = sum((sizes.pop(group) for group in few), _Sizes())
             members[name] = members.pop(name, []) + joined
-            sizes[name] = sizes.pop(name, Sizes()) + counts
+            sizes[name] = sizes.pop(name, _Sizes()) + counts
     return {
         member: name for name, groups in members.items() if len(groups) > 1 for member in groups
     }
 
 
-def _small(sizes: Mapping[Group, Sizes], least: int, length: int) -> list[list[Group]]:
+def _small(sizes: Mapping[Group, _Sizes], least: int, length: int) -> list[list[Group]]:
     """Return the small groups that share their first *length* values, where there are several."""
     alike: dict[Group, list[Group]] = defaultdict(list)
     for group, counts in sizes.items():

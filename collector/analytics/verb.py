@@ -15,21 +15,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, reduce
 from importlib import import_module
 from math import hypot, sqrt
 from pkgutil import iter_modules
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from client_sdk.registry.domain import Domain
 from client_sdk.registry.metric import Metric
 
 from ..core.cells import Source
 from ..core.remarks import Code, Remark, remark
+from ..estimation.arrays import Ints
 from ..estimation.estimate import Estimate, mean_of, normal_quantile
 from .rows import ITEM, RAW, SHARE, TIME, Chart, Findings, Row, empty_row, row_of
 
@@ -56,6 +57,8 @@ Devices: TypeAlias = Literal["all", "answered", "both"]
 OF_ALL: Final = "all"
 OF_ANSWERED: Final = "answered"
 OF_BOTH: Final = "both"
+MOST_FACTS: Final = 1_000  # comparisons or groups whose numbers are told
+NO_TALLY: Final[Ints] = np.zeros(0, dtype=np.int64)
 _Key = TypeVar("_Key")
 
 
@@ -79,7 +82,7 @@ class Slice:
     metric: Metric
     dimensions: Mapping[str, str]  # in the order asked: "time" to a label, a dimension to a value
     n: int  # reports
-    tally: Any  # int64, shape (metric.mechanism.tally_size,)
+    tally: Ints  # shape (metric.mechanism.tally_size,); NO_TALLY where there are ``definitions``
     epochs: tuple[int, ...]  # whose reports are here, ascending
     is_open: bool = False  # the last epoch is still running
     late: int = 0  # of the n reports, those folded later than a day after their epoch
@@ -124,9 +127,6 @@ def each_definition(part: Slice) -> tuple[Slice, ...]:
 
 def united(definitions: Iterable[Sequence[Slice]], metric: Metric) -> list[Slice]:
     """Return slices with the reports under all *definitions* of *metric*, in order."""
-    places: dict[tuple[tuple[str, str], ...], list[Slice]] = {}
-    for part in (part for slices in definitions for part in slices):
-        places.setdefault(tuple(part.dimensions.items()), []).append(part)
     return in_order(
         parts[0]
         if all(part.metric.digest == metric.digest for part in parts)
@@ -134,11 +134,20 @@ def united(definitions: Iterable[Sequence[Slice]], metric: Metric) -> list[Slice
             merged(parts, parts[0].dimensions),
             metric=metric,
             refusal=parts[0].refusal,
-            tally=None,
+            tally=NO_TALLY,
             definitions=tuple(part for part in parts if part.n),
         )
-        for parts in places.values()
+        for parts in alike(part for slices in definitions for part in slices)
     )
+
+
+def alike(slices: Iterable[Slice], but: str | None = None) -> list[list[Slice]]:
+    """Return *slices* in groups that share their values of all dimensions *but* one."""
+    groups: dict[tuple[tuple[str, str], ...], list[Slice]] = {}
+    for part in slices:
+        key = tuple(item for item in part.dimensions.items() if item[0] != but)
+        groups.setdefault(key, []).append(part)
+    return list(groups.values())
 
 
 def merged(parts: Sequence[Slice], dimensions: Mapping[str, str]) -> Slice:
@@ -151,7 +160,7 @@ def merged(parts: Sequence[Slice], dimensions: Mapping[str, str]) -> Slice:
         parts[0],
         dimensions=dimensions,
         n=sum(part.n for part in parts),
-        tally=sum(part.tally for part in parts) if is_single else None,
+        tally=reduce(np.add, (part.tally for part in parts)) if is_single else NO_TALLY,
         definitions=()
         if is_single
         else tuple(merged(alike, dimensions) for alike in by_digest.values()),
@@ -183,7 +192,7 @@ def without(whole: Slice, part: Slice, dimensions: Mapping[str, str]) -> Slice:
         whole,
         dimensions=dimensions,
         n=whole.n - part.n,
-        tally=None if whole.definitions else whole.tally - part.tally,
+        tally=NO_TALLY if whole.definitions else whole.tally - part.tally,
         reports=Counter(whole.reports) - Counter(part.reports),
         definitions=tuple(each for each in rest if each.n),
     )
@@ -210,6 +219,9 @@ def _place(part: Slice) -> tuple[Any, ...]:
         place: Any = value if name == TIME else declared.index(value) if value in declared else last
         places.append(place)
     return tuple(places)
+
+
+Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]  # as options have it
 
 
 class NoOptions(Struct, frozen=True, forbid_unknown_fields=True):

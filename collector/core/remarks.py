@@ -224,7 +224,7 @@ WORDS: Final[Mapping[Code, str]] = MappingProxyType(
         ),
         Code.NO_OTHERS: "nothing else beside it has enough reports",
         Code.TOO_RARE: (
-            "not enough reports: of {n:,} only strings that {found:.3g} % hold are found;"
+            "not enough reports: of {n:,} only strings that {percent:.3g} % hold are found;"
             " {needed:,} are needed for a share of {share:.3g} %"
         ),
         Code.OUT_OF_REACH: (

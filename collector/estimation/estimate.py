@@ -29,12 +29,12 @@ from client_sdk.mechanisms import (
     Debiased,
     FrequencyOracle,
     KeyValueMechanism,
-    Mechanism,
     SetMechanism,
     VectorMechanism,
 )
 from client_sdk.registry.domain import Domain, NumberGrid
 
+from .arrays import AnyMechanism, Bools, Counts, Floats, Ints, Numbers
 from .few import are_few, with_exact
 
 _CLOSE: Final = 1e-6  # standard errors of a count nobody holds: where a limit has been found
@@ -51,10 +51,10 @@ class Estimate(Struct, frozen=True):  # made a thousand times for a page
 
 
 @runtime_checkable
-class AsksSamples(Protocol):
+class _AsksSamples(Protocol):
     """A mechanism whose reports about an item come from a random sample of the devices."""
 
-    def share_variance(self, tally: Any, n: int, np: Any, /) -> tuple[Any, ...]:
+    def share_variance(self, tally: Ints, n: int, np: Any, /) -> tuple[Any, ...]:
         """Return a, b and perhaps c of the variance a + b f(1-f) + c f of a share f's estimate."""
 
 
@@ -64,7 +64,7 @@ def normal_quantile(alpha: float) -> float:
     return NormalDist().inv_cdf(1 - alpha / 2)
 
 
-def shares(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> list[Estimate]:
+def shares(mechanism: AnyMechanism, tally: Ints, n: int, alpha: float) -> list[Estimate]:
     """Return the share of each item among *n* > 0 reports: unbiased, so it may be below 0.
 
     Args:   tally: int64, shape (mechanism.tally_size,).  alpha: 1 - level of the intervals.
@@ -72,18 +72,18 @@ def shares(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> list[
     """
     debiased = mechanism.debias(tally, n, np)
     if is_pure(mechanism):
-        limits = score_limits(mechanism.channel, debiased.totals, n, alpha)
-        low, high = (limit / n for limit in limits)
-    elif isinstance(mechanism, AsksSamples):
+        low, high = score_limits(mechanism.channel, debiased.totals, n, alpha)
+        limits: tuple[Floats, Floats] = low / n, high / n
+    elif isinstance(mechanism, _AsksSamples):
         level, bend, *slope = mechanism.share_variance(tally, n, np)
-        low, high = sampled_limits(debiased.totals / n, level, bend, alpha, *slope)
+        limits = sampled_limits(debiased.totals / n, level, bend, alpha, *slope)
     else:
         return _estimates(debiased, 1 / n, 0.0, alpha)
-    return _rows(debiased.totals / n, np.sqrt(debiased.variances) / n, low, high)
+    return _rows(debiased.totals / n, np.sqrt(debiased.variances) / n, *limits)
 
 
 def shares_of_each(
-    mechanism: FrequencyOracle | SetMechanism, slices: Sequence[tuple[Any, int]], alpha: float
+    mechanism: FrequencyOracle | SetMechanism, slices: Sequence[tuple[Ints, int]], alpha: float
 ) -> list[list[Estimate]]:
     """Return what ``shares`` does of each of *slices*, a tally and its reports: limits at once.
 
@@ -98,12 +98,14 @@ def shares_of_each(
     return [_rows(*(column[i] for column in columns)) for i in range(len(slices))]
 
 
-def is_pure(mechanism: Mechanism[Any]) -> TypeGuard[FrequencyOracle | SetMechanism]:
+def is_pure(mechanism: AnyMechanism) -> TypeGuard[FrequencyOracle | SetMechanism]:
     """Whether counts are debiased by p and q alone, so that their variance is linear in them."""
     return isinstance(mechanism, FrequencyOracle | SetMechanism) and mechanism.pure
 
 
-def score_limits(channel: Channel, totals: Any, n: Any, alpha: float) -> tuple[Any, Any]:
+def score_limits(
+    channel: Channel, totals: Floats, n: Counts, alpha: float
+) -> tuple[Floats, Floats]:
     """Return the limits of counts whose unbiased estimates are *totals*, any shape.
 
     *n* is a number, or an array of one for each last axis of *totals*, which are then found apart.
@@ -124,8 +126,9 @@ def score_limits(channel: Channel, totals: Any, n: Any, alpha: float) -> tuple[A
     w, s = q * (1 - q) / (p - q) ** 2, (1 - p - q) / (p - q)
     z, few = normal_quantile(alpha), are_few(channel, n)
     half = np.where(few, 1 / 2, 0) / (p - q)
-    low, _ = linear_limits(totals - half, n * w, s, alpha)
-    _, high = linear_limits(totals + half, n * w, s, alpha)
+    level = np.asarray(n, dtype=np.float64) * w
+    low, _ = linear_limits(totals - half, level, s, alpha)
+    _, high = linear_limits(totals + half, level, s, alpha)
     low = _skewed(low, totals - half, n, p, q, z)
     high = _skewed(high, totals + half, n, p, q, -z)
     if np.any(few):
@@ -133,11 +136,11 @@ def score_limits(channel: Channel, totals: Any, n: Any, alpha: float) -> tuple[A
     return np.minimum(low, totals), np.maximum(high, totals)
 
 
-def _skewed(start: Any, totals: Any, n: Any, p: float, q: float, z: float) -> Any:
+def _skewed(start: Floats, totals: Floats, n: Counts, p: float, q: float, z: float) -> Floats:
     """Return the counts of which *totals* are the quantiles *z*, beginning at *start*."""
     limits, close = start, _CLOSE * np.sqrt(n * q * (1 - q)) / (p - q)
     axis = -1 if np.ndim(n) else None
-    is_off: Any = True
+    is_off: Bools | bool = True
     for _ in range(_STEPS):
         held = np.minimum(np.maximum(limits, 0), n)  # what a count can be
         holders, others = held * p * (1 - p), (n - held) * q * (1 - q)
@@ -154,7 +157,9 @@ def _skewed(start: Any, totals: Any, n: Any, p: float, q: float, z: float) -> An
     return limits
 
 
-def linear_limits(totals: Any, level: Any, slope: Any, alpha: float) -> tuple[Any, Any]:
+def linear_limits(
+    totals: Floats, level: Numbers, slope: Numbers, alpha: float
+) -> tuple[Floats, Floats]:
     """Return the limits of counts c with unbiased estimates *totals* of variance level + slope c.
 
     A count c is inside if the estimate lies within z standard errors of c, taken at c itself:
@@ -169,8 +174,8 @@ def linear_limits(totals: Any, level: Any, slope: Any, alpha: float) -> tuple[An
 
 
 def sampled_limits(
-    shares: Any, level: Any, bend: Any, alpha: float, slope: Any = 0.0
-) -> tuple[Any, Any]:
+    shares: Floats, level: Numbers, bend: Numbers, alpha: float, slope: Numbers = 0.0
+) -> tuple[Floats, Floats]:
     """Return the limits of shares whose unbiased estimates are *shares*, any shape.
 
     A share f is inside if the estimate lies within z standard errors of it, taken at f itself:
@@ -186,7 +191,7 @@ def sampled_limits(
 
 
 def mean(
-    mechanism: Mechanism[Any], domain: NumberGrid, tally: Any, n: int, alpha: float
+    mechanism: AnyMechanism, domain: NumberGrid, tally: Ints, n: int, alpha: float
 ) -> Estimate:
     """Return the mean of *n* > 0 numbers in the unit of *domain*.
 
@@ -199,7 +204,7 @@ def mean(
 
 
 def coordinates(
-    mechanism: VectorMechanism, domain: Domain, tally: Any, n: int, alpha: float
+    mechanism: VectorMechanism, domain: Domain, tally: Ints, n: int, alpha: float
 ) -> list[Estimate]:
     """Return the mean of each labelled coordinate of *n* > 0 vectors in the unit of *domain*.
 
@@ -214,7 +219,7 @@ def coordinates(
     return [Estimate(e.value, e.std_error, e.ci_low - bias, e.ci_high + bias) for e in estimates]
 
 
-def key_shares(mechanism: KeyValueMechanism, tally: Any, n: int, alpha: float) -> list[Estimate]:
+def key_shares(mechanism: KeyValueMechanism, tally: Ints, n: int, alpha: float) -> list[Estimate]:
     """Return the share of the *n* > 0 devices that hold each key, as ``shares`` does for items.
 
     Raises: InvalidTallyError: the tally cannot have come from n reports.
@@ -226,7 +231,7 @@ def key_shares(mechanism: KeyValueMechanism, tally: Any, n: int, alpha: float) -
 
 
 def key_means(
-    mechanism: KeyValueMechanism, domain: NumberGrid, tally: Any, n: int, alpha: float
+    mechanism: KeyValueMechanism, domain: NumberGrid, tally: Ints, n: int, alpha: float
 ) -> list[Estimate | None]:
     """Return the mean of the numbers of each key in the unit of *domain*, among its holders.
 
@@ -256,7 +261,9 @@ def key_means(
     return rows
 
 
-def ratio_limits(over: Any, under: Any, level: Any, slope: Any, alpha: float) -> tuple[Any, Any]:
+def ratio_limits(
+    over: Floats, under: Floats, level: Floats, slope: Floats, alpha: float
+) -> tuple[Floats, Floats]:
     """Return the limits of a ratio r of what *over* and *under* estimate, any shape.
 
     A ratio is inside if over - r under lies within z standard errors of 0, taken at r itself:
@@ -288,7 +295,7 @@ def mean_of(estimates: Sequence[Estimate], weights: Sequence[float]) -> Estimate
     return Estimate(value, error, value - below, value + above)
 
 
-def expected_half_width(mechanism: Mechanism[Any], n: int, alpha: float, unit: float) -> float:
+def expected_half_width(mechanism: AnyMechanism, n: int, alpha: float, unit: float) -> float:
     """Return the half-width to expect from *n* reports; *unit* is what a predicted 1.0 means."""
     return normal_quantile(alpha) * mechanism.predict(n) * unit
 
@@ -300,12 +307,12 @@ def _estimates(debiased: Debiased, factor: float, offset: float, alpha: float) -
     return _rows(values, errors, values - reach, values + reach)
 
 
-def _rows(*columns: Any) -> list[Estimate]:
+def _rows(*columns: Floats) -> list[Estimate]:
     """Return arrays of values, errors, lower and upper ends as one Estimate an entry."""
     return [Estimate(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
-def quantile_positions(shares: Any, levels: Sequence[float]) -> Any:
+def quantile_positions(shares: Floats, levels: Sequence[float]) -> Floats:
     """Return the grid of bins at which the distribution reaches *levels*, in bins, from 0.
 
     The share of a bin is spread evenly over half a bin either side; beyond the ends is cut off.

@@ -9,26 +9,29 @@ Source: Clopper, Pearson, Biometrika 1934: the limits at which either tail has h
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from client_sdk.mechanisms import Channel
+
+from .arrays import Bools, Counts, Floats, Ints
 
 FEW: Final = 10  # expected lies of either kind; more have a law that is nearly normal
 MOST: Final = 2.0 * FEW  # supports squared: the variance up to which laws are summed up
 _WINDOW: Final = 10 + round(8 * sqrt(MOST))  # supports either side: 1e-14 is missing
 
 
-def are_few(channel: Channel, n: Any) -> Any:
+def are_few(channel: Channel, n: Counts) -> Bools | bool:
     """Return whether few of *n* reports would lie, did no device hold the item, or did all."""
     return n * min(float(channel.q), 1 - float(channel.p)) < FEW
 
 
 def with_exact(
-    channel: Channel, totals: Any, n: Any, alpha: float, *, limits: tuple[Any, Any]
-) -> tuple[Any, Any]:
+    channel: Channel, totals: Floats, n: Counts, alpha: float, *, limits: tuple[Floats, Floats]
+) -> tuple[Floats, Floats]:
     """Return *limits* of counts, those exact at which supports scatter little.
 
     Args: totals: unbiased estimates of the counts, any shape.  n: reports; may be an array.
@@ -49,7 +52,7 @@ def with_exact(
     return limits
 
 
-def exact_limits(channel: Channel, supports: Any, n: Any, alpha: float) -> tuple[Any, Any]:
+def exact_limits(channel: Channel, supports: Ints, n: Ints, alpha: float) -> tuple[Ints, Ints]:
     """Return the least and the most devices that may hold an item, both shape (k,).
 
     Only counts at which supports scatter by MOST at most are tried; a limit beyond them is the
@@ -64,22 +67,24 @@ def exact_limits(channel: Channel, supports: Any, n: Any, alpha: float) -> tuple
     return np.minimum(low, last), np.maximum(high, first)
 
 
-def below(channel: Channel, supports: Any, held: Any, n: Any) -> Any:
+def below(channel: Channel, supports: Ints, held: Ints, n: Ints) -> Floats:
     """Return the chance of at most so many *supports* if *held* of *n* devices hold the item."""
     others, chances = _law(n - held, float(channel.q))
     of_holders, law = _law(held, float(channel.p))
     up_to = np.pad(np.cumsum(law, axis=-1), ((0, 0), (1, 0)))
     places = supports[:, None] - others - of_holders[:, :1] + 1
-    return (chances * np.take_along_axis(up_to, places.clip(0, law.shape[-1]), axis=-1)).sum(-1)
+    each = chances * np.take_along_axis(up_to, places.clip(0, law.shape[-1]), axis=-1)
+    chance: Floats = each.sum(-1)
+    return chance
 
 
-def above(channel: Channel, supports: Any, held: Any, n: Any) -> Any:
+def above(channel: Channel, supports: Ints, held: Ints, n: Ints) -> Floats:
     """Return the chance of at least so many *supports*: of at most so many reports without."""
     flipped = Channel(1 - channel.q, 1 - channel.p)
     return below(flipped, n - supports, n - held, n)
 
 
-def _tried(channel: Channel, supports: Any, n: Any) -> tuple[Any, Any]:
+def _tried(channel: Channel, supports: Ints, n: Ints) -> tuple[Ints, Ints]:
     """Return the first and the last count near which supports may be, and scatter little."""
     p, q = float(channel.p), float(channel.q)
     least, rise = min(p * (1 - p), q * (1 - q)), p * (1 - p) - q * (1 - q)
@@ -91,7 +96,7 @@ def _tried(channel: Channel, supports: Any, n: Any) -> tuple[Any, Any]:
     return first, last
 
 
-def _least(first: Any, last: Any, is_so: Any) -> Any:
+def _least(first: Ints, last: Ints, is_so: Callable[[Ints], Bools]) -> Ints:
     """Return the least count from *first* to *last* that *is_so*, or one after the last."""
     low, high = first, last + 1
     while (low < high).any():
@@ -102,7 +107,7 @@ def _least(first: Any, last: Any, is_so: Any) -> Any:
     return low
 
 
-def _law(n: Any, p: float) -> tuple[Any, Any]:
+def _law(n: Ints, p: float) -> tuple[Ints, Floats]:
     """Return outcomes around the likeliest of Binomial(n, p), and their chances: (k, places)."""
     steps = np.arange(1, _WINDOW + 1)
     likeliest = np.floor((n + 1) * p).clip(0, n).astype(np.int64)[:, None]

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, sqrt
-from typing import Any, Final
+from typing import Final
 
-from client_sdk.mechanisms import Mechanism, load
+from client_sdk.mechanisms import load
 
+from .arrays import AnyMechanism
 from .estimate import normal_quantile
 from .precision import ALPHA, half_width
 
@@ -74,11 +75,11 @@ def of_newcomer() -> Interval:
     return Interval(1, float(EPSILON), of_report(mechanism()) * RANGE)
 
 
-def of_report(used: Mechanism[Any]) -> float:
+def of_report(used: AnyMechanism) -> float:
     """Return the half-width of what one report of a number tells, as a part of its range."""
     return half_width(used, 1)
 
 
-def mechanism() -> Mechanism[Any]:
+def mechanism() -> AnyMechanism:
     """Return the mechanism that the hundred and one report with."""
     return load(MECHANISM)(str(EPSILON), RANGE // STEP + 1)

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from math import hypot, sqrt
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from client_sdk.mechanisms import MAX_REPORTS, Mechanism
+from client_sdk.mechanisms import MAX_REPORTS
 from client_sdk.registry.domain import SHARE
 from client_sdk.registry.metric import Metric
 
 from ..core.text_tables import in_digits
+from .arrays import AnyMechanism
 from .estimate import expected_half_width, normal_quantile
 
 ALPHA: Final = 0.05  # 1 - level of an interval, unless a question says otherwise
@@ -60,7 +61,7 @@ def drawn(metric: Metric) -> float:
 
 
 def half_width(
-    mechanism: Mechanism[Any], reports: int, alpha: float = ALPHA, drawn: float = 0.0
+    mechanism: AnyMechanism, reports: int, alpha: float = ALPHA, drawn: float = 0.0
 ) -> float:
     """Return the half-width to expect from *reports* > 0 reports, as a part.
 
@@ -72,15 +73,13 @@ def half_width(
 
 @lru_cache(maxsize=256)
 def reports_for(
-    mechanism: Mechanism[Any], wish: float, alpha: float = ALPHA, drawn: float = 0.0
+    mechanism: AnyMechanism, wish: float, alpha: float = ALPHA, drawn: float = 0.0
 ) -> int | None:
     """Return the fewest reports that give a half-width of *wish*; None: no number does."""
     return fewest(lambda reports: half_width(mechanism, reports, alpha, drawn) <= wish)
 
 
-def detectable(
-    mechanism: Mechanism[Any], arms: tuple[int, int], alpha: float, power: float
-) -> float:
+def detectable(mechanism: AnyMechanism, arms: tuple[int, int], alpha: float, power: float) -> float:
     """Return the difference of two *arms* of so many reports that is found with *power*, as a part.
 
     It is found if its interval excludes 0.  Who is in which arm is chance too, so the error holds
@@ -92,7 +91,7 @@ def detectable(
 
 
 def devices_to_detect(
-    mechanism: Mechanism[Any],
+    mechanism: AnyMechanism,
     effect: float,
     arms: tuple[float, float],
     alpha: float,

@@ -19,10 +19,11 @@ Source: Efron, *Tweedie's Formula and Selection Bias*, JASA 2011: selection does
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from .arrays import Floats
 from .estimate import Estimate
 
 _OVERSTATED: Final = 0.1  # of a share; less is no reason to show two numbers
@@ -62,7 +63,7 @@ def is_misleading(estimate: Estimate, likely: float, largest: bool = True) -> bo
     return by_noise > estimate.std_error / 2 and by_noise > _OVERSTATED * abs(estimate.value)
 
 
-def _prior(values: Any, errors: Any) -> tuple[Any, Any]:
+def _prior(values: Floats, errors: Floats) -> tuple[Floats, Floats]:
     """Return the points of a grid of shares, and how likely an item is to have each of them."""
     usual = float(np.median(errors))
     keys, group, sizes = np.unique(
@@ -79,7 +80,8 @@ def _prior(values: Any, errors: Any) -> tuple[Any, Any]:
     return points, weights
 
 
-def _chances(values: Any, errors: Any, points: Any) -> Any:
+def _chances(values: Floats, errors: Floats, points: Floats) -> Floats:
     """Return how likely each value is if its share is each of *points*, up to a factor a row."""
-    distances = ((values[:, None] - points) / errors[:, None]) ** 2 / 2
-    return np.exp(distances.min(axis=1, keepdims=True) - distances)
+    distances: Floats = ((values[:, None] - points) / errors[:, None]) ** 2 / 2
+    nearest: Floats = distances.min(axis=1, keepdims=True)
+    return np.exp(nearest - distances)

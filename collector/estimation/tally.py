@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from client_sdk.core.errors import InvalidTallyError
-from client_sdk.mechanisms import Checked, Mechanism
+from client_sdk.mechanisms import Checked
 
 from ..core.cells import Cell
 from ..core.entry import AcceptedColumn
 from ..core.errors import CorruptEntryError, TallyOverflowError
 from ..storage.values import COUNTER_SIZE
+from .arrays import AnyMechanism
 
-Mechanisms: TypeAlias = Mapping[bytes, Mechanism[Any]]  # by metric digest
+Mechanisms: TypeAlias = Mapping[bytes, AnyMechanism]  # by metric digest
 Vector: TypeAlias = NDArray[np.int64]
 
 _BLOCK: Final = 1 << 16  # counters summed at once: 512 KiB stay in a processor's cache
 _LARGEST: Final = (1 << 63) - 1
 
 
-def check_column(mechanism: Mechanism[Any], payloads: bytes) -> Checked:
+def check_column(mechanism: AnyMechanism, payloads: bytes) -> Checked:
     """Keep the valid payloads of a column and count the others by reason."""
     return mechanism.check(payloads, np)
 
@@ -48,7 +49,7 @@ def tally_entries(
     }
 
 
-def _increments(mechanism: Mechanism[Any], payloads: bytes) -> list[tuple[int, int]]:
+def _increments(mechanism: AnyMechanism, payloads: bytes) -> list[tuple[int, int]]:
     n, rest = divmod(len(payloads), mechanism.payload_size)
     if rest:
         raise CorruptEntryError(f"entry.payloads: must be whole, {mechanism.payload_size} bytes")
@@ -175,7 +176,7 @@ def sorted_payloads(payloads: bytes, payload_size: int) -> bytes:
     return np.sort(np.frombuffer(payloads, dtype=f"S{payload_size}")).tobytes()
 
 
-def fault_of(mechanism: Mechanism[Any], vector: bytes) -> str:
+def fault_of(mechanism: AnyMechanism, vector: bytes) -> str:
     """Return why no reports can have left a stored *vector* behind, "" if some can."""
     try:
         n, tally = merge([vector], mechanism.tally_size)

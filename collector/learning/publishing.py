@@ -88,7 +88,7 @@ class Folder:
                 InvalidParameterError: the key is another than the registry names.
                 ConfigError: the folder cannot be written.
         """
-        require_key(self.metric, seed)
+        _require_key(self.metric, seed)
         with self._alone():
             state = self.state()
             if not (self.path / STATE).exists():
@@ -132,7 +132,7 @@ class Folder:
             yield
 
 
-def require_key(metric: Metric, seed: bytes) -> None:
+def _require_key(metric: Metric, seed: bytes) -> None:
     """Raise InvalidParameterError unless *seed* is the secret of the key in the registry."""
     if public_of(seed).hex() != learning(metric).key:
         rule = (

@@ -24,7 +24,7 @@ from ..poisoning.influence import Side, fakes_to_flip
 from ..rows import AGAINST, REST, TIME, Row, empty_row, row_of, with_item
 from ..sums import unsure
 from ..suppression import too_few
-from ..verb import Slice, each_definition, merged, without
+from ..verb import Slice, alike, each_definition, merged, without
 from .numbers import (
     Number,
     Population,
@@ -159,13 +159,11 @@ def pairs_of(slices: Sequence[Slice], by: str, against: str | None) -> list[Pair
             for parts in series_of(slices)
             for i, second in enumerate(parts[1:])
         ]
-    groups: dict[tuple[tuple[str, str], ...], list[Slice]] = {}
-    for part in slices:
-        groups.setdefault(tuple(others(part, by).items()), []).append(part)
+    groups = alike(slices, by)
     if against is None:
-        return [pair for group in groups.values() for pair in _with_rest(group, by)]
+        return [pair for group in groups for pair in _with_rest(group, by)]
     require_value(slices, by, against, "options.against")
-    return [pair for group in groups.values() for pair in _with_value(group, by, against)]
+    return [pair for group in groups for pair in _with_value(group, by, against)]
 
 
 def require_value(slices: Sequence[Slice], by: str, value: str, field: str) -> None:

@@ -12,9 +12,9 @@ from math import log, sqrt
 from typing import Final
 
 from ...core.remarks import Code, Remark, remark
-from ..rows import TIME
 from ..verb import Slice
 from .differences import Pair
+from .numbers import stretches_of
 
 APART: Final = 0.05  # of the reports: a difference in when they came that is worth a warning
 CHANCE: Final = 1e-3  # with which two groups of independent reports come further apart by luck
@@ -49,10 +49,7 @@ def of_pairs(pairs: Iterable[Pair]) -> tuple[Remark, ...]:
 
 def of_groups(slices: Sequence[Slice]) -> tuple[Remark, ...]:
     """Return what to say of groups that stand beside one another within each stretch of time."""
-    stretches: dict[str, list[Slice]] = {}
-    for part in slices:
-        stretches.setdefault(part.dimensions.get(TIME, ""), []).append(part)
-    return (remark(Code.UNEVEN),) if any(map(_any_uneven, stretches.values())) else ()
+    return (remark(Code.UNEVEN),) if any(map(_any_uneven, stretches_of(slices))) else ()
 
 
 def _any_uneven(group: Sequence[Slice]) -> bool:

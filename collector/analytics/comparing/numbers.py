@@ -50,6 +50,7 @@ from ..sums import is_joined, joined, joined_reach, unsure
 from ..suppression import too_few
 from ..verb import (
     Slice,
+    alike,
     devices_of,
     draw_law,
     each_definition,
@@ -351,11 +352,16 @@ def _labels(metric: Metric) -> tuple[str, ...]:
 
 def series_of(slices: Sequence[Slice]) -> Iterator[tuple[Slice, ...]]:
     """Yield the slices that differ in time only, in its order."""
-    groups: dict[tuple[tuple[str, str], ...], list[Slice]] = {}
-    for part in slices:
-        groups.setdefault(tuple(others(part, TIME).items()), []).append(part)
-    for parts in groups.values():
+    for parts in alike(slices, TIME):
         yield tuple(sorted(parts, key=lambda part: part.dimensions[TIME]))
+
+
+def stretches_of(slices: Iterable[Slice]) -> list[list[Slice]]:
+    """Return *slices* by the stretch of time that they are of; all together without any."""
+    stretches: dict[str, list[Slice]] = {}
+    for part in slices:
+        stretches.setdefault(part.dimensions.get(TIME, ""), []).append(part)
+    return list(stretches.values())
 
 
 def others(part: Slice, name: str) -> dict[str, str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import erfc, sqrt
-from typing import Any
 
 import numpy as np
 
+from ...estimation.arrays import Floats
 from ...estimation.significance import any_of, chi_square_tail
 from ..verb import Slice, each_definition, merged
 from .numbers import (
@@ -92,6 +92,7 @@ def scan(values: Sequence[float], variances: Sequence[float]) -> tuple[int, floa
     return place + 1, any_of(alone, len(scores)), of_all
 
 
-def _deviations(values: Any, weights: Any) -> Any:
+def _deviations(values: Floats, weights: Floats) -> Floats:
     """Return *values* less their common mean."""
-    return values - weights @ values / weights.sum()
+    mean = float(weights @ values / weights.sum())
+    return values - mean

@@ -28,12 +28,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from client_sdk.registry.metric import Metric
 
+from ...estimation.arrays import Ints
 from .checks import SINGLE, EpochEstimates, Score, change, epoch_estimates, more_reports
 
 FALSE_ALARM: Final = 1e-4  # chance for a metric and epoch, all checks together
@@ -60,9 +61,9 @@ class Anomaly:
 
 def anomalies(
     metric: Metric,
-    tally: Any,
+    tally: Ints,
     n: int,
-    earlier: Sequence[tuple[Any, int]] = (),
+    earlier: Sequence[tuple[Ints, int]] = (),
     alpha: float = FALSE_ALARM,
 ) -> tuple[Anomaly, ...]:
     """Return what in the *tally* of *n* > 0 reports noise alone does not explain.
@@ -75,7 +76,7 @@ def anomalies(
 
 def anomalies_after(
     metric: Metric,
-    tally: Any,
+    tally: Ints,
     n: int,
     past: Sequence[EpochEstimates],
     alpha: float = FALSE_ALARM,
@@ -90,7 +91,7 @@ def anomalies_after(
 
 def _anomalies(
     metric: Metric,
-    tally: Any,
+    tally: Ints,
     n: int,
     past: Sequence[EpochEstimates],
     alpha: float,
@@ -106,7 +107,7 @@ def _anomalies(
 
 def _since(
     metric: Metric,
-    tally: Any,
+    tally: Ints,
     n: int,
     past: Sequence[EpochEstimates],
     alpha: float,
@@ -114,15 +115,16 @@ def _since(
 ) -> Iterator[Anomaly]:
     """Yield what is not as it was in earlier epochs."""
     score = change(metric, tally, n, past, alpha, known)
-    for place in [] if score is None else np.flatnonzero(score.statistic > score.limit).tolist():
+    for place, statistic in enumerate([] if score is None else np.ravel(score.statistic).tolist()):
         assert score is not None  # noqa: S101 - there is a place
-        yield _anomaly(
-            CHANGE, f"{estimate_name(metric, place)} changed", score, score.statistic[place]
-        )
+        if statistic > score.limit:
+            yield _anomaly(CHANGE, f"{estimate_name(metric, place)} changed", score, statistic)
     score = more_reports(n, past, alpha)
     if score is not None and score.statistic > score.limit:
         usual = sum(epoch.n for epoch in past) / len(past)
-        yield _anomaly(REPORTS, f"{n} reports, {usual:.0f} are usual: more", score, score.statistic)
+        yield _anomaly(
+            REPORTS, f"{n} reports, {usual:.0f} are usual: more", score, float(score.statistic)
+        )
 
 
 def _anomaly(check: str, what: str, score: Score, statistic: float) -> Anomaly:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import exp, log, sqrt
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,10 +19,10 @@ from client_sdk.mechanisms import (
     DistributionMechanism,
     KeyValueMechanism,
     MeanMechanism,
-    Mechanism,
 )
 from client_sdk.registry.metric import Metric
 
+from ...estimation.arrays import AnyMechanism, Floats, Ints, Numbers
 from ...estimation.estimate import normal_quantile
 from ...estimation.significance import student_quantile
 
@@ -32,14 +32,14 @@ _LEAST_CELL: Final = 25  # expected reports of a cell; fewer are not near enough
 class Score(NamedTuple):
     """What a check found in tallies of any leading shape, and the most that noise gives."""
 
-    statistic: Any
+    statistic: Floats
     limit: float
 
 
-Check: TypeAlias = Callable[[Mechanism[Any], Any, int, float], Score | None]
+Check: TypeAlias = Callable[[AnyMechanism, Ints, int, float], Score | None]
 
 
-def _check_sum(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score | None:
+def _check_sum(mechanism: AnyMechanism, tally: Ints, n: int, alpha: float) -> Score | None:
     """Compare the ones of unary reports with n (p + (k-1) q), in bits, by Bernstein's bound.
 
     Every report has one bit of chance p and k - 1 of chance q, whatever its item is.
@@ -55,7 +55,7 @@ def _check_sum(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> S
     )
 
 
-def _check_dispersion(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score | None:
+def _check_dispersion(mechanism: AnyMechanism, tally: Ints, n: int, alpha: float) -> Score | None:
     """Compare counts of what every device draws evenly with evenness, by chi-square.
 
     The limit is that of Laurent and Massart for a chi-square law.
@@ -73,7 +73,7 @@ def _check_dispersion(mechanism: Mechanism[Any], tally: Any, n: int, alpha: floa
     return Score(statistic, cells - 1 + 2 * sqrt((cells - 1) * bits) + 2 * bits)
 
 
-def _check_lower(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score | None:
+def _check_lower(mechanism: AnyMechanism, tally: Ints, n: int, alpha: float) -> Score | None:
     """Add up how far cells fall short of n q, q their least chance, in squared deviations.
 
     Cells are independent or negatively associated here, and each is likelier to be large than
@@ -92,7 +92,7 @@ def _check_lower(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) ->
     return Score((short**2).sum(axis=-1), shortfall_limit(cells.shape[-1], alpha))
 
 
-def _check_upper(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score | None:
+def _check_upper(mechanism: AnyMechanism, tally: Ints, n: int, alpha: float) -> Score | None:
     """Compare every count with the largest chance that a value gives its cell, in nats.
 
     A count is a sum of coins, none of a larger chance, so by Chernoff n KL(count/n, chance) is
@@ -141,12 +141,12 @@ _OWN: Final = log(20)  # -log of the chance that a tail of chi-square makes an i
 class EpochEstimates(NamedTuple):
     """What an epoch tells: estimates a report, their variances, and how many reports it has."""
 
-    values: Any
-    variances: Any
+    values: Floats
+    variances: Floats
     n: int
 
 
-def epoch_estimates(mechanism: Mechanism[Any], tally: Any, n: int) -> EpochEstimates:
+def epoch_estimates(mechanism: AnyMechanism, tally: Ints, n: int) -> EpochEstimates:
     """Return estimates a report, and their variances if each epoch draws its devices anew.
 
     To the noise this adds f (1-f) of shares, and the most that numbers of this mean can vary.
@@ -159,7 +159,7 @@ def epoch_estimates(mechanism: Mechanism[Any], tally: Any, n: int) -> EpochEstim
 
 def change(
     metric: Metric,
-    tally: Any,
+    tally: Ints,
     n: int,
     past: Sequence[EpochEstimates],
     alpha: float,
@@ -210,10 +210,10 @@ def more_reports(n: int, past: Sequence[EpochEstimates], alpha: float) -> Score 
         return None
     counts = np.array([epoch.n for epoch in past], dtype=float)
     limit, usual = normal_quantile(2 * alpha), float(counts.mean())
-    return Score((n - usual) / (most_reports(counts, alpha) - usual) * limit, limit)
+    return Score(np.array((n - usual) / (most_reports(counts, alpha) - usual) * limit), limit)
 
 
-def most_reports(counts: Any, alpha: float) -> float:
+def most_reports(counts: Floats, alpha: float) -> float:
     """Return the most reports by chance after epochs with *counts*, by the widest of three laws.
 
     An alarm has a chance of at most *alpha* if any one of them is true: numbers scatter as those of
@@ -233,13 +233,15 @@ def most_reports(counts: Any, alpha: float) -> float:
     )
 
 
-def _alone(scatter: Any, usual: Any, fewer: Any, count: int, alpha: float) -> Any:
+def _alone(scatter: Floats, usual: Floats, fewer: Floats, count: int, alpha: float) -> Floats:
     """Return how far each estimate may go by its own past, by Student's law."""
     spread = np.maximum(scatter, usual) * (1 + 1 / count) + fewer
     return student_quantile(alpha, count - 1) * np.sqrt(spread)
 
 
-def _pooled(scatter: Any, usual: Any, fewer: Any, shares: Any, count: int, alpha: float) -> Any:
+def _pooled(
+    scatter: Floats, usual: Floats, fewer: Floats, shares: Floats, count: int, alpha: float
+) -> Floats:
     """Return how far each estimate may go by its noise, and by what all have gone beyond it."""
     squares, more = shares**2, 1 + 1 / count
     freedom = (count - 1) * max(int(squares.sum() ** 2 / (squares**2).sum()), 1)
@@ -252,7 +254,7 @@ def _pooled(scatter: Any, usual: Any, fewer: Any, shares: Any, count: int, alpha
     return np.sqrt(np.where(scatter > tail * (certain + learned), np.maximum(bound, own), bound))
 
 
-def _most(mechanism: Mechanism[Any], size: int) -> Any:
+def _most(mechanism: AnyMechanism, size: int) -> Numbers:
     """Return the most that one device can add to each of *size* estimates; the least is 0."""
     if isinstance(mechanism, MeanMechanism | DistributionMechanism):
         return float(mechanism.top)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from msgspec.structs import replace
@@ -24,6 +24,7 @@ from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.items import MEAN_OF
 
 from ...core.remarks import Code, Remark, remark
+from ...estimation.arrays import Ints
 from ...estimation.estimate import is_pure, mean
 from ...estimation.significance import binomial_tail
 from ..answer import QUANTILES
@@ -39,7 +40,9 @@ SELDOM: Final = 1 / 3_000_000  # the same of shares, exactly: few supports are n
 _MOST_LOOKED_AT: Final = 60  # slices; of more, those that come last
 
 
-def with_influence(rows: Sequence[Row], metric: Metric, tally: Any = None) -> tuple[Row, ...]:
+def with_influence(
+    rows: Sequence[Row], metric: Metric, tally: Ints | None = None
+) -> tuple[Row, ...]:
     """Return *rows* of estimates with how far FAKES of all reports could move each.
 
     Args: tally: of the one slice that all rows are of, for the quantiles of a distribution;
@@ -51,7 +54,7 @@ def with_influence(rows: Sequence[Row], metric: Metric, tally: Any = None) -> tu
 
 
 def _of_numbers(
-    rows: Sequence[Row], metric: Metric, domain: NumberGrid, tally: Any
+    rows: Sequence[Row], metric: Metric, domain: NumberGrid, tally: Ints | None
 ) -> Iterator[tuple[int, float]]:
     """Yield the place and the influence of means, and of quantiles if there is a tally."""
     mechanism, quantiles = metric.mechanism, dict[str, float]()

@@ -20,13 +20,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import floor, sqrt
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from client_sdk.mechanisms import DistributionMechanism, KeyValueMechanism, Mechanism, Reach
+from client_sdk.mechanisms import DistributionMechanism, KeyValueMechanism, Reach
 from client_sdk.registry.domain import NumberGrid
 
+from ...estimation.arrays import AnyMechanism, Floats, Ints
 from ..quantiles import LinearCDF, linear_cdf
 
 FAKES: Final = 0.01  # of all reports; the share that ``Row.influence`` is of
@@ -75,14 +76,14 @@ def fakes_to_flip(winner: Side, loser: Side) -> int | None:
     return floor(down + second * (meet - loser.value) / (high - meet)) + 1
 
 
-def _cdf_reach(linear: LinearCDF) -> tuple[Any, Any]:
+def _cdf_reach(linear: LinearCDF) -> tuple[Floats, Floats]:
     """Return the least and the most that one report stands for in F, at every threshold."""
     return linear.weights.min(axis=1), linear.weights.max(axis=1)
 
 
 def quantiles_moved(
     mechanism: DistributionMechanism,
-    tally: Any,
+    tally: Ints,
     n: int,
     levels: Sequence[float],
     fakes: float = FAKES,
@@ -108,7 +109,7 @@ def quantiles_moved(
 
 
 @lru_cache(maxsize=256)  # metrics; it takes a report of every symbol
-def mean_reach(mechanism: Mechanism[Any], domain: NumberGrid) -> Reach | None:
+def mean_reach(mechanism: AnyMechanism, domain: NumberGrid) -> Reach | None:
     """Return the reach of the mean of numbers, in their unit; None if none is known."""
     reach = mechanism.position_reach(np)
     return None if reach is None else reach.in_unit(float(domain.step), float(domain.minimum))

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import log, sqrt
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from client_sdk.registry.metric import Metric
 
+from ...estimation.arrays import Floats, Ints
 from ...estimation.estimate import normal_quantile
 from ...estimation.significance import student_quantile
 from .anomaly import FALSE_ALARM, estimate_name
@@ -38,7 +39,7 @@ _OWN: Final = log(20)  # -log of the chance that a tail of chi-square says that 
 class Tallied(NamedTuple):
     """The tally of one source in one epoch."""
 
-    tally: Any  # int64, shape (tally_size,)
+    tally: Ints  # int64, shape (tally_size,)
     n: int
 
 
@@ -97,7 +98,7 @@ def source_findings(
 
 def _score(
     own: EpochEstimates, before: Sequence[EpochEstimates], alpha: float
-) -> tuple[Any, float]:
+) -> tuple[Floats, float]:
     """Return how far each difference is from its mean before, in units of one limit for all."""
     values = np.array([epoch.values for epoch in before])
     usual = np.array([epoch.variances for epoch in before]).mean(axis=0)
@@ -114,9 +115,9 @@ def _score(
 class Trimmed(NamedTuple):
     """Means over sources without the lowest and the highest, item by item; shape (estimates,)."""
 
-    values: Any
-    low: Any
-    high: Any
+    values: Floats
+    low: Floats
+    high: Floats
     dropped: int  # sources at each end: so many can be wrong in any way
     of: int
 
@@ -156,7 +157,7 @@ def trimmed(
     return _trimmed_mean(np.array(own), part, alpha)
 
 
-def _trimmed_mean(own: Any, part: float, alpha: float) -> Trimmed:
+def _trimmed_mean(own: Floats, part: float, alpha: float) -> Trimmed:
     """Return the mean over the first axis, with its interval."""
     count = len(own)
     ordered, dropped = np.sort(own, axis=0), _dropped(part, count)

@@ -18,10 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from ...estimation.arrays import Floats, Numbers
 from ...estimation.estimate import Estimate
 from .search import Plan, Search
 from .sketches import Sketch, measured
@@ -72,7 +73,7 @@ class Noise:
     """The law of what blindly drawn cells gather, one a row: shares times reports."""
 
     step: float  # 0 if nothing is left to chance
-    upper: Any  # the chance of each number of steps or more, from -_SIZE / 2 on
+    upper: Floats  # the chance of each number of steps or more, from -_SIZE / 2 on
 
     @classmethod
     def of(cls, levels: Sequence[Sketch]) -> Noise:
@@ -88,7 +89,7 @@ class Noise:
         law = np.roll(np.fft.irfft(waves, _SIZE), _SIZE // 2).clip(0)
         return cls(step, np.cumsum(law[::-1])[::-1])
 
-    def tails(self, sums: Any) -> Any:
+    def tails(self, sums: Numbers) -> Floats:
         """Return the chance that blindly drawn cells gather each of *sums* or more."""
         if not self.step:
             return np.where(np.asarray(sums) > 0, 0.0, 1.0)
@@ -104,7 +105,7 @@ class Noise:
         return (least - _SIZE // 2) * self.step, (most - _SIZE // 2) * self.step
 
 
-def _above_mean(level: Sketch) -> Any:
+def _above_mean(level: Sketch) -> Floats:
     """Return by how much each cell of a level lifts the sum, shape (rows, columns)."""
     m = level.mechanism.columns
     lifted = (level.counts - level.reports[:, None] * level.mass / m) * m / (m - 1)

@@ -21,12 +21,13 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from math import ceil, sqrt
 from statistics import NormalDist
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from client_sdk.mechanisms import END, TextMechanism
 
+from ...estimation.arrays import Bytes, Floats, Ints
 from .sketches import LIKELY, Sketch, cleared, law_of
 
 BUDGET: Final = 1 << 22  # prefixes tried a level; a second
@@ -39,8 +40,8 @@ _CHUNK: Final = 1 << 15  # prefixes tried at once
 class Tails(NamedTuple):
     """All strings of *length* symbols: the last END if *whole*, others of the alphabet."""
 
-    table: Any  # the bytes, shape (t, length or, if whole, one less)
-    fingerprints: Any  # the fingerprints, shape (rows, t)
+    table: Bytes  # the bytes, shape (t, length or, if whole, one less)
+    fingerprints: Ints  # the fingerprints, shape (rows, t)
     length: int
     whole: bool
 
@@ -158,15 +159,15 @@ def _quantile(tail: float) -> float:
 class _Prefixes(NamedTuple):
     """Prefixes of one length: their bytes, shape (k, length), and fingerprints, (rows, k)."""
 
-    table: Any
-    fingerprints: Any
+    table: Bytes
+    fingerprints: Ints
 
 
 class _Candidates(NamedTuple):
     """Candidates: whole strings, and the fingerprints of them with their END."""
 
     texts: list[bytes]
-    fingerprints: Any
+    fingerprints: Ints
 
 
 class Search(NamedTuple):
@@ -244,7 +245,7 @@ def _above(
     pause: Callable[[], None],
 ) -> _Prefixes:
     """Return the _MOST_READ prefixes with tails of the largest shares above *least*."""
-    parts = [(np.zeros(0), np.zeros(0, dtype=np.int64))]
+    parts: list[tuple[Floats, Ints]] = [(np.zeros(0), np.zeros(0, dtype=np.int64))]
     many = len(tails.table)
     size, wide = max(1, _CHUNK // many), min(many, _CHUNK)
     for start, first in product(range(0, len(prefixes.table), size), range(0, many, wide)):
@@ -268,9 +269,9 @@ def _above(
     return _Prefixes(table, np.stack(fingerprints))
 
 
-def _shares(levels: Sequence[Sketch], fingerprints: Any, tails: Tails) -> Any:
+def _shares(levels: Sequence[Sketch], fingerprints: Ints, tails: Tails) -> Floats:
     """Return the shares of prefixes with tails from all *levels*, shape (prefixes, tails)."""
-    total, reports = 0.0, sum(max(level.n, 1) for level in levels)
+    reports = sum(max(level.n, 1) for level in levels)
     extended = levels[0].mechanism.extended
     together = [
         extended(row, own[:, None], tails.fingerprints[row], tails.length)
@@ -278,8 +279,9 @@ def _shares(levels: Sequence[Sketch], fingerprints: Any, tails: Tails) -> Any:
         else tails.fingerprints[row][None]  # of the empty prefix, which is 0
         for row, own in enumerate(fingerprints)
     ]
+    total: Floats = np.zeros(())
     for level in levels:
         columns_at = level.mechanism.columns_at
         cells = (columns_at(level.level, row, own) for row, own in enumerate(together))
-        total += level.shares(cells) * (level.n / reports)
+        total = total + level.shares(cells) * (level.n / reports)
     return total

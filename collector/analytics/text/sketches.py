@@ -17,12 +17,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from client_sdk.mechanisms import END, TextMechanism
 
+from ...estimation.arrays import Bools, Floats, Ints, Numbers
 from ...estimation.estimate import Estimate
 
 SURE: Final = 5.0  # standard errors; 1 in 3.5 million candidates has them by chance
@@ -46,12 +47,12 @@ class Law:
     slope: float
     bend: float
 
-    def variance(self, shares: Any, less: Any = 1.0) -> Any:
+    def variance(self, shares: Floats, less: Numbers = 1.0) -> Floats:
         """Return the variance of estimates of true *shares* from *less* times the reports."""
         f = np.clip(shares, 0, 1)
         return (self.level + self.slope * f + self.bend * f * (1 - f)) / less
 
-    def limits(self, shares: Any, z: float, less: Any = 1.0) -> tuple[Any, Any]:
+    def limits(self, shares: Floats, z: float, less: Numbers = 1.0) -> tuple[Floats, Floats]:
         """Return the limits of shares whose unbiased estimates are *shares*.
 
         A share f is inside if the estimate lies within z standard errors of it, taken at f itself:
@@ -77,29 +78,29 @@ class Sketch:
 
     mechanism: TextMechanism
     level: int
-    counts: Any  # holders, float, shape (rows, columns)
-    reports: Any  # int64, shape (rows,)
+    counts: Floats  # holders, float, shape (rows, columns)
+    reports: Ints  # int64, shape (rows,)
     mass: float
     crowd: float
-    clean: Any = None  # bool, shape (rows, columns); None: all of them
+    clean: Bools | None = None  # bool, shape (rows, columns); None: all of them
 
     @property
     def n(self) -> int:
         """The reports on this level."""
         return int(self.reports.sum())
 
-    def cells(self, fingerprints: Any) -> Any:
+    def cells(self, fingerprints: Ints) -> Ints:
         """Return the columns of fingerprints, both int64, shape (rows, …)."""
         columns_at = self.mechanism.columns_at
         return np.stack([columns_at(self.level, row, own) for row, own in enumerate(fingerprints)])
 
-    def shares(self, cells: Iterable[Any]) -> Any:
+    def shares(self, cells: Iterable[Ints]) -> Floats:
         """Return the shares of the strings with these cells, one array a row: unbiased."""
         m = self.mechanism.columns
-        held = sum(counts[own] for counts, own in zip(self.counts, cells, strict=True))
+        held: Floats = sum(counts[own] for counts, own in zip(self.counts, cells, strict=True))
         return m / (m - 1) * (held / max(self.n, 1) - self.mass / m)
 
-    def read(self, cells: Any) -> tuple[Any, Any]:
+    def read(self, cells: Ints) -> tuple[Floats, Floats]:
         """Return the shares of strings from clean cells, and how many reports each is from.
 
         Args: cells: int64, shape (rows, k).
@@ -115,7 +116,7 @@ class Sketch:
         return np.where(used > 0, shares, 0.0), used
 
 
-def sketches_of(mechanism: TextMechanism, tally: Any, n: int) -> list[Sketch]:
+def sketches_of(mechanism: TextMechanism, tally: Ints, n: int) -> list[Sketch]:
     """Return what the *tally* of *n* reports says, by level.
 
     Raises: InvalidTallyError: the tally cannot have come from n reports.
@@ -128,7 +129,7 @@ def sketches_of(mechanism: TextMechanism, tally: Any, n: int) -> list[Sketch]:
 
 
 def _sketch_of(
-    mechanism: TextMechanism, level: int, counts: Any, reports: Any, mass: float
+    mechanism: TextMechanism, level: int, counts: Floats, reports: Ints, mass: float
 ) -> Sketch:
     """Return the sketch of *counts*, with the squared shares that they show."""
     m, slope = mechanism.columns, _slope_of(mechanism)
@@ -167,10 +168,10 @@ class Residue(NamedTuple):
     """A sketch without the candidates that were taken out, and the share taken of each."""
 
     rest: Sketch
-    taken: Any  # float, shape (k,), 0 of most
+    taken: Floats  # float, shape (k,), 0 of most
 
 
-def peel(sketch: Sketch, cells: Any, n: int) -> Residue:
+def peel(sketch: Sketch, cells: Ints, n: int) -> Residue:
     """Take the common ones of some candidates out of *sketch*.
 
     Args: cells: of the candidates, which are all different, int64, shape (rows, k).
@@ -196,17 +197,18 @@ def peel(sketch: Sketch, cells: Any, n: int) -> Residue:
     return Residue(rest, taken)
 
 
-def _medians(sketch: Sketch, cells: Any) -> Any:
+def _medians(sketch: Sketch, cells: Ints) -> Floats:
     """Return the share of each candidate by the median of its rows, shape (k,).
 
     A candidate that only shares cells has most of its rows to itself, and they say so.
     """
     rows = zip(sketch.counts, sketch.reports, cells, strict=True)
     shares = np.stack([counts[own] / max(int(many), 1) for counts, many, own in rows])
-    return np.median(shares, axis=0) - sketch.mass / sketch.mechanism.columns
+    medians: Floats = np.median(shares, axis=0)
+    return medians - sketch.mass / sketch.mechanism.columns
 
 
-def without(sketch: Sketch, cells: Any, shares: Any) -> Sketch:
+def without(sketch: Sketch, cells: Ints, shares: Floats) -> Sketch:
     """Return *sketch* without strings of known cells and shares."""
     counts = sketch.counts.copy()
     for row, reports in enumerate(sketch.reports):
@@ -217,7 +219,7 @@ def without(sketch: Sketch, cells: Any, shares: Any) -> Sketch:
     return replace(rest, crowd=min(rest.crowd, sketch.crowd))
 
 
-def clipped(rest: Sketch, cells: Any, taken: Any) -> Sketch:
+def clipped(rest: Sketch, cells: Ints, taken: Floats) -> Sketch:
     """Return what is left of a sketch without the cells that stand out, to either side.
 
     Args: cells, taken: what was taken out, as in ``Residue``.
@@ -239,7 +241,7 @@ def clipped(rest: Sketch, cells: Any, taken: Any) -> Sketch:
     return replace(rest, mass=m * middle, crowd=crowd, clean=clean)
 
 
-def prefixes(mechanism: TextMechanism, texts: Sequence[bytes]) -> Iterator[Any]:
+def prefixes(mechanism: TextMechanism, texts: Sequence[bytes]) -> Iterator[Ints]:
     """Yield, level by level, the fingerprints of the prefixes of *texts*.
 
     Each is int64, of shape (rows, texts).
@@ -270,7 +272,7 @@ class Measured(NamedTuple):
     """The shares of strings."""
 
     estimates: list[Estimate]
-    reports: Any  # that each is from, float, shape (k,)
+    reports: Floats  # that each is from, float, shape (k,)
     rests: list[Sketch]  # what was read, by level
 
 
@@ -303,7 +305,7 @@ def measured(levels: Sequence[Sketch], texts: Sequence[bytes], z: Sequence[float
     return Measured([estimates[place] for place in range(len(texts))], used, rests)
 
 
-def cleared(level: Sketch, fingerprints: Any, n: int) -> tuple[Any, Any, Sketch]:
+def cleared(level: Sketch, fingerprints: Ints, n: int) -> tuple[Floats, Floats, Sketch]:
     """Return the shares of prefixes at *level*, from how many reports each, and what is left.
 
     What is left of the level is without the common ones of them.

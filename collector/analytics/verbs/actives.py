@@ -15,8 +15,7 @@ from ...core.remarks import Code, Remark, remark
 from ...estimation.estimate import Estimate
 from ..comparing.numbers import others
 from ..rows import ALL, DEVICES, TIME, Findings, Row, empty_row, row_of
-from ..verb import Offer, Slice, Verb, VerbQuery, always
-from .adoption import alike
+from ..verb import Offer, Slice, Verb, VerbQuery, alike, always
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,12 +47,10 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
 def _stretches(slices: Sequence[Slice]) -> Iterator[Sequence[Slice]]:
     """Yield the slices of the same dimensions, then those of each group of several stretches."""
     yield from alike(slices)
-    groups: dict[tuple[tuple[str, str], ...], list[Slice]] = {}
-    for part in slices:
-        groups.setdefault(tuple(others(part, TIME).items()), []).append(part)
-    for group, parts in groups.items():
+    for parts in alike(slices, TIME):
         if len({part.dimensions[TIME] for part in parts}) > 1:
-            yield [replace(part, dimensions={TIME: ALL, **dict(group)}) for part in parts]
+            whole = {TIME: ALL, **others(parts[0], TIME)}
+            yield [replace(part, dimensions=whole) for part in parts]
 
 
 def _together(parts: Sequence[Slice], alpha: float, expected: int) -> Row:

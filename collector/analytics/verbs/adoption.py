@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import sqrt
 from sys import maxsize
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from client_sdk.registry.metric import Metric
 
@@ -18,10 +18,12 @@ from ...estimation.estimate import Estimate
 from ..comparing.numbers import askable, items_of, number_rows, others, refusal
 from ..rows import SHARE, TIME, Chart, Findings, Row, row_of
 from ..verb import (
+    Name,
     Offer,
     Slice,
     Verb,
     VerbQuery,
+    alike,
     devices_of,
     draw_law,
     spread_of_share,
@@ -29,7 +31,6 @@ from ..verb import (
 )
 
 _SPREADING: Final = frozenset({"version", "release", "build"})
-_Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,8 +39,8 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     Without an item, rows are the shares of reports, which no noise was added to.
     """
 
-    dimension: _Name | None = None
-    item: _Name | None = None
+    dimension: Name | None = None
+    item: Name | None = None
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
@@ -65,14 +66,6 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         tuple(_counted(parts, totals, name, query.alpha) for parts in alike(slices)),
         facts={"exact": all(part.metric.sample.share >= 1 for part in slices)},
     )
-
-
-def alike(slices: Sequence[Slice]) -> Iterator[tuple[Slice, ...]]:
-    """Yield the slices of the same dimensions: one for each definition of a metric."""
-    groups: dict[tuple[tuple[str, str], ...], list[Slice]] = {}
-    for part in slices:
-        groups.setdefault(tuple(part.dimensions.items()), []).append(part)
-    yield from map(tuple, groups.values())
 
 
 def _dimension(part: Slice, choice: str | None) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Final, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from ...core.errors import QueryError
 from ...core.remarks import Code, Remark, remark
@@ -29,10 +28,7 @@ from ..comparing.numbers import (
 )
 from ..rows import TIME, Chart, Findings
 from ..sums import averages
-from ..verb import Offer, Slice, Verb, VerbQuery
-
-MOST_FACTS: Final = 1_000  # comparisons whose two numbers are told
-_Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
+from ..verb import MOST_FACTS, Name, Offer, Slice, Verb, VerbQuery
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,9 +38,9 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     or "first"; of another dimension one of its values, or if left out all others together.
     """
 
-    by: _Name | None = None
-    against: _Name | None = None
-    item: _Name | None = None
+    by: Name | None = None
+    against: Name | None = None
+    item: Name | None = None
     population: Population = DRAWN
 
 

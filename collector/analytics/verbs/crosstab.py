@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from client_sdk.registry.encodings import ItemEncoding
 from client_sdk.registry.metric import Metric
@@ -27,12 +27,13 @@ from client_sdk.registry.types.record import ANSWER, ATTRIBUTE, LABEL
 
 from ...core.errors import QueryError
 from ...core.remarks import Code, Remark, remark
+from ...estimation.arrays import Bools
 from ...estimation.estimate import Estimate, shares
 from ..association import Finding, associations, in_words, margins
 from ..records import by_attribute, is_of_records
 from ..rows import ALL, MEASURE, SHARE, Chart, Findings, Row, empty_row
 from ..sums import Shares
-from ..verb import Offer, Slice, Verb, VerbQuery, refused_rows, rows_of, widened
+from ..verb import Name, Offer, Slice, Verb, VerbQuery, refused_rows, rows_of, widened
 
 _MOST_SAID: Final = 12  # associations that are put in words; more are facts only
 APART: Final = remark(Code.APART)
@@ -95,7 +96,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     simultaneous: bool = False
-    of: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
+    of: Name | None = None
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
@@ -188,8 +189,8 @@ class Condition:
     """
 
     names: Mapping[str, str]
-    inside: Any  # booleans, shape (items,)
-    whole: Any | None
+    inside: Bools  # booleans, shape (items,)
+    whole: Bools | None
 
 
 def _conditions(domain: PairDomain, of: str) -> list[Condition]:

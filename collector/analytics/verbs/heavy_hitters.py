@@ -34,7 +34,9 @@ from ..verb import (
 )
 
 _PRINTABLE: Final = "".join(map(chr, range(32, 127)))
-USELESS: Final = 0.5  # share; where only strings more common than that would be found, none is told
+_USELESS: Final = (
+    0.5  # share; where only strings more common than that would be found, none is told
+)
 
 _LIKELY: Final = remark(Code.LIKELY, percent=100 * FALSE)
 _PERHAPS_ZERO: Final = remark(Code.PERHAPS_ZERO)
@@ -118,7 +120,7 @@ class _Searching:
         """Return the rows of a slice, and what is known of it."""
         options: Options = self.query.options
         plan, alpha = self.plan, self.query.alpha
-        threshold = USELESS if options.threshold is None else options.threshold
+        threshold = _USELESS if options.threshold is None else options.threshold
         detectable = plan.detectable(part.n)
         fact = {
             "detectable_share": min(detectable, 1.0),
@@ -181,8 +183,8 @@ def _shortage(plan: Plan, n: int, threshold: float) -> Remark:
     needed = plan.reports_needed(threshold)
     if needed is None:
         return remark(Code.OUT_OF_REACH, share=threshold)
-    found = 100 * min(plan.detectable(n), 1)
-    return remark(Code.TOO_RARE, n=n, found=found, needed=needed, share=100 * threshold)
+    percent = 100 * min(plan.detectable(n), 1)
+    return remark(Code.TOO_RARE, n=n, percent=percent, needed=needed, share=100 * threshold)
 
 
 def _plan(metric: Metric, options: Options, alpha: float, groups: int) -> Plan:

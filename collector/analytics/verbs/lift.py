@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
@@ -55,16 +55,14 @@ from ..rows import (
     with_item,
 )
 from ..sums import averages
-from ..verb import Offer, Slice, Verb, VerbQuery
+from ..verb import MOST_FACTS, Name, Offer, Slice, Verb, VerbQuery
 
 DIFFERENCE, LIFT = "difference", "lift"
-MOST_FACTS: Final = 1_000  # comparisons whose power is told
 _MOST_TOLD: Final = 4  # comparisons, if there are more, none is told in words
 _MORE_DEVICES: Final = (
     "more devices: running longer is not enough, as each may repeat itself; if none reports twice, "
     f'ask with population "{NEW}"'
 )
-_Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,9 +75,9 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     experiment must run is told for it, or if left out for the difference that is seen.
     """
 
-    dimension: _Name | None = None
-    control: _Name | None = None
-    item: _Name | None = None
+    dimension: Name | None = None
+    control: Name | None = None
+    item: Name | None = None
     population: Population = DRAWN
     effect: Annotated[float, Meta(gt=0, le=1e15)] | None = None
 

@@ -18,7 +18,7 @@ from ...core.errors import QueryError
 from ...core.remarks import Remark
 from ...estimation.estimate import Estimate
 from .. import distribution
-from ..distribution import Curve
+from ..distribution import Curve, Part
 from ..rows import Chart, Findings, Row
 from ..sums import Shares
 from ..verb import (
@@ -77,19 +77,19 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
 
 
 def _estimates(
-    part: Slice, places: Sequence[Any], alpha: float
+    part: Slice, places: Sequence[Part], alpha: float
 ) -> tuple[list[Estimate], tuple[Remark, ...]]:
     if part.metric.domain.grid:
         curve = Curve.of(part.metric, part.tally, part.n)
         return curve.between(places, alpha, closed=True), distribution.assumption(part.metric)
     members = np.zeros((len(places), part.metric.domain.size), dtype=bool)
     for row, (first, last) in zip(members, places, strict=True):
-        row[first : last + 1] = True
+        row[int(first or 0) : int(last) + 1] = True
     shares = Shares.of_slice(part)
     return shares.groups(members, alpha), shares.notes
 
 
-def _place(index: int, low: End, high: End, metric: Metric) -> Any:
+def _place(index: int, low: End, high: End, metric: Metric) -> Part:
     """Return the first and the last item, or number; None: from the least number."""
     domain, field = metric.domain, f"options.ranges.{index}"
     if grid := domain.grid:
@@ -101,7 +101,7 @@ def _place(index: int, low: End, high: End, metric: Metric) -> Any:
     ends = list(_items(domain, low, high, field))
     if ends[0] > ends[1]:
         raise QueryError(field, "must not begin behind its end, in the declared order")
-    return tuple(ends)
+    return Fraction(ends[0]), Fraction(ends[1])
 
 
 def _number(end: float | str, field: str) -> Fraction:

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from client_sdk.registry.metric import Metric
@@ -30,13 +30,11 @@ from ..comparing.numbers import (
 from ..comparing.ratios import ratio_of
 from ..rows import SHARE, Findings, Row, empty_row, row_of, with_item
 from ..suppression import shortage
-from ..verb import Offer, Slice, Verb, VerbQuery, always, draw_law
+from ..verb import MOST_FACTS, Name, Offer, Slice, Verb, VerbQuery, always, draw_law
 
-MOST_FACTS: Final = 1_000  # groups whose two numbers are told
-TOTALS: Final = "totals"
+_TOTALS: Final = "totals"
 TIMES: Final = "times"  # the unit of a ratio of two numbers of one unit
 _APART: Final = 0.05  # part by which numbers of reports may differ before it is said
-_Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,8 +45,8 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     reported, "totals" sums and counts over all reports.
     """
 
-    numerator: _Name | None = None
-    denominator: _Name | None = None
+    numerator: Name | None = None
+    denominator: Name | None = None
     of: Literal["means", "totals"] = "means"
     population: Population = REPORTED
     simultaneous: bool = False
@@ -85,7 +83,7 @@ class Side:
             variance_if(part, kind, options.population, in_time=False) for kind in (scatter, alone)
         )
         drawn, factor = max(whole - noise, 0.0), 1.0
-        if options.of == TOTALS:  # of how many devices a panel drew is chance, too
+        if options.of == _TOTALS:  # of how many devices a panel drew is chance, too
             many = draw_law(part) * value**2
             factor, whole, drawn = part.n / self.metric.sample.share, whole + many, drawn + many
         return Number(value * factor, whole * factor**2, part.n), drawn * factor**2
@@ -102,9 +100,9 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     if first.every != second.every:
         rule = f"must be reported equally often, not every {first.every} and every {second.every}"
         raise QueryError("metrics", rule)
-    if options.of == TOTALS and options.population != REPORTED:
+    if options.of == _TOTALS and options.population != REPORTED:
         raise QueryError("options.population", 'totals are of the devices that "reported"')
-    for metric in (first, second) if options.of == TOTALS else ():
+    for metric in (first, second) if options.of == _TOTALS else ():
         if reason := metric.sample.why_no_totals:
             raise QueryError("options.of", f"metric={metric.address} {reason}; take means")
     sides = (
@@ -183,7 +181,7 @@ def _unlike(slices: Sequence[Slice], sides: Sequence[Side], options: Options) ->
     n = Counter[str]()
     for part in slices:
         n[part.metric.address] += part.n
-    if options.of != TOTALS and abs(n[first] - n[second]) > _APART * max(n.values(), default=0):
+    if options.of != _TOTALS and abs(n[first] - n[second]) > _APART * max(n.values(), default=0):
         over, under = n[first], n[second]
         yield remark(Code.OTHER_DEVICES, first=first, over=over, second=second, under=under)
 

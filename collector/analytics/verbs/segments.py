@@ -14,21 +14,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from client_sdk.registry.metric import Metric
 
 from ...core.remarks import Code, Remark, remark
+from ...estimation.arrays import Floats
 from ...estimation.significance import each_of
 from ..comparing.mix import of_groups
-from ..comparing.numbers import askable, items_of, number_rows, refusal
+from ..comparing.numbers import askable, items_of, number_rows, refusal, stretches_of
 from ..rows import RAW, TIME, Findings, Row
 from ..sums import averages
-from ..verb import OTHER, Offer, Slice, Verb, VerbQuery
+from ..verb import OTHER, Name, Offer, Slice, Verb, VerbQuery
 
 POOLED: Final = "pooled"
 LEAST: Final = 3  # segments; of fewer, nothing is known of how much they differ
@@ -55,7 +56,7 @@ def pool_of(values: Sequence[float], variances: Sequence[float]) -> Pool | None:
     return Pool(tuple(moved.tolist()), mean, between)
 
 
-def _between(raw: Any, errors: Any) -> float:
+def _between(raw: Floats, errors: Floats) -> float:
     """Return the variance between true numbers, 0 if errors explain all."""
     weights = 1 / errors
     total = weights.sum()
@@ -66,7 +67,7 @@ def _between(raw: Any, errors: Any) -> float:
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
     """The item whose share is wanted; none is needed of a boolean or a number."""
 
-    item: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
+    item: Name | None = None
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
@@ -80,14 +81,11 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         return Findings(())
     (item,) = items_of(slices[0].metric, query.options.item, 1)
     slices = askable(slices)
-    groups: dict[str, list[Slice]] = {}
-    for part in slices:
-        groups.setdefault(part.dimensions.get(TIME, ""), []).append(part)
     answered = sum(part.refusal is None for part in slices)
     level = each_of(query.alpha, answered)
     rows: list[Row] = []
     facts = []
-    for group in groups.values():
+    for group in stretches_of(slices):
         group_rows = [
             row
             for part in group

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from ...core.remarks import Code, Remark, remark
+from ...estimation.arrays import Floats, Ints
 from ...estimation.estimate import Estimate
 from ...estimation.shrinkage import is_misleading, shrunken
 from ..rows import Findings, Row
@@ -105,7 +106,7 @@ def _picked(
     return rows, fact
 
 
-def ranks(low: Any, high: Any, order: str = "most") -> tuple[Any, Any]:
+def ranks(low: Floats, high: Floats, order: str = "most") -> tuple[Ints, Ints]:
     """Return the best and the worst rank, from 1, that each interval leaves open.
 
     Args: low, high: limits that hold at once, shape (items,).
@@ -124,7 +125,7 @@ def rank_of(best: int, worst: int, count: int) -> Remark:
     return remark(Code.UNRANKED, ranks=ranks) if is_open else remark(Code.RANK, ranks=ranks)
 
 
-def _sure(best: Any, worst: Any, k: int) -> int:
+def _sure(best: Ints, worst: Ints, k: int) -> int:
     """Return how many items are among the first k for sure."""
     return int((worst <= k).sum())
 

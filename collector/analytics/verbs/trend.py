@@ -43,7 +43,7 @@ from ..rows import (
     with_item,
 )
 from ..sums import averages
-from ..verb import OF_ALL, OF_ANSWERED, Devices, Offer, Slice, Verb, VerbQuery, merged
+from ..verb import OF_ALL, OF_ANSWERED, Devices, Name, Offer, Slice, Verb, VerbQuery, merged
 from .quantile import Level, quantile_rows
 
 _MINUS: Final = "\u2212"
@@ -61,7 +61,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     One item, or all of at most MOST_ITEMS; or ``levels``: these quantiles of numbers, 0.95 for p95.
     """
 
-    item: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
+    item: Name | None = None
     levels: Annotated[tuple[Level, ...], Meta(max_length=_MOST_LEVELS)] = ()
     window: Annotated[int, Meta(ge=1, le=92)] = 1
     population: Population = DRAWN

@@ -28,6 +28,7 @@ from client_sdk.registry.metric import Metric
 from ...core.errors import QueryError
 from ...core.remarks import Code, Remark, remark
 from ...core.text_tables import in_digits
+from ...estimation.arrays import Floats, Ints
 from ...estimation.estimate import Estimate, normal_quantile
 from ..quantiles import linear_cdf
 from ..rows import Findings, Row
@@ -43,7 +44,7 @@ _MEAN_ONLY: Final = (
 
 
 def population_variance(
-    mechanism: DistributionMechanism, domain: NumberGrid, tally: Any, n: int, alpha: float
+    mechanism: DistributionMechanism, domain: NumberGrid, tally: Ints, n: int, alpha: float
 ) -> Estimate:
     """Return the variance of the numbers of *n* > 0 devices, in the unit of *domain*, squared.
 
@@ -66,7 +67,7 @@ def population_variance(
     return Estimate(value * scale, error * scale, float(low) * scale, float(high) * scale)
 
 
-def moment_weights(mechanism: DistributionMechanism) -> tuple[Any, Any]:
+def moment_weights(mechanism: DistributionMechanism) -> tuple[Floats, Floats]:
     """Return the weights of symbols, shape (symbols,), that are met with i and with i^2 by bin i.
 
     Raises: QueryError: no line and no parabola in the symbols is.
@@ -82,7 +83,7 @@ def moment_weights(mechanism: DistributionMechanism) -> tuple[Any, Any]:
     return line, square
 
 
-def _variances(mechanism: DistributionMechanism, weights: Any, seen: Any, n: int) -> Any:
+def _variances(mechanism: DistributionMechanism, weights: Floats, seen: Floats, n: int) -> Floats:
     """Return the variance of the mean of each of *weights*, shape (k, symbols), for these devices.
 
     At least what it would be if all sat in the bin of the least noise.
@@ -90,7 +91,8 @@ def _variances(mechanism: DistributionMechanism, weights: Any, seen: Any, n: int
     response = mechanism.gather(weights, np)
     least = (mechanism.gather(weights**2, np) - response**2).min(axis=1)
     held = linear_cdf(mechanism, n).shares @ seen
-    return np.maximum(weights**2 @ seen - response**2 @ held, least) / n
+    spread: Floats = np.maximum(weights**2 @ seen - response**2 @ held, least)
+    return spread / n
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:

@@ -73,7 +73,7 @@ COUNTED: dict[str, Any] = {
     "unit": "devices",
 }
 EMPTY: dict[str, Any] = {**ROW, **dict.fromkeys(("value", "ci_low", "ci_high", "std_error"))}
-SMALL: dict[str, Any] = {**EMPTY, "reason": FEW_REPORTS}
+SMALL: dict[str, Any] = {**EMPTY, "reason": {"code": "too_few", "text": FEW_REPORTS}}
 REST: dict[str, Any] = {**ROW, "dimensions": {"version": "(other)", "item": "home"}}
 MEAN_ONLY = replace(ASKED, refusal="mean only")
 
@@ -95,7 +95,7 @@ def asked(truth: float) -> Question:
         (ASKED, EMPTY, "43 %", "", MISSING),
         (ASKED, SMALL, f"<p>{FEW_REPORTS}</p>", "", FEW),
         (ASKED, SMALL, "<p>no</p>", "", MISSING),
-        (ASKED, {**SMALL, "reason": "no reports"}, "<p>no reports</p>", "", MISSING),
+        (ASKED, {**EMPTY, "reason": {"code": "no_base", "text": "no ratio"}}, "<p>no ratio</p>", "", MISSING),
         (ASKED, REST, "<p>(other): 43 %</p>", "", FEW),
         (
             replace(ASKED, page="/page?" + "&".join(f"choice{i}=x" for i in range(5))),

@@ -115,7 +115,7 @@ def test_ranges_of_many_items_err_less_than_sums_of_a_flat_response(items: int) 
     n = int(counts.sum())
 
     of_tree = Shares(tree, counts, n, even).variances(half)
-    of_flat = Shares(flat, np.zeros(1), n, even).variances(half)
+    of_flat = Shares(flat, np.zeros(1, dtype=np.int64), n, even).variances(half)
 
     assert of_tree < of_flat / 2
 

@@ -22,7 +22,9 @@ FILES: Final = sorted(
     for path in ROOT.rglob(kind)
     if path != HOME / "verb.py" and path.parent != HOME / "verbs"
 )
-CONSTANTS: Final = {name for name, value in vars(verb).items() if value in names()}
+CONSTANTS: Final = {
+    name for name, value in vars(verb).items() if isinstance(value, str) and value in names()
+}
 # A word that is the name of a verb and of something else; those of the client and of the commands
 # are the verb of a question that names none, which they show without loading the analyses.
 OTHERS: Final = {

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from client_sdk.core.epoch import DAY, day_of, epoch_of
@@ -156,7 +157,10 @@ def test_a_past_day_has_somewhat_more_visitors_than_today_so_far_and_enough_for_
 @pytest.mark.parametrize("devices", [1_000, 3_000, 50_000])
 def test_a_day_of_the_usual_number_is_not_suspected_and_an_endless_one_is(devices: int) -> None:
     past = Past("http://127.0.0.1:1", GATEWAY_KEY, str(DEMO_REGISTRY), devices, seed=5, now=DAY)
-    days = [EpochEstimates(None, None, past.visitors(ago)) for ago in range(1, PAST_DAYS + 1)]
+    days = [
+        EpochEstimates(np.zeros(0), np.zeros(0), past.visitors(ago))
+        for ago in range(1, PAST_DAYS + 1)
+    ]
 
     usual = more_reports(past.usual, days, FALSE_ALARM / CHECKS)
     endless = more_reports(2 * past.usual, days, FALSE_ALARM / CHECKS)

@@ -80,7 +80,8 @@ def test_a_group_without_reports_is_left_out_but_the_whole_never_is() -> None:
     assert asked(MemoryStorage(), dimensions=["platform"]) == []
     (whole,) = asked(MemoryStorage())
     assert whole.n == 0
-    assert (whole.refusal or "").startswith(f"not enough reports: 0 of at least {LEAST} needed")
+    assert whole.refusal is not None
+    assert whole.refusal.text.startswith(f"not enough reports: 0 of at least {LEAST} needed")
 
 
 @pytest.mark.parametrize(

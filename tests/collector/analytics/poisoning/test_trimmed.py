@@ -53,7 +53,9 @@ def test_one_more_wrong_source_than_are_dropped_moves_it() -> None:
 
 def test_fakes_under_one_key_move_the_mean_of_all_and_hardly_the_trimmed_one() -> None:
     attacked = sources(2, fakes={0: 1_400})
-    whole = Tallied(sum(part.tally for part in attacked), sum(part.n for part in attacked))
+    whole = Tallied(
+        np.asarray(sum(part.tally for part in attacked)), sum(part.n for part in attacked)
+    )
     truth = LAW[TARGET]
     plain = METRIC.mechanism.debias(whole.tally, whole.n, np).totals[TARGET] / whole.n
 

@@ -104,7 +104,7 @@ def reported(metric: Any, laws: Any, held: Any, seed: int) -> tuple[Slice, Part]
     """Return the slice and the histogram of reports, drawn from the law of each of *held*."""
     chance = np.random.default_rng(seed)
     rows = zip(held, laws / laws.sum(axis=1, keepdims=True), strict=True)
-    tally = sum(chance.multinomial(count, law) for count, law in rows)
+    tally = np.asarray(sum(chance.multinomial(count, law) for count, law in rows))
     one = Slice(metric, {}, int(held.sum()), tally, (0,))
     (part,) = parts_of([one], FALSE_ALARM)
     return one, part
