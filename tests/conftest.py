@@ -199,7 +199,7 @@ WHOLE: Final = (
     "tests/hostile/",
     "tests/hostile/test_documents.py::test_boards_of_an_analyst",
     "tests/hosts/",
-    "tests/test_compose.py::test_make_secrets_keeps",
+    "tests/deployment/test_compose.py::test_make_secrets_keeps",
     "tests/test_installation.py::test_the_device_part_installs_from",
     "tests/test_installation.py::test_the_wheel_from_the_sdist",
     "tests/test_mutants.py::test_a_bug_is_killed",

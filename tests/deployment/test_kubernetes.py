@@ -5,12 +5,9 @@ from __future__ import annotations
 import copy
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-from collector.core.config import Config
 from tests.support.deployment import (
     OVERLAYS,
     ROOT,
@@ -22,22 +19,10 @@ from tests.support.deployment import (
     pods,
     with_options,
 )
+from tests.support.processes import of_kubernetes, services
 
 pytestmark = needs_kubectl
 
-COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
-SERVICES: dict[str, Any] = COMPOSE["services"]
-ARCHIVE: Thing = yaml.safe_load((ROOT / "examples/compose-archive.yml").read_text("utf-8"))
-BACKUP: Thing = yaml.safe_load((ROOT / "examples/compose-backup.yml").read_text("utf-8"))
-PRUNE: Thing = yaml.safe_load((ROOT / "examples/compose-prune.yml").read_text("utf-8"))
-WATCH: Thing = yaml.safe_load((ROOT / "examples/compose-watch.yml").read_text("utf-8"))
-IN_COMPOSE = {
-    **{f"hearsay-{name}": SERVICES[name] for name in SERVICES},
-    "hearsay-archive": ARCHIVE["services"]["archive"],
-    "hearsay-backup": BACKUP["services"]["backup"],
-    "hearsay-prune": PRUNE["services"]["prune"],
-    "hearsay-watch": WATCH["services"]["watch"],
-}
 PROXY = "a proxy"  # a pod of a namespace that may reach the web process
 STRANGER = "a stranger"  # a pod of any other
 VERSIONS = ("1.28.0", "1.31.0", "1.34.0", "1.37.0")
@@ -96,46 +81,44 @@ def test_an_overlay_has_a_store_of_its_own_or_none() -> None:
     assert "hearsay-store" not in pods(overlay("high-availability"))
 
 
-def test_no_pod_is_root_or_may_become_it_and_none_writes_to_its_image(things: Things) -> None:
-    """Law: the pods pass the Pod Security Standard ``restricted``, which the namespace enforces."""
-    for name, template in pods(things).items():
-        spec, own = template["spec"], container(template)
-
-        assert spec["securityContext"]["runAsNonRoot"] is True, name
-        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, name
-        assert own["securityContext"] == {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        }, name
-        assert spec["automountServiceAccountToken"] is False, name
-        assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec), name
-        assert not any("hostPath" in volume for volume in spec["volumes"]), name
+def test_the_namespace_enforces_that_no_pod_may_become_root(things: Things) -> None:
     labels = things["Namespace", "hearsay"]["metadata"]["labels"]
+
     assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
-def test_a_container_is_the_one_of_compose(things: Things) -> None:
-    """Law: image, command, user, secrets, settings and memory have no second truth."""
+def test_a_container_has_the_image_of_compose_and_its_user(things: Things) -> None:
+    compose = services()
     for name, template in pods(things).items():
-        here, there = container(template), IN_COMPOSE[name]
-        context = template["spec"]["securityContext"]
-        secrets = {volume["name"]: volume for volume in template["spec"]["volumes"]}["secrets"]
-        environment = {one["name"]: one["value"] for one in here.get("env", ())}
-        command = there["command"]
-        if name in {"hearsay-prune", "hearsay-backup"}:  # the schedule is the cluster's
-            place = command.index("--every")
-            assert command[place + 1] == "86400"
-            command = command[:place] + command[place + 2 :]
+        context, there = template["spec"]["securityContext"], compose[name.removeprefix("hearsay-")]
 
-        assert (here["image"], here["args"]) == (there["image"], command)
-        assert f"{context['runAsUser']}:{context['runAsGroup']}" == there["user"]
-        limit = here["resources"]["limits"]["memory"]
-        assert limit.removesuffix("Mi") == there["mem_limit"].removesuffix("m")
-        assert secrets["secret"] == {"secretName": name, "defaultMode": 0o440}
-        own = {k: v for k, v in there.get("environment", {}).items() if "URL" in k or "_FILE" in k}
-        assert {k: v for k, v in environment.items() if k != "HEARSAY_HEARTBEAT"} == own
-        assert "readOnly" in here["volumeMounts"][1] or name == "hearsay-store"
+        assert container(template)["image"] == there["image"], name
+        assert f"{context['runAsUser']}:{context['runAsGroup']}" == there["user"], name
+
+
+def test_the_registry_is_mounted_where_the_settings_name_it_and_the_archive_too(
+    things: Things,
+) -> None:
+    settings = things["ConfigMap", "hearsay-settings"]["data"]
+    mounts = {
+        mount["mountPath"]
+        for name, own in containers(things).items()
+        for mount in own["volumeMounts"]
+        if mount["name"] == "registry" and name != "hearsay-store"
+    }
+
+    assert {f"{mount}/metrics.toml" for mount in mounts} == {settings["HEARSAY_REGISTRY"]}
+    assert settings["HEARSAY_ARCHIVE"] == "/archive"
+
+
+def test_a_worker_is_asked_for_its_heartbeat(things: Things) -> None:
+    own = containers(things)["hearsay-worker"]
+
+    assert own["livenessProbe"]["exec"]["command"] == ["hearsay", "worker", "--check"]
+
+
+def test_a_single_store_is_one() -> None:
+    assert overlay("single")["StatefulSet", "hearsay-store"]["spec"]["replicas"] == 1
 
 
 def test_no_service_becomes_a_setting(things: Things) -> None:
@@ -144,26 +127,7 @@ def test_no_service_becomes_a_setting(things: Things) -> None:
     injected = {f"{name.upper().replace('-', '_')}_PORT" for name in services}
 
     assert any(name.startswith("HEARSAY_") for name in injected)
-    assert [n for n, t in pods(things).items() if t["spec"]["enableServiceLinks"]] == []
-
-
-def test_every_setting_is_one_that_the_collector_reads(things: Things, tmp_path: Path) -> None:
-    settings = things["ConfigMap", "hearsay-settings"]["data"]
-    registry = {"HEARSAY_REGISTRY": str(ROOT / "examples" / "metrics.toml")}
-    (tmp_path / "url").write_text("redis://u:a-long-password@store:6379/0", encoding="utf-8")
-
-    config = Config.from_env(settings | registry | {"REDIS_URL_FILE": str(tmp_path / "url")})
-
-    assert set(settings) <= Config.known()
-    mounts = [
-        mount["mountPath"]
-        for name, own in containers(things).items()
-        for mount in own["volumeMounts"]
-        if mount["name"] == "registry" and name != "hearsay-store"
-    ]
-    assert {f"{mount}/metrics.toml" for mount in mounts} == {settings["HEARSAY_REGISTRY"]}
-    assert config.profile == ("strict" if ("StatefulSet", "hearsay-store") in things else "ha")
-    assert config.archive == "/archive"
+    assert not any(process.faults for process in of_kubernetes(things).values())
 
 
 def test_a_store_that_is_away_takes_uploads_from_a_process_and_never_ends_it(
@@ -180,28 +144,6 @@ def test_a_store_that_is_away_takes_uploads_from_a_process_and_never_ends_it(
     assert uploads["selector"] == pages["selector"]
 
 
-def test_a_worker_is_asked_for_the_heartbeat_that_it_writes_to_memory(things: Things) -> None:
-    template = pods(things)["hearsay-worker"]
-    own = container(template)
-    (beat,) = [one["value"] for one in own["env"] if one["name"] == "HEARSAY_HEARTBEAT"]
-    tmp = next(one for one in template["spec"]["volumes"] if one["name"] == "tmp")
-
-    assert own["livenessProbe"]["exec"]["command"] == ["hearsay", "worker", "--check"]
-    assert beat.startswith("/tmp/")  # noqa: S108  # in the container
-    assert tmp["emptyDir"]["medium"] == "Memory"
-
-
-def test_a_process_may_take_as_long_to_stop_as_it_does(things: Things) -> None:
-    from collector.serving.stopping import GRACE_S
-
-    for name in ("hearsay-web", "hearsay-worker", "hearsay-archive", "hearsay-watch"):
-        template = pods(things)[name]
-        stop = container(template).get("lifecycle", {}).get("preStop", {})
-        before = float(stop["exec"]["command"][1]) if stop else 0.0
-
-        assert template["spec"]["terminationGracePeriodSeconds"] >= before + GRACE_S + 2
-
-
 def test_a_drained_machine_takes_one_process_of_a_kind_at_a_time(things: Things) -> None:
     for name in ("hearsay-web", "hearsay-worker"):
         budget = things["PodDisruptionBudget", name]["spec"]
@@ -209,16 +151,6 @@ def test_a_drained_machine_takes_one_process_of_a_kind_at_a_time(things: Things)
         assert budget["maxUnavailable"] == 1
         assert things["Deployment", name]["spec"]["replicas"] >= 2
         assert budget["selector"] == things["Deployment", name]["spec"]["selector"]
-
-
-def test_the_store_refuses_writes_long_before_it_would_be_killed() -> None:
-    own = containers(overlay("single"))["hearsay-store"]
-    most = own["args"][own["args"].index("--maxmemory") + 1]
-
-    assert 2 * int(most.removesuffix("mb")) <= int(
-        own["resources"]["limits"]["memory"].removesuffix("Mi")
-    )
-    assert overlay("single")["StatefulSet", "hearsay-store"]["spec"]["replicas"] == 1
 
 
 def test_the_address_of_the_store_is_the_one_that_make_secrets_writes() -> None:
@@ -305,11 +237,3 @@ def test_with_a_store_elsewhere_only_its_network_is_reached() -> None:
 
     assert rule["to"] == [{"ipBlock": {"cidr": "192.0.2.0/24"}}]
     assert to_all == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
-
-
-def test_no_manifest_holds_a_secret() -> None:
-    for path in (ROOT / "deploy").rglob("*.yaml"):
-        text = path.read_text(encoding="utf-8")
-
-        assert "kind: Secret" not in text, path
-        assert not re.search(r"redis(-cluster)?://", text), path
