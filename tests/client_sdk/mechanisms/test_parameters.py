@@ -315,34 +315,6 @@ DOMAIN: Final = NumberDomain(Fraction(-5), Fraction(5), Fraction(1, 4), "steps")
 MECHANISMS: Final = [
     load(name)("1", DOMAIN.size) for name in names() if issubclass(load(name), MeanMechanism)
 ]
-REFUSED: Final = [
-    *(float("nan"), float("inf"), -float("inf"), True, False, "1", b"1", None, 1j, [1], object()),
-    *(Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity"), Decimal("1e999999999")),
-]
-CLAMPED: Final = [
-    *(-0.0, 1e308, -1e308, 5e-324, -5e-324, 2**63, -(2**63), 10**400, 1.7976931348623157e308),
-    *(
-        Decimal("-0"),
-        Decimal("4.9999999999999999999999999"),
-        Fraction(1, 3**200),
-        4.999999999999999,
-    ),
-]
-
-
-@pytest.mark.parametrize("value", REFUSED, ids=lambda each: type(each).__name__)
-def test_what_is_no_finite_number_is_refused_before_anything_is_drawn(value: object) -> None:
-    for mechanism in MECHANISMS:
-        with pytest.raises(InvalidValueError):
-            mechanism.randomize(DOMAIN.encode(value, "odd"), Untouchable())
-
-
-@pytest.mark.parametrize("value", CLAMPED, ids=lambda value: repr(value)[:20])
-def test_a_finite_number_however_odd_gives_a_valid_payload(value: object) -> None:
-    for mechanism in MECHANISMS:
-        payload = mechanism.randomize(DOMAIN.encode(value, "odd"), system_randomness())
-        assert len(payload) == mechanism.payload_size
-        assert mechanism.reason(payload) is None
 
 
 @settings(max_examples=1000)

@@ -124,7 +124,7 @@ def test_debias_states_the_enumerated_variance_of_equal_devices(
 ) -> None:
     mechanism = cast("SymbolReports", load(name)(**case["parameters"]))
     n = 1 << 30
-    for value in (Fraction(0), Fraction(mechanism.top, 2), Fraction(mechanism.top, 7)):
+    for value in (Fraction(mechanism.top * part, 14) for part in (0, 2, 5, 7, 9)):
         law = distribution(lambda rnd, v=value: mechanism.draw(v, rnd))  # type: ignore[misc]  # v is bound now
         tally = np.array([round(n * law.pmf[symbol]) for symbol in range(mechanism.payload_count)])
         tally[0] += n - int(tally.sum())
