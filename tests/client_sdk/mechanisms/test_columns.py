@@ -23,6 +23,7 @@ from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.olh import OLH
 from client_sdk.mechanisms.items.pgr import PGR
 from client_sdk.mechanisms.numbers._sums import SQUARE_BITS, SumReports
+from client_sdk.mechanisms.numbers.sampled_number import SampledNumber
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.enumeration.vectors import build, cases, every_case, is_pure, values_of
 from tests.support.loops import in_turn, per_mechanism
@@ -260,3 +261,24 @@ def test_a_tally_that_no_reports_can_leave_is_refused_by_what_it_breaks(
 ) -> None:
     with pytest.raises(InvalidTallyError, match=f"^tally: .*{rule}"):
         mechanism.debias(np.array(tally), n, np)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "tally", "middle"),
+    [
+        (SampledItem("1", 2), [4, 6, 0, 0], [5]),
+        (RECORDS, [7, 3, 0, 0, 0, 0], [2.5] * 4),
+        (SampledNumber("1", 3, cube=1), [10], [5, 5]),
+    ],
+    ids=lambda m: getattr(m, "name", ""),
+)
+def test_what_no_report_is_about_is_in_the_middle_and_unknown(
+    mechanism: Mechanism[Any], tally: list[int], middle: list[float]
+) -> None:
+    """Two standard errors around it reach below none and beyond all of 10 devices."""
+    cells = np.array(tally + [0] * (mechanism.tally_size - len(tally)))
+
+    totals, variances = mechanism.debias(cells, 10, np)
+
+    assert totals[-len(middle) :].tolist() == middle
+    assert (2 * np.sqrt(variances[-len(middle) :]) > 10).all()

@@ -124,24 +124,26 @@ def mechanism_of(small: Small) -> DistributionMechanism:
     return cast("DistributionMechanism", small.mechanism)
 
 
-def enumerated(mechanism: DistributionMechanism, value: Fraction) -> list[Fraction]:
-    """Return the probability of every symbol for *value*, by enumeration."""
+def enumerated(mechanism: Any, value: Fraction | int) -> list[Fraction]:
+    """Return the probability of every report for *value*, by enumeration."""
     law = distribution(lambda randomness: mechanism.randomize(value, randomness))
     size = mechanism.payload_size
     return [
         law.pmf.get(symbol.to_bytes(size, "big"), Fraction(0))
-        for symbol in range(mechanism.symbols)
+        for symbol in range(mechanism.payload_count)
     ]
 
 
-@every_distribution
-def test_the_stated_law_of_every_bin_is_the_enumerated_one(small: Small) -> None:
-    mechanism = mechanism_of(small)
-    step = Fraction(mechanism.top, mechanism.bins - 1)
+@every_of(smalls, lambda mechanism: hasattr(mechanism, "channel_law"))
+def test_the_stated_law_of_every_item_or_bin_is_the_enumerated_one(small: Small) -> None:
+    mechanism: Any = small.mechanism
+    values: list[Fraction | int] = list(range(mechanism.domain_size))
+    if isinstance(mechanism, DistributionMechanism):
+        values = [Fraction(i * mechanism.top, mechanism.bins - 1) for i in range(mechanism.bins)]
 
-    for position in range(mechanism.bins):
-        law = list(mechanism.channel_law(position))
-        assert law == enumerated(mechanism, position * step)
+    for place, value in enumerate(values):
+        law = list(mechanism.channel_law(place))
+        assert law == enumerated(mechanism, value)
         assert sum(law) == 1
 
 
