@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from playwright.sync_api import Browser
 
+from tests.browser.conftest import browser as browser
 from tests.support.node import NO_MODULES, NO_NODE, ModulesMissingError, Node, build, nodes
-from tests.support.sites.browsing import running_browser
 
 
 @pytest.fixture(scope="session")
@@ -22,10 +19,3 @@ def node() -> Node:
     except ModulesMissingError:
         pytest.skip(NO_MODULES)
     return best
-
-
-@pytest.fixture(scope="module")
-def browser(browser_program: str) -> Iterator[Browser]:
-    """A browser for one module: while it runs, this thread has an event loop, which others need."""
-    with running_browser(browser_program) as running:
-        yield running

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from itertools import product
 from typing import Any, Final, cast
 
 import numpy as np
@@ -23,6 +24,8 @@ from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.olh import OLH
 from client_sdk.mechanisms.items.pgr import PGR
 from client_sdk.mechanisms.numbers._sums import SQUARE_BITS, SumReports
+from client_sdk.mechanisms.numbers.codebook import Codebook
+from client_sdk.mechanisms.numbers.sampled_number import SampledNumber
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.enumeration.vectors import build, cases, every_case, is_pure, values_of
 from tests.support.loops import in_turn, per_mechanism
@@ -169,6 +172,8 @@ def test_debias_refuses_a_tally_of_another_shape_or_kind(name: str, case: dict[s
     for tally in [*wrong, np.zeros(size, float), np.zeros(size, bool)]:
         with pytest.raises(InvalidTallyError, match=f"tally: must be {size} integers"):
             mechanism.debias(tally, 1, np)
+    with pytest.raises(InvalidTallyError):  # not wrapped round to small ones
+        mechanism.debias(np.full(size, 1 << 63, dtype=np.uint64), 1, np)
 
 
 @every_case()
@@ -182,17 +187,36 @@ def test_debias_refuses_an_impossible_number_of_reports(
         mechanism.debias(np.zeros(mechanism.tally_size, dtype=np.int64), n, np)
 
 
-@every_case()
-@in_turn("entry", [11, -1, (1 << 63) - 1, -(1 << 63)])
-def test_debias_refuses_an_entry_that_the_reports_cannot_give(
-    name: str, case: dict[str, Any], entry: int
-) -> None:
-    mechanism = build(name, case)
+def refuses_in_any_cell(mechanism: Mechanism[Any], case: dict[str, Any], *entries: int) -> None:
+    """Hold *mechanism* to refuse each of *entries* in a tally of 10 honest reports."""
     tally = mechanism.tally(b"".join(column(mechanism, case, 10, "honest")), np)
-    tally[-1] = entry if entry < 0 or isinstance(mechanism, FrequencyOracle) else 1 << 40
+    for place, entry in product((0, tally.size // 2, -1), entries):
+        wrong = tally.copy()
+        wrong[place] = entry
 
-    with pytest.raises(InvalidTallyError):
-        mechanism.debias(tally, 10, np)
+        with pytest.raises(InvalidTallyError):
+            mechanism.debias(wrong, 10, np)
+
+
+@per_mechanism(
+    "name,case", cases, lambda mechanism: not issubclass(mechanism, SumReports | Codebook)
+)
+def test_an_entry_that_the_reports_cannot_give_is_refused_in_any_cell(
+    name: str, case: dict[str, Any]
+) -> None:
+    """No cell that counts reports can exceed their number, wherever it stands."""
+    negative = -11 if name == "hcms" else -1  # whose cells are sums of signs
+    entries = (11, 1 << 40, (1 << 63) - 1, negative, -(1 << 63))
+
+    refuses_in_any_cell(build(name, case), case, *entries)
+
+
+@every_case(SumReports)
+def test_sums_that_the_reports_cannot_have_are_refused_in_any_cell(
+    name: str, case: dict[str, Any]
+) -> None:
+    """A sum must fit its squares, and both halves of the squares the number of reports."""
+    refuses_in_any_cell(build(name, case), case, 1 << 62, (1 << 63) - 1, -(1 << 63))
 
 
 @every_case()
@@ -260,3 +284,24 @@ def test_a_tally_that_no_reports_can_leave_is_refused_by_what_it_breaks(
 ) -> None:
     with pytest.raises(InvalidTallyError, match=f"^tally: .*{rule}"):
         mechanism.debias(np.array(tally), n, np)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "tally", "middle"),
+    [
+        (SampledItem("1", 2), [4, 6, 0, 0], [5]),
+        (RECORDS, [7, 3, 0, 0, 0, 0], [2.5] * 4),
+        (SampledNumber("1", 3, cube=1), [10], [5, 5]),
+    ],
+    ids=lambda m: getattr(m, "name", ""),
+)
+def test_what_no_report_is_about_is_in_the_middle_and_unknown(
+    mechanism: Mechanism[Any], tally: list[int], middle: list[float]
+) -> None:
+    """Two standard errors around it reach below none and beyond all of 10 devices."""
+    cells = np.array(tally + [0] * (mechanism.tally_size - len(tally)))
+
+    totals, variances = mechanism.debias(cells, 10, np)
+
+    assert totals[-len(middle) :].tolist() == middle
+    assert (2 * np.sqrt(variances[-len(middle) :]) > 10).all()

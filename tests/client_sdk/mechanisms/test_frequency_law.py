@@ -21,6 +21,7 @@ from client_sdk.mechanisms import (
 )
 from client_sdk.mechanisms.numbers._symbols import SymbolReports
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
+from tests.support.enumeration.coverage import covered
 from tests.support.enumeration.enumeration import Law, distribution
 from tests.support.enumeration.vectors import (
     Small,
@@ -124,24 +125,26 @@ def mechanism_of(small: Small) -> DistributionMechanism:
     return cast("DistributionMechanism", small.mechanism)
 
 
-def enumerated(mechanism: DistributionMechanism, value: Fraction) -> list[Fraction]:
-    """Return the probability of every symbol for *value*, by enumeration."""
+def enumerated(mechanism: Any, value: Fraction | int) -> list[Fraction]:
+    """Return the probability of every report for *value*, by enumeration."""
     law = distribution(lambda randomness: mechanism.randomize(value, randomness))
     size = mechanism.payload_size
     return [
         law.pmf.get(symbol.to_bytes(size, "big"), Fraction(0))
-        for symbol in range(mechanism.symbols)
+        for symbol in range(mechanism.payload_count)
     ]
 
 
-@every_distribution
-def test_the_stated_law_of_every_bin_is_the_enumerated_one(small: Small) -> None:
-    mechanism = mechanism_of(small)
-    step = Fraction(mechanism.top, mechanism.bins - 1)
+@every_of(smalls, lambda mechanism: hasattr(mechanism, "channel_law"))
+def test_the_stated_law_of_every_item_or_bin_is_the_enumerated_one(small: Small) -> None:
+    mechanism: Any = small.mechanism
+    values: list[Fraction | int] = list(range(mechanism.domain_size))
+    if isinstance(mechanism, DistributionMechanism):
+        values = [Fraction(i * mechanism.top, mechanism.bins - 1) for i in range(mechanism.bins)]
 
-    for position in range(mechanism.bins):
-        law = list(mechanism.channel_law(position))
-        assert law == enumerated(mechanism, position * step)
+    for place, value in enumerate(values):
+        law = list(mechanism.channel_law(place))
+        assert law == enumerated(mechanism, value)
         assert sum(law) == 1
 
 
@@ -223,8 +226,10 @@ def test_the_half_width_tends_to_half_the_range_as_epsilon_tends_to_0() -> None:
     assert SquareWave("0.000001", 1000, bins=1000).reach == 500
 
 
-def mean_coverage(halved: bool) -> float:
-    """Return in which part of trials the 95 % interval holds the true sum of positions."""
+@pytest.mark.parametrize(("shrunk", "least", "most"), [(1.0, 0.94, 0.96), (0.5, 0.5, 0.9)])
+def test_intervals_of_the_mean_cover_at_the_stated_rate_and_of_half_the_variance_would_not(
+    shrunk: float, least: float, most: float
+) -> None:
     mechanism, chance, trials = SquareWave("2", 50), np.random.default_rng(20260603), 20_000
     people = {0: 400, 7: 900, 20: 700, 49: 100}
     truth = sum(position * held for position, held in people.items())
@@ -233,19 +238,10 @@ def mean_coverage(halved: bool) -> float:
         [chance.multinomial(n, laws[i] / laws[i].sum(), size=trials) for i, n in people.items()],
         axis=0,
     )
-    hits = 0
-    for tally in tallies:
-        (total,), (variance,) = mechanism.debias(tally, sum(people.values()), np)
-        hits += abs(total - truth) <= 1.959964 * math.sqrt(variance / (2 if halved else 1))
-    return hits / trials
 
+    (share,) = covered(mechanism, tallies, sum(people.values()), truth, shrunk=shrunk)
 
-def test_intervals_of_the_mean_cover_at_the_stated_rate() -> None:
-    assert 0.94 <= mean_coverage(halved=False) <= 0.96
-
-
-def test_intervals_of_the_mean_with_half_the_variance_would_not_cover() -> None:
-    assert mean_coverage(halved=True) < 0.9
+    assert least <= share <= most
 
 
 every_mean = every_small(MeanMechanism)

@@ -2,48 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from client_sdk.mechanisms.items.grr import GRR
-from tests.support.enumeration.seeded import SeededRandomness
-
-
-def second_implementation(p: Fraction, k: int, value: int, stream: Iterator[int]) -> int:
-    """Return the item reported, from the byte layout of ``SeededRandomness`` alone."""
-
-    def uniform(n: int) -> int:
-        bits = (n - 1).bit_length()
-        while True:
-            size = -(-bits // 8)
-            drawn = 0
-            for _ in range(size):
-                drawn = drawn * 256 + next(stream)
-            drawn >>= 8 * size - bits
-            if drawn < n:
-                return drawn
-
-    if uniform(p.denominator) < p.numerator:
-        return value
-    lie = uniform(k - 1)
-    return lie if lie < value else lie + 1
-
-
-@pytest.mark.parametrize("domain_size", [2, 3, 300])
-def test_payloads_are_those_of_a_second_implementation(domain_size: int) -> None:
-    mechanism = GRR("0.7", domain_size)
-    randomness = SeededRandomness(b"twin")
-    stream = iter(hashlib.shake_256(b"twin").digest(20_000))
-    values = [i % domain_size for i in range(300)]
-
-    payloads = [int.from_bytes(mechanism.randomize(v, randomness), "big") for v in values]
-
-    p = mechanism.channel.p
-    assert payloads == [second_implementation(p, domain_size, v, stream) for v in values]
 
 
 @pytest.mark.parametrize(

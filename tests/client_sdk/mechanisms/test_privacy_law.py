@@ -16,7 +16,7 @@ from client_sdk.mechanisms import DistributionMechanism, FrequencyOracle
 from client_sdk.mechanisms.base import RatioMechanism
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.numbers.discrete_gaussian import DiscreteGaussian
-from tests.support.enumeration.enumeration import Law, exp_below
+from tests.support.enumeration.enumeration import Law, exp_below, largest_ratio
 from tests.support.enumeration.vectors import (
     Small,
     every_of,
@@ -107,9 +107,8 @@ def test_a_delta_above_zero_is_nearly_used_and_some_payload_needs_it(small: Smal
 def test_the_likelihood_ratio_is_reached_exactly(small: Small) -> None:
     """By bits of keys that are cut to several slots it is nearly reached."""
     mechanism = cast("RatioMechanism[Any]", small.mechanism)
-    found = laws(small)
 
-    ratio = max(max(w.pmf[r] for w in found) / min(w.pmf[r] for w in found) for r in found[0].pmf)
+    ratio = largest_ratio([law.pmf for law in laws(small)])
 
     if mechanism.name == "pckv_ue" and mechanism.parameters["pad"] > 1:
         assert exp_below(mechanism.epsilon - UNSPENT) < ratio <= mechanism.likelihood_ratio

@@ -15,7 +15,7 @@ from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms import Channel
 from client_sdk.mechanisms.deployed.rappor import RAPPOR, nnls, regress
 from client_sdk.registry.longitudinal import permanent_randomness
-from tests.support.enumeration.enumeration import distribution, exp_below
+from tests.support.enumeration.enumeration import distribution, exp_below, largest_ratio
 from tests.support.enumeration.replay import Replay
 from tests.support.enumeration.seeded import SeededRandomness
 
@@ -161,8 +161,7 @@ def test_two_reports_of_one_value_cost_at_most_the_epsilon_of_the_value(epsilon:
 
         return distribution(sample).pmf
 
-    laws = [law(value) for value in range(3)]
-    ratio = max(max(w[o] for w in laws) / min(w[o] for w in laws) for o in laws[0])
+    ratio = largest_ratio([law(value) for value in range(3)])
 
     assert mechanism.spent_value is not None
     assert exp_below(mechanism.spent) < ratio <= exp_below(mechanism.spent_value)

@@ -90,13 +90,3 @@ def test_stated_errors_are_those_that_shares_scatter_with() -> None:
 
     assert squares == pytest.approx(stated, rel=0.5)
     assert squares.sum() == pytest.approx(stated.sum(), rel=0.25)
-
-
-def test_an_attribute_without_a_report_has_even_shares_that_are_unknown() -> None:
-    mechanism = made("1", (2, 4))
-    tally = np.array([7, 3, 0, 0, 0, 0])
-
-    totals, variances = mechanism.debias(tally, 10, np)
-
-    assert totals[2:].tolist() == [2.5] * 4
-    assert (np.sqrt(variances[2:]) > 10).all()

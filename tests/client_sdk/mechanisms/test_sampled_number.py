@@ -6,7 +6,6 @@ from fractions import Fraction
 from functools import partial
 from typing import Final
 
-import numpy as np
 import pytest
 
 from client_sdk.core.randomness import Randomness
@@ -60,14 +59,3 @@ def test_a_coordinate_that_is_drawn_by_its_value_tells_more(
     laws = [distribution(partial(mechanism.randomize, value)) for value in values]
 
     assert likelihood_bound_holds(laws, exp_below(mechanism.spent)) is holds
-
-
-def test_a_coordinate_without_a_report_is_in_the_middle_and_unknown() -> None:
-    mechanism = SampledNumber("1", 3, cube=1)
-    tally = np.zeros(mechanism.tally_size, dtype=np.int64)
-    tally[0] = 5
-
-    totals, variances = mechanism.debias(tally, 5, np)
-
-    assert totals[1:].tolist() == [2.5, 2.5]
-    assert (np.sqrt(variances[1:]) / 5 > 1).all()

@@ -23,7 +23,7 @@ from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.vector import MAX_TASTE
 from client_sdk.testing import MemoryClient, MemoryTransport
 from tests.support.device.registries import TASTE, file_with
-from tests.support.enumeration.enumeration import distribution
+from tests.support.enumeration.enumeration import distribution, largest_ratio
 from tests.support.enumeration.populations import metric_of
 from tests.support.enumeration.seeded import SeededRandomness
 
@@ -100,10 +100,7 @@ def worst_of(kind: type[Codebook], count: int, epsilon: str, size: int) -> Fract
     domain: Any = of_items(count).domain
     mechanism = kind(epsilon, domain.size, words=4, subset_size=size, seeds=2)
     values = [domain.encode(likes, "m") for likes in subsets(count)]
-    laws = [distribution(partial(mechanism.randomize, value)) for value in values]
-    payloads = {payload for law in laws for payload in law.pmf}
-    chances = [[law.pmf.get(payload, Fraction(0)) for law in laws] for payload in payloads]
-    return max(max(of_one) / min(of_one) for of_one in chances)
+    return largest_ratio([distribution(partial(mechanism.randomize, v)).pmf for v in values])
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
