@@ -17,8 +17,8 @@ from ..core.logs import Incidents
 from ..intake.backpressure import Pressure, TokenBuckets
 from ..intake.capsules import Opener
 from ..intake.keyring import Keyring
-from ..intake.memory_quota import Shares
-from ..intake.tally_quota import Growth
+from ..intake.memory_quota import IdQuota
+from ..intake.tally_quota import TallyQuota
 from ..operations.questions import Questions
 from ..operations.telemetry.activity import Activity
 from ..operations.telemetry.snapshot import Snapshot
@@ -61,8 +61,8 @@ class Services:
     keyring: Keyring
     clock: Callable[[], float]
     pressure: Pressure
-    growth: Growth
-    shares: Shares  # of the store's memory, by key
+    tally_quota: TallyQuota
+    id_quota: IdQuota
     hot: HotRoute
     opener: Opener | None  # of capsules, where there are keys
     retired: Callable[[], bytes]  # the list of retired metrics; raises where there is none

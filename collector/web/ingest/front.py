@@ -113,8 +113,8 @@ class Front(Application):
         self._watch = Watch(
             shared.pressure.poll,
             self._keyring.renew,
-            shared.shares.exchange,
-            shared.growth.exchange,
+            shared.id_quota.exchange,
+            shared.tally_quota.exchange,
             *([] if shared.questions is None else [shared.questions.exchange]),
         )
         self._sharing = SharingThread(self._shared.activity)
@@ -231,7 +231,7 @@ class Front(Application):
     ) -> Judgement:
         """Read and judge a body that takes milliseconds to decode, beside the loop."""
         if self._large_size + size > _MAX_LARGE:
-            raise OverloadedError("large uploads: as many are on their way as fit in memory")
+            raise OverloadedError("too many large uploads in progress; try again in a minute")
         self._large_size += size
         try:
             patience = _LARGE_BODY_S if size > MAX_DEVICE_BODY else self._body_s
