@@ -187,7 +187,7 @@ class Domain(ABC):
         return ()
 
     def answer_items(self) -> tuple[str, ...]:
-        """Return the items that an answer tells of; the others follow from them."""
+        """Return the items that an answer shows; the others follow from them."""
         return self.labels
 
     def headline(self, item: str, measure: str = "") -> str:

@@ -71,11 +71,11 @@ class Services:
     watches: Callable[[], WatchState]  # what they said
     answers: Cache[bytes]  # those that cannot change any more
     pages: Cache[Any]  # answers by their tallies, and charts by their rows
-    workspace: Workspace  # what people keep beside the answers
+    workspace: Workspace  # boards, questions, notes and links
     links: Links  # to share it
     writes: TokenBuckets  # how fast each token may write it
     incidents: Incidents  # failures that the log knows
-    questions: Questions | None  # counts who asked for what, if that is wished
+    questions: Questions | None  # counts questions by visitor, if wanted
     recent: Observer | None  # of a development collector only
 
     def attach(self, app: Flask) -> None:

@@ -1,6 +1,6 @@
 """Domains whose items are joint values: two answers, a step reached, a series of periods.
 
-Each value becomes one item, so that every mechanism of items serves it and one report tells of all
+Each value becomes one item, so that every mechanism of items serves it and one report is about all
 its parts together.  What one report does not join, no analysis of many reports can.
 """
 

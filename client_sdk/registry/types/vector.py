@@ -184,7 +184,7 @@ class TasteDomain(ItemDomain):
     the vector of zeros, a value like any other.
 
     Of m liked items each has 1/m on the diagonal: the likes of a device count as one together.
-    Answers tell of these; of the other entries ``learn`` makes factors.
+    Answers show these; ``learn`` makes factors from the other entries.
     """
 
     types: ClassVar[tuple[str, ...]] = ("taste",)
@@ -207,7 +207,7 @@ class TasteDomain(ItemDomain):
             problems.add(f"{place}.values", f"{rule} drawing one of more than {MAX_VECTOR} is slow")
             return None
         if entry.get("every", ONCE) != ONCE:
-            rule = f"must be {ONCE} for a taste: each report of a device tells more of all it likes"
+            rule = f"must be {ONCE} for a taste: each report reveals more of all the likes"
             problems.add(f"{place}.every", rule)
             return None
         return cls(labels) if labels else None

@@ -115,7 +115,7 @@ class Judgement(NamedTuple):
 
 
 class Observer:
-    """Sees what was accepted, where somebody develops; this one looks away."""
+    """Gets accepted reports, for developers; this one ignores them."""
 
     def accept(self, columns: Sequence[AcceptedColumn]) -> None:
         """See the reports of an upload that is stored, and was not seen before."""
@@ -217,7 +217,7 @@ class HotRoute:
             raise refusal
 
     def count(self, admission: Admission, judgement: Judgement, first: bool) -> None:
-        """Count an upload that is stored, whether or not anybody waits for that.
+        """Count a stored upload, even if its sender no longer waits.
 
         Args: first: False if its id had been seen before.
         """

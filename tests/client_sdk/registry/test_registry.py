@@ -103,7 +103,7 @@ def test_an_unknown_metric_is_refused_and_the_known_ones_are_shown() -> None:
         (NUMBER, "mechanism", '"grr"', "metrics.m: mechanism=grr: does not fit this type"),
         (SET, "mechanism", '"grr"', "metrics.m: mechanism=grr: does not fit this type"),
         (CATEGORY, "mechanism", '"padding_sampling"', "metrics.m: mechanism=padding_sampling: do"),
-        (SET, "parameters", "{ pad = 2 }", "metrics.m: parameters=pad: needs a mechanism named"),
+        (SET, "parameters", "{ pad = 2 }", "metrics.m: parameters=pad: needs a mechanism by name"),
         (SET, "values", '["a"]', "metrics.m.values: must be a list of at least 2"),
         (CATEGORY, "parameters", "3", "metrics.m.parameters: must be a table of integers"),
         (CATEGORY, "parameters", "{ order = 5.0 }", "metrics.m.parameters: must be a table of"),
@@ -275,7 +275,7 @@ def test_parameters_that_are_the_best_anyway_keep_the_digest() -> None:
         ('"pgr"', "{ order = 4 }", "metrics.m: order=4: must be a prime up to 257"),
         ('"olh"', "{ buckets = 1 }", "metrics.m: buckets=1: must be from 2 to 256"),
         ('"olh"', "{ order = 5 }", "metrics.m: order=5: is not a parameter of olh; known: buckets"),
-        ('"auto"', "{ order = 5 }", "metrics.m: parameters=order: needs a mechanism named"),
+        ('"auto"', "{ order = 5 }", "metrics.m: parameters=order: needs a mechanism by name"),
         ('"grr"', "{ precision = 8 }", "metrics.m: precision=8: is not a parameter of grr"),
     ],
 )

@@ -57,7 +57,7 @@ def test_what_is_otherwise_reported_is_a_value_of_the_metric(kind: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "changes", "problem"),
     [
-        (BOOLEAN, {"otherwise": "true"}, "otherwise: needs an aggregate beside it"),
+        (BOOLEAN, {"otherwise": "true"}, "otherwise: needs an aggregate"),
         (BOOLEAN, {"aggregate": '"any"', "otherwise": '"yes"'}, "otherwise: takes True or False"),
         (CATEGORY, {"aggregate": '"last"', "otherwise": '"none"'}, "otherwise: takes one of its 3"),
         (NUMBER, {"aggregate": '"sum"', "otherwise": "11"}, "otherwise: must be from min to max"),
