@@ -53,7 +53,7 @@ class VectorDomain(Domain):
     hundredth = "% of the range"
     error_of = "of a coordinate, root mean square over all of them"
     python_type = "Sequence[float]"
-    told_of = "mean of {item}"
+    headline_form = "mean of {item}"
 
     learned: ClassVar[type[Domain]]  # of those with ``learning``, which says itself that it is
 
@@ -196,7 +196,7 @@ class TasteDomain(ItemDomain):
     error_of = "of an item's part of all likes, root mean square over all numbers of a report"
     unit = "% of likes"
     python_type = "Items[{label}]"
-    told_of = "likes of {item}"
+    headline_form = "likes of {item}"
 
     @classmethod
     def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
