@@ -59,7 +59,7 @@ class RegistryError(HearsayError, ValueError):
     """A registry is wrong.  ``problems`` lists every fault as ``place: rule``."""
 
     def __init__(self, problems: Sequence[str]) -> None:
-        """Keep all *problems*, so that a file is mended in one go."""
+        """Keep all *problems*, so that a file can be fixed in one go."""
         self.problems = tuple(problems)
         super().__init__("; ".join(self.problems))
 
@@ -156,6 +156,6 @@ class TransportError(HearsayError, OSError):
     """No answer from the collector: whether the upload arrived is not known, unless *unseen*."""
 
     def __init__(self, text: str, *, unseen: bool = False) -> None:
-        """Say what failed.  *unseen*: for certain no byte of the upload left, as no connection."""
+        """Say what failed.  *unseen*: no byte of the upload left for certain."""
         self.unseen = unseen
         super().__init__(text)

@@ -1,7 +1,7 @@
-"""The command ``hearsay``, started from here because the name ``collector`` may be somebody else's.
+"""The command ``hearsay``, started here because another package may be called ``collector``.
 
 The command is the collector's, which knows the device and never the other way round: what is
-imported is therefore a name, and all that is known of it is that it lies beside this package.
+imported is therefore a name, and all that is known of it is that it lies next to this package.
 """
 
 from __future__ import annotations

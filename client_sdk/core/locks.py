@@ -111,7 +111,6 @@ class ProcessLock:
     """
 
     def __init__(self) -> None:
-        """Begin free."""
         self._mine = PerProcess(lambda: threading.Lock())  # as ``threading`` has it by then
 
     def acquire(self, timeout: float) -> bool:

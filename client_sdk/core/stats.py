@@ -190,7 +190,7 @@ def reason_of(error: Exception) -> Reason:
 
 
 def log_failure(reason: str, error: BaseException) -> bool:
-    """Log that *error* was counted under *reason*; return whether anybody listens."""
+    """Log that *error* was counted under *reason*; return whether any handler listens."""
     logging = sys.modules.get("logging")
     if logging is None:  # no handler can exist, and the import takes milliseconds
         return False

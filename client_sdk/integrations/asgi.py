@@ -32,7 +32,7 @@ class RequestMiddleware:
         """Wrap *app*.
 
         Args:   prefix: of the metrics; see ``web``.  leave_out: templates of routes, as far as the
-                framework tells them in the scope (FastAPI and Starlette do).
+                framework puts them into the scope (FastAPI and Starlette do).
         Raises: InvalidParameterError: none of the metrics is there, or one has another shape.
         """
         self._app = app

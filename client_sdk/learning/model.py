@@ -1,7 +1,7 @@
 """Small public models, one JSON object a file: what a collector learned and devices compute by.
 
 A model is made of reports alone, so it may be published; the same file is for everybody.  A device
-reads it as a text that anybody may have written: every number is finite, and there are as many as
+reads it as untrusted text: every number is finite, and there are as many as
 there must be, so that a wrong file is refused, and never computed with.  What a file says changes
 nothing that is recorded, charged or sent.
 """

@@ -205,7 +205,7 @@ def problems_of(entry: Mapping[str, object], domain: Domain) -> Iterator[str]:
     name = entry.get("aggregate")
     if name is None:
         if "otherwise" in entry:
-            yield "otherwise: needs an aggregate beside it"
+            yield "otherwise: needs an aggregate"
         return
     fitting = [aggregate for aggregate in AGGREGATES if aggregate in domain.aggregates]
     if name not in fitting:
@@ -219,7 +219,7 @@ def problems_of(entry: Mapping[str, object], domain: Domain) -> Iterator[str]:
 
 
 def _unfit(value: object, domain: Domain) -> Iterator[str]:
-    """Yield why *value* cannot be recorded, or would be recorded as another one."""
+    """Yield why *value* cannot be recorded unchanged."""
     try:
         domain.encode(value, "")
     except InvalidValueError as error:

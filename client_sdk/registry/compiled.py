@@ -1,7 +1,7 @@
 """Compiled registries: all that a device needs of a registry, worked out beforehand, as one JSON.
 
 What is written costs nothing to read: which mechanism, its parameters, and the exact numbers that
-it draws by.  docs/design/compiled-registry.md and the schema beside it describe it for devices
+it draws by.  docs/design/compiled-registry.md and the schema next to it describe it for devices
 in any language.
 
 A file is read in two steps.  At once: its form, its checksum, and each digest from what it stands
@@ -133,7 +133,7 @@ def load(text: str, kind: Callable[..., Loaded]) -> Loaded:
 
 
 def _wrong_seats(document: Entry) -> Iterator[str]:
-    """Yield what is wrong with the seats: each metric of the panel has one, and the week holds."""
+    """Yield mistakes in the seats: each metric of the panel must have one, and fit the week."""
     week, seats = document["panel_week"], document["seats"]
     inside = {entry["digest"]: entry for entry in document["metrics"] if entry["panel"]}
     if (seats is None) != (week is None) or (seats is not None and seats.keys() != inside.keys()):
@@ -195,7 +195,7 @@ _FIELDS: Final = tuple(key.name for key in METRIC if key.is_field)
 
 
 def _broken(place: str, entry: Entry, rules: Mapping[str, Rule]) -> Iterator[str]:
-    """Yield a line for each key that is unknown, or missing, or breaks its rule."""
+    """Yield a line for each unknown or missing key, and each key that breaks its rule."""
     for key in sorted(entry.keys() - rules.keys()):
         printable = "".join(letter if letter.isprintable() else "?" for letter in key)
         yield f"{place}{printable}: is not a known key"

@@ -49,7 +49,7 @@ class Registry:
     def from_file(cls, path: RegistryFile) -> Registry:
         """Read a registry file, or a resource of a package, which may lie in a zip.
 
-        The lock beside it is read, too: of ``metrics.toml`` that is ``metrics.lock``.
+        Its lock is read, too: for ``metrics.toml`` that is ``metrics.lock``.
         Raises: RegistryError: it cannot be read, or breaks a rule; all problems are listed.
         """
         # a text is not shown, as it may be long
@@ -152,7 +152,7 @@ def read_text(path: RegistryFile) -> str:
 
 
 def lock_of(path: RegistryFile) -> Lock | None:
-    """Return the lock beside the registry at *path*; None if there is none.
+    """Return the lock of the registry at *path*; None if there is none.
 
     Raises: RegistryError: it cannot be read, or is no lock.
     """

@@ -43,7 +43,7 @@ class Domain(ABC):
     answer_of: ClassVar[str] = "item"  # what each number of an answer is of; "": of all devices
     hundredth: ClassVar[str] = "points"  # what a hundredth of ``extent`` is
     error_of: ClassVar[str] = "of a share, root mean square over all of them"  # if predicted
-    told_of: ClassVar[str] = "{item}"  # what the number of an item is of; may use {measure}
+    headline_form: ClassVar[str] = "{item}"  # of an item; may use {measure}
 
     python_type: ClassVar[str] = "{label}"  # of a value, of the type of labels or of a pair's class
 
@@ -187,12 +187,12 @@ class Domain(ABC):
         return ()
 
     def answer_items(self) -> tuple[str, ...]:
-        """Return the items that an answer tells of; the others follow from them."""
+        """Return the items that an answer shows; the others follow from them."""
         return self.labels
 
     def headline(self, item: str, measure: str = "") -> str:
         """Return what the number of *item* is of; *measure* is what it is compared with, if any."""
-        return self.told_of.format(item=item, measure=f"{measure} " if measure else "")
+        return self.headline_form.format(item=item, measure=f"{measure} " if measure else "")
 
     def value_labels(self) -> tuple[str, ...]:
         """Return the texts that a value is made of in Python, if it is made of one kind of them."""

@@ -56,7 +56,6 @@ class Encoding(ABC):
     kind: ClassVar[type[Any]]  # of what holds several integers
 
     def __init__(self, domain_size: int, parameters: Mapping[str, int]) -> None:
-        """Take what mechanisms get of the domain."""
         self.domain_size = domain_size
         self.parameters = parameters
 

@@ -48,7 +48,6 @@ class Problems:
     """Collects ``place: rule`` lines while a file is read."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self.lines: list[str] = []
 
     def add(self, place: str, rule: str) -> None:

@@ -71,12 +71,12 @@ FILE: Final = (
     Key("app", "text", help="Name of the application."),
     Key("automation", _AUTOMATION, help="What becomes of machines that run the"
         " application: ignored, or kept apart by a segment that the device fills."),
-    Key("retire_key", f"{_HEX_KEY}?", help="Ed25519 public key of those who may retire metrics."),
+    Key("retire_key", f"{_HEX_KEY}?", help="Ed25519 public key for lists of retired metrics."),
     Key("segments", "segments", help="Dimensions and their values."),
     Key("panel_week", "count?", help="Budget of the panel: nano-nats of any seven days."),
     Key("seats", "seats?", help="By digest: from where to where a metric lies on its line, in units"
         " of 2^-64, and how long a draw lasts."),
-    Key("caps", "words", help="Under which its texts tell what it costs."),
+    Key("caps", "words", help="The caps that its texts of costs assume."),
     Key("notice", "lines", help="A text to ask a person for consent with."),
     Key("metrics", "list.1", help="What is asked."),
     Key("checksum", "hex.64", help="SHA-256 of the document without it, as compact JSON in ASCII"

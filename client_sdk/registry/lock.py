@@ -1,7 +1,7 @@
 """The lock of a registry: which mechanism and parameters a release chose for each metric.
 
 A registry may leave the mechanism, or its parameters, to the release that reads it; both are part
-of the digest.  The lock lies beside the registry and has one line a metric: digest, mechanism and
+of the digest.  The lock lies next to the registry and has one line a metric: digest, mechanism and
 parameters.  It is read with the registry, and either both agree or neither is read.
 """
 

@@ -41,7 +41,7 @@ class Sample(NamedTuple):
 
     @property
     def in_words(self) -> str | None:
-        """Who answers, such as "1 in 3 devices"; None if all do."""
+        """The share of devices that answer, such as "1 in 3 devices"; None if all do."""
         if self.share >= 1:
             return None
         from fractions import Fraction  # devices show no shares

@@ -49,7 +49,7 @@ class App(NamedTuple):
 
     name: str
     automation: str = IGNORE  # what becomes of machines that run it
-    retire_key: str | None = None  # of who may retire metrics
+    retire_key: str | None = None  # that signs lists of retired metrics
     separate: bool = False  # its name is in the digest of each metric
 
 
@@ -156,7 +156,7 @@ def _metric(
     domain = domain_type.read(place, entry, problems)
     otherwise = _aggregation(place, entry, domain, problems)
     if domain is not None and domain.labelled and values["every"] != ONCE:
-        rule = f"must be {ONCE} beside learning: a device takes part in one round for ever"
+        rule = f"must be {ONCE} with learning: a device takes part in one round only"
         problems.add(f"{place}.every", rule)
     need = _need(f"{place}.need", entry, domain, problems)
     shape = _shape(place, entry, domain, problems)
@@ -176,7 +176,7 @@ def _metric(
         problems.add(place, str(error))
         return None
     if asks_quantiles and not isinstance(mechanism, DistributionMechanism):
-        rule = f"needs a mechanism that tells quantiles, which {chosen} does not; leave it out"
+        rule = f"needs a mechanism with quantiles, and {chosen} has none; leave it out"
         problems.add(f"{place}.ask={QUANTILES}", rule)
         return None
     return Metric(
@@ -219,7 +219,7 @@ def _chosen(
 def _values(
     place: str, entry: Mapping[str, object], keys: Mapping[str, Key], problems: Problems
 ) -> dict[str, Any]:
-    """Return what *entry* has of the keys with a rule of their own; None where it is broken."""
+    """Return *entry*'s values of the keys that have a rule; None where the rule is broken."""
     return {
         name: fields.value(f"{place}.{name}", key.table, entry.get(name), problems)
         if name in entry or key.default is REQUIRED
@@ -230,7 +230,7 @@ def _values(
 
 
 def _longest(parts: Iterable[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
-    """Return of each dimension the longest vocabulary, which begins with all others."""
+    """Return each dimension's longest vocabulary, which begins with all others."""
     whole: dict[str, tuple[str, ...]] = {}
     for part in parts:
         for name, values in part.items():
@@ -302,7 +302,7 @@ def _aggregation(
 def _need(
     place: str, entry: Mapping[str, object], domain: Domain | None, problems: Problems
 ) -> Fraction | None:
-    """Return the half-width that is wished: a share, or of a number in its unit."""
+    """Return the wanted half-width: a share, or of a number in its unit."""
     if domain is None or "need" not in entry:
         return None
     need = fields.decimal(place, entry["need"], problems)
@@ -314,7 +314,7 @@ def _need(
 
 
 def _asks(place: str, entry: object, problems: Problems) -> Sequence[str]:
-    """Return what is to be asked of numbers, which chooses the mechanism where it is ``auto``."""
+    """Return the question about numbers, which chooses the mechanism if it is ``auto``."""
     if isinstance(entry, list) and entry and all(words in (MEAN, QUANTILES) for words in entry):
         return entry
     problems.add(place, f'must be a list of "{MEAN}" and "{QUANTILES}"')
@@ -322,7 +322,7 @@ def _asks(place: str, entry: object, problems: Problems) -> Sequence[str]:
 
 
 def _show(place: str, entry: Mapping[str, object], *, is_counted: bool, problems: Problems) -> str:
-    """Return what the metric shows, "" for what devices say."""
+    """Return what the metric shows: "" for the values."""
     if "show" not in entry:
         return ""
     if not is_counted:

@@ -1,6 +1,6 @@
 """Choosing a mechanism, and the oracle of a repeated metric: by name, or ``auto`` by error.
 
-``auto`` takes the smallest predicted error within a payload limit; of errors as good as equal
+``auto`` takes the smallest predicted error within a payload limit; of nearly equal errors
 (SAME_ERROR) the shortest payload, and of equal payloads the cheapest fold.  It never pays more than
 four times the fold of another for an error that is hardly smaller (FAIR_ERROR, FAIR_FOLD).  A
 *spare* mechanism is looked at only where it errs clearly less than all others (SPARE_ERROR).
@@ -40,7 +40,7 @@ MAX_SET_PAYLOAD: Final = 8 * 32  # bits; what is near the optimum needs some for
 # hashes show in every bill.
 SAME_ERROR: Final = 1.01
 
-# Where errors lie just beside SAME_ERROR, the fold of a report must not grow a thousandfold for it.
+# Errors may differ by little more than SAME_ERROR: the fold must not grow a thousandfold for that.
 FAIR_ERROR: Final = 1.02
 FAIR_FOLD: Final = 4
 
@@ -84,7 +84,7 @@ class Candidate:
 
     @property
     def costs(self) -> Costs:
-        """What ``auto`` compares between errors as good as equal: payload, fold, error, name."""
+        """What ``auto`` compares if errors are nearly equal: payload, fold, error, name."""
         size = self.mechanism.payload_size if self.mechanism else 0
         return size, self.fold_steps, self.error, self.name
 
@@ -113,7 +113,7 @@ def choose(
     own, derived = dict(parameters or {}), dict(fixed or {})
     if requested == AUTO:
         if own:
-            rule = "needs a mechanism named beside it, as auto sets all parameters"
+            rule = "needs a mechanism by name, as auto sets all parameters"
             raise InvalidParameterError("parameters", ",".join(own), rule)
         return _best(family, epsilon, domain_size, tuple(derived.items()))
     if requested not in names():
@@ -158,7 +158,7 @@ def candidates(
 
 
 def contenders(ranked: list[Candidate], payload_bits: int = MAX_AUTO_PAYLOAD) -> list[Candidate]:
-    """Return those that fit with an error as good as the smallest; ``auto`` takes the first."""
+    """Return those that fit with nearly the smallest error; ``auto`` takes the first."""
     fitting = [candidate for candidate in ranked if candidate.fits(payload_bits)]
     least = min((candidate.error for candidate in fitting), default=0)
     fair = [candidate for candidate in fitting if not candidate.overpriced(fitting)]
@@ -171,7 +171,7 @@ def contenders(ranked: list[Candidate], payload_bits: int = MAX_AUTO_PAYLOAD) ->
 
 
 def distribution_name(epsilon: EpsilonLike, domain_size: int) -> str:
-    """Return the name of the mechanism that tells most of how numbers are spread.
+    """Return the name of the mechanism that shows the distribution of numbers best.
 
     ``auto`` takes none of these by itself, as a mean costs less error without.
     """

@@ -1,6 +1,6 @@
 """Requests and responses as bytes: binary HTTP, as it stands inside a capsule.
 
-It is written with known length and may be padded with zeros to a size that tells nothing; it is
+It is written with known length and may be padded with zeros to a size that reveals nothing; it is
 read in both of its forms.  A reader is strict: fields and parts are few, names are lower case,
 values have no control characters, lengths end where the message does, and what is not padding must
 not stand behind it.

@@ -28,7 +28,7 @@ TAG_SIZE: Final = 16  # bytes that AES-GCM adds
 SECRET_SIZE: Final = 16  # bytes: the longer of key and nonce of the AEAD; of an answer's nonce too
 OVERHEAD: Final = HEADER_SIZE + KEY_SIZE + TAG_SIZE  # bytes of a capsule around its request
 ANSWER_OVERHEAD: Final = SECRET_SIZE + TAG_SIZE  # bytes around the response in an answer
-MAX_HEAD: Final = 4_096  # bytes of a request beside its content; ours has some 150 and a key
+MAX_HEAD: Final = 4_096  # bytes of a request without its content; ours has some 150 and a key
 
 _EXPORT_LABEL: Final = b"message/bhttp response"  # of the secret that HPKE exports
 _INFO_LABEL: Final = b"message/bhttp request\0"

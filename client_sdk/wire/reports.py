@@ -67,7 +67,7 @@ class Column(NamedTuple):
 def columns_of(reports: Iterable[Report]) -> list[Column]:
     """Group reports by metric and epoch, sorted, so that the order of recording does not show.
 
-    Payloads within a column are sorted too: nothing but their number is left to tell.
+    Payloads within a column are sorted too: only their number is left to see.
     """
     groups: dict[tuple[bytes, int], list[bytes]] = {}
     for report in reports:

@@ -1,6 +1,6 @@
 /** Every mechanism, type of values and part of this device.  An application that names the ones it needs is smaller. */
 
-import { allMechanisms as mechanisms } from "./mechanisms/index.js";
+import { allMechanisms } from "./mechanisms/index.js";
 import type { Mechanism } from "./mechanisms/mechanism.js";
 import { aggregates } from "./parts/aggregates.js";
 import { panel } from "./parts/panel.js";
@@ -26,6 +26,6 @@ export { aggregates, panel, permanent, retirement };
 export const allTypes: readonly ValueType[] = [count, duration, funnel, key_value, location, number, pair, retention, set, string];
 
 /** All that a client may need, whatever its registry is. */
-export const allMechanisms: readonly (Mechanism | Part | ValueType)[] = [
-  ...mechanisms, ...allTypes, aggregates, panel, permanent, retirement,
+export const everything: readonly (Mechanism | Part | ValueType)[] = [
+  ...allMechanisms, ...allTypes, aggregates, panel, permanent, retirement,
 ];

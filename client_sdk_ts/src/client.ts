@@ -45,7 +45,7 @@ export interface ClientOptions {
   readonly relayKey?: string;
   /** What `hearsay registry compile` wrote: the parsed JSON, or its text. */
   readonly registry: unknown;
-  /** The mechanisms, types of values and parts that the registry needs, each an import; `allMechanisms` are all. */
+  /** The mechanisms, types of values and parts that the registry needs, each an import; `everything` are all. */
   readonly mechanisms: readonly (Mechanism | Part | ValueType)[];
   /** The issuer of one-time tokens; each upload spends one.  Needs the part `tokens`. */
   readonly tokens?: Issuer;

@@ -53,7 +53,7 @@ Reports: TypeAlias = Callable[[Any, int], Iterable[bytes]]  # payloads of a valu
 
 HOLDS: Final = "holds"
 LOOSE_VERDICT: Final = "shows less than claimed"  # needless noise, or a tamer event than the worst
-NOTHING: Final = "shows nothing"  # the event never tells the values apart, or too few draws
+NOTHING: Final = "shows nothing"  # the event never separates the values, or too few draws
 FAILS: Final = "FAILS"
 _BY_WEIGHT: Final = (HOLDS, LOOSE_VERDICT, NOTHING, FAILS)  # one pair's verdict outweighs others'
 
@@ -153,7 +153,7 @@ def _try(
 def lower_bound(
     likely: int, unlikely: int, draws: int, alpha: float = ALPHA, delta: float = 0.0
 ) -> float:
-    """Return the epsilon that the hits of both values show beside *delta*: 0 if they show none."""
+    """Return the epsilon that the hits of both values show, given *delta*: 0 if they show none."""
     least = lower_limit(likely, draws, alpha / 2) - delta
     most = upper_limit(unlikely, draws, alpha / 2)
     return max(0.0, log(least / most)) if least > 0 else 0.0

@@ -80,7 +80,7 @@ class Pressure:
         self.load = Load()
 
     def poll(self) -> None:
-        """Read the store's state, and tell an operator if it calls for one.  Never raises."""
+        """Read the store's state, and log a warning if an operator is needed.  Never raises."""
         was = self.load
         self._has_polled = True
         self._clock.look()
@@ -99,7 +99,7 @@ class Pressure:
             _log.warning("store: memory is used to %.0f %%", 100 * memory)
 
     def _compare(self, accepted: tuple[int | None, ...]) -> None:
-        """Tell of a store that went back: the *accepted* uploads of a shard never become fewer."""
+        """Log a store that was rolled back: *accepted* uploads of a shard never become fewer."""
         counts = {shard: now for shard, now in enumerate(accepted) if now is not None}
         lost = sum(max(0, self._accepted.get(shard, 0) - now) for shard, now in counts.items())
         self._accepted |= counts
@@ -264,7 +264,6 @@ class Watch:
     """A thread that does something once a second until it is stopped."""
 
     def __init__(self, *actions: Callable[[], None]) -> None:
-        """Do *actions*, in order."""
         self._actions = actions
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)

@@ -106,7 +106,7 @@ class Opener:
     """Opens what is sealed to one of a collector's keys."""
 
     def __init__(self, keys: Iterable[ObliviousKey]) -> None:
-        """Take the keys."""
+
         # What a capsule begins with decides the key; any other beginning is none of ours.
         self._keys = {key.configuration.header: _Recipient(key) for key in keys}
 

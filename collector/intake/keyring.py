@@ -58,7 +58,7 @@ class WriteGrant:
     key: bytes  # the digest: for limits of rate, and for `Keyring.count`
     catalog: Catalog  # the metrics it may report to; any other is unknown
     counted: bool  # whether it has a quota
-    is_public: bool  # whether it ships inside applications, so that anybody may use it
+    is_public: bool  # whether it ships inside applications, so that anyone may use it
     source: Source = UNKNOWN  # under what its reports are kept apart
 
 

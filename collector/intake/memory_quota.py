@@ -49,9 +49,9 @@ def daily_uploads(memory_limit: int, kept: int = SEEN_DAYS) -> int | None:
 def keys_over_share(held: Mapping[bytes, int], room: float) -> frozenset[bytes]:
     """Return the keys that occupy more than their share, of the bytes *held* by each.
 
-    The *room* that is left is given to those that occupy least, until they are level: what is above
-    that level is more than a share.  So whatever others do, a key has its part of the room.  None
-    of a single key.
+    The *room* left is given to the keys that occupy least, until they are level: more than this
+    level is over the share.  So a key has its part of the room, whatever the others do.  A single
+    key is never over.
     """
     total, level = 0, 0.0
     for count, n in enumerate(sorted(n for n in held.values() if n), 1):
@@ -62,8 +62,8 @@ def keys_over_share(held: Mapping[bytes, int], room: float) -> frozenset[bytes]:
     return frozenset(key for key, n in held.items() if n > level)
 
 
-class Shares:
-    """What each key has added, in all processes.  Safe to share between threads."""
+class IdQuota:
+    """The uploads that each key has added, in all processes.  Safe to share between threads."""
 
     def __init__(
         self,
@@ -95,26 +95,26 @@ class Shares:
         self._uploads.add(key)
 
     def require(self, key: bytes, health: Health, has_quota: bool) -> None:
-        """Return if *key* may add an upload to a store of that *health*.
+        """Check that *key* may add an upload to a store of this *health*.
 
-        Args:   has_quota: whether an operator has said how much the key may send a day: then it
-                 has no other share, and goes on while the store has room at all.
+        Args:   has_quota: whether the key has a daily quota set by an operator: then it has no
+                 other share, and goes on while the store has room at all.
         Raises: QuotaExhaustedError: it has filled its share.
         """
         if has_quota:
             return
         limit = daily_uploads(health.memory_limit, self._kept)
         if limit is not None and self._uploads.of(key) >= limit:
-            self._refuse(key, f"the key has sent the {limit} uploads that it may send today")
+            self._refuse(key, f"the key has sent its {limit} uploads of today; send again tomorrow")
         memory = health.memory or 0.0
         if memory >= ALARM_MEMORY:
             room = max(0.0, LEVEL_MEMORY - memory) * health.memory_limit
             if key in keys_over_share(self._held, room):
-                why = "the store fills up, and more bytes of it are of this key than an equal share"
+                why = "the store is nearly full, and this key uses more than an equal share of it"
                 self._refuse(key, why)
 
     def exchange(self) -> None:
-        """Tell and learn what all processes have counted.  Never raises; called every second."""
+        """Exchange counts with all processes.  Never raises; called every second."""
         now, day = self._monotonic(), self._uploads.day
         if now - self._exchanged_at < EXCHANGE_S:
             return

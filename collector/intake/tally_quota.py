@@ -70,12 +70,12 @@ class Beginning(NamedTuple):
     columns: Sequence[AcceptedColumn]
 
 
-class Growth:
+class TallyQuota:
     """The bytes of tallies that each write key has begun today, in all processes.
 
-    A tally counts to the key whose upload is the first that a process sees of it, unless the store
-    has it.  Two processes may both count one that is not folded yet, and one process may count it
-    on two days: so a sum is never too low by that.  Safe to share between threads.
+    A new tally counts for the key whose upload needs it first, in each process.  Two processes may
+    both count a tally that is not folded yet, and one process may count it on two days: so a sum
+    is never too low.  Safe to share between threads.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Growth:
         self._begun = begun
         self._clock, self._monotonic = clock, monotonic
         self._bytes = DayCounts(partial(credentials.share, BYTES_BEGUN), clock)
-        self._known = KnownTallies()  # whose tally of today's class is there
+        self._known = KnownTallies()  # cells with a tally of today's class
         self._known_day = 0  # classes end at midnight, UTC
         self._judging = threading.Lock()
         self._exchanged_at = float("-inf")

@@ -42,7 +42,7 @@ _Segment = Annotated[
 
 
 def _documented(pattern: str) -> Meta:
-    """Return what only the schema of JSON tells: the decoder leaves it to what comes after it."""
+    """Return a type with a rule that only the JSON schema shows: later steps check it."""
     return Meta(extra_json_schema={"pattern": pattern})
 
 

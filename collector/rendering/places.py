@@ -1,6 +1,6 @@
 """Where the cells of a map lie: degrees in numbers, in words, and as GeoJSON.
 
-An answer names a cell by its row and column; its facts tell the ends of each.
+An answer names a cell by its row and column; its facts have the bounds of each.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def degrees(number: float, minus: str, plus: str) -> str:
 
 
 def places_of(facts: Mapping[str, Any]) -> dict[str, Box]:
-    """Return the place of each item that the *facts* of an answer tell; none if it is no map."""
+    """Return the place of each item in the *facts* of an answer; none if it is no map."""
     return {item: Box(*ends) for item, ends in facts.get(_CELLS, {}).items()}
 
 

@@ -149,7 +149,7 @@ def inert(text: str) -> str:
 def lines_of(title: str, rows: Sequence[Row], meta: Mapping[str, Any]) -> Iterator[str]:
     """Yield the answer as text, one line after another.
 
-    Args: meta: what the answer rests on, as POST /v1/query tells it.
+    Args: meta: of the answer, as POST /v1/query returns it.
     """
     rows = possible(rows, Chart(meta["chart"]))
     yield one_line(title)

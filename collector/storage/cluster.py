@@ -207,7 +207,7 @@ class _Server(Connection):
         super().close()
 
     def _leave(self, failure: str) -> None:
-        """Ask the server no more until it answers a look."""
+        """Stop sending to the server until it answers a check."""
         with self._turn:
             if not self._failure:
                 self._failure = failure

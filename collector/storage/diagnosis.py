@@ -1,4 +1,4 @@
-"""What the servers tell of themselves, as far as their user may ask.  Nothing is changed."""
+"""What the servers report about themselves, as far as our user may ask.  Nothing is changed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LOG_FIELDS: Final = ("aof_last_write_status", "aof_last_bgrewrite_status")
 
 @dataclass(frozen=True)
 class Server:
-    """One server that holds keys.  Settings are None where it does not tell them."""
+    """One server that holds keys.  Settings are None if it does not report them."""
 
     info: Mapping[str, str]  # the fields of INFO; empty if refused
     appendfsync: str | None
@@ -63,8 +63,8 @@ class Server:
         return all(self.info.get(name, "ok") == "ok" for name in _LOG_FIELDS)
 
     def keeps_what_it_takes(self, profile: str) -> bool:
-        """Return whether its file is sound and, as far as it tells, its settings fit *profile*."""
-        appendfsync = self.appendfsync or "always"  # who may not read it relies on hearsay init
+        """Return whether its file is sound and its reported settings fit *profile*."""
+        appendfsync = self.appendfsync or "always"  # unreadable: hearsay init checked it
         return self.log_is_sound and not (self.info and faults(self.info, appendfsync, profile))
 
 
@@ -95,7 +95,7 @@ class Diagnosis:
         self._connection, self._keys, self._clock = connection, keys, clock
 
     def servers(self) -> list[Server]:
-        """Return what each server tells.  Raises StorageUnavailableError: one does not answer."""
+        """Return each server's report.  Raises StorageUnavailableError: one does not answer."""
         return [self._server(node) for node in self._connection.nodes()]
 
     def away(self) -> list[int]:
@@ -118,7 +118,7 @@ class Diagnosis:
     def held(self) -> list[UnfoldedEntries | None]:
         """Return what was delivered and is in no fold, of each shard; None if it may not be asked.
 
-        Asked twice, with a pause, it tells what no worker gets done.
+        Called twice, with a pause, it shows the work that no worker gets done.
         """
         streams = (self._keys.stream(shard) for shard in range(self._keys.shards))
         return [allowed(partial(self._held, stream), None) for stream in streams]

@@ -17,7 +17,7 @@ from .hashes import Hashes, HashStore, Records, Removal, Replacement, Step
 
 _SECRETS: Final = "documents:secrets"  # hashes
 _INDEX: Final = "documents:index"
-_OVERHEAD: Final = 128  # bytes that the store takes beside each record
+_OVERHEAD: Final = 128  # bytes that the store takes in addition for each record
 
 
 class Place(NamedTuple):
@@ -77,7 +77,7 @@ class DocumentStore(HashStore):
     """
 
     def __init__(self, hashes: Hashes) -> None:
-        """Keep them in *hashes*."""
+
         super().__init__(hashes)
         self._index = Records(hashes, _INDEX, Entry)
 

@@ -179,7 +179,7 @@ class Records(Generic[R]):
         return {name: record for name, record in read.items() if record is not None}
 
     def get(self, name: str) -> tuple[bytes | None, R | None]:
-        """Return a record as it is stored, and what that says; None where there is none."""
+        """Return a record as stored and decoded; None if there is none."""
         text = self._hashes.get(self._key, name)
         return text, None if text is None else self._record_of(text)
 
@@ -211,7 +211,6 @@ class HashStore:
     """What one deployment keeps in hashes."""
 
     def __init__(self, hashes: Hashes) -> None:
-        """Keep it in *hashes*."""
         self._hashes = hashes
 
     @classmethod

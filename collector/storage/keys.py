@@ -99,7 +99,7 @@ class Keys:
     def seen(self, shard: int, sealed_day: int) -> str:
         """What is known of the upload ids sealed on one day.
 
-        A hash, beside which each bucket of ids is a set under this name, a colon and its number.
+        A hash; each bucket of ids is a set under this name, a colon and its number.
         """
         return f"{self.prefix}:{{{shard}}}:seen:{sealed_day}"
 

@@ -48,7 +48,7 @@ _FOLDS_EVERY: Final = 60  # seconds to a range: no copy is put back sooner after
 _SECRET: Final = 16  # bytes of chance
 _OLDEST_REDIS: Final = (7, 0)  # functions, and stream ids of the form ms-*
 _OLDEST_VALKEY: Final = (7, 2)  # its first release
-UNKNOWN: Final = "?"  # a setting that the server does not tell
+UNKNOWN: Final = "?"  # a setting that the server does not report
 _REPLAYED: Final = (  # what our functions write, "{stream}" being one of their keys
     "XADD {stream} 1-* e x",
     "XDEL {stream} 1-1",
@@ -299,7 +299,7 @@ def _recorded(connection: Connection, key: str) -> bytes | None:
 
 
 def settings_of(node: Connection) -> tuple[dict[str, str], str | None]:
-    """Return INFO and appendfsync; empty and None from a server that does not tell."""
+    """Return INFO and appendfsync; empty and None if the server does not report them."""
     info = allowed(lambda: parse_info(node.call("INFO")), dict[str, str]())
     reply = allowed(lambda: node.call("CONFIG", "GET", "appendfsync"), None) if info else None
     return info, reply[1].decode() if reply else None

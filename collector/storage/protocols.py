@@ -29,7 +29,7 @@ from .values import (
 
 MAX_CLAIM: Final = 16 * 1024 * 1024  # bytes after which a claim stops: a few gateway uploads
 # A worker dies of an entry in memory, not with an answer: what was left twice comes last and alone,
-# so that the entries beside it are not taken for the culprit.
+# so that its neighbours are not blamed.
 ALONE_FROM: Final = 3  # deliveries
 
 

@@ -145,7 +145,7 @@ class SuspicionStore(HashStore):
         self._records = Records(hashes, "suspicions", WatchRecord)
 
     def put(self, metric: bytes, record: WatchRecord) -> None:
-        """Write what was found of a metric, in place of what was found before."""
+        """Replace the findings of a metric."""
         self._records.put(metric.hex(), record)
 
     def records(self) -> dict[bytes, WatchRecord]:

@@ -94,12 +94,12 @@ class Counters:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How the servers that answer are now; what none of them tells is empty or None."""
+    """The state of the servers that answer; what none of them reports is empty or None."""
 
     memory: float | None = None  # share of its memory limit that the fullest server uses
     # Why a server could lose what it takes, each ``setting=value: rule``.
     faults: tuple[str, ...] = ()
-    times: tuple[float, ...] = ()  # Unix time of each server that tells it
+    times: tuple[float, ...] = ()  # Unix time of each server that reports it
     # Bytes of all servers together, those away taken to be like the others; 0 if one has no limit.
     memory_limit: int = 0
     # Changes whenever the store is another, was started again, or tallies came from elsewhere; ""

@@ -29,9 +29,9 @@ from ..core.proxies import require_apps
 from ..intake.backpressure import Pressure, TokenBuckets
 from ..intake.capsules import Opener
 from ..intake.keyring import Keyring
-from ..intake.memory_quota import Shares
+from ..intake.memory_quota import IdQuota
 from ..intake.oblivious_keys import read_keys
-from ..intake.tally_quota import Growth
+from ..intake.tally_quota import TallyQuota
 from ..intake.tokens import Tokens, days_kept
 from ..operations.parent_death import end_with_parent
 from ..operations.pulses import pulse
@@ -129,13 +129,13 @@ def create_app(
         config.documents_mb << 20,
         len(catalog.apps),
     )
-    shares = Shares(credentials, clock, monotonic, days_kept(bool(config.issuer_keys)))
-    growth = Growth(
-        storage, credentials, catalog, config.new_tallies_mb, clock, monotonic, shares.begun
+    id_quota = IdQuota(credentials, clock, monotonic, days_kept(bool(config.issuer_keys)))
+    tally_quota = TallyQuota(
+        storage, credentials, catalog, config.new_tallies_mb, clock, monotonic, id_quota.begun
     )
     kept = RecentReports(catalog) if config.development else None
     tokens = Tokens.of_files(config.issuer_keys, required=config.require_token)
-    hot = HotRoute(keyring, pressure, shares, growth, activity, kept, tokens)
+    hot = HotRoute(keyring, pressure, id_quota, tally_quota, activity, kept, tokens)
     snapshot = partial(
         take,
         count=storage.counters,
@@ -158,8 +158,8 @@ def create_app(
         keyring=keyring,
         clock=clock,
         pressure=pressure,
-        shares=shares,
-        growth=growth,
+        id_quota=id_quota,
+        tally_quota=tally_quota,
         hot=hot,
         opener=Opener(read_keys(config.oblivious_keys)) if config.oblivious_keys else None,
         retired=partial(route.list_of, config.retired),

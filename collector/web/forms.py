@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Struct)
 
 
 class FormFault(NamedTuple):
-    """What is wrong in a form that is shown again, beside the field that it is about."""
+    """The fault of a form that is shown again, and its field."""
 
     field: str  # "" for none of them
     text: str

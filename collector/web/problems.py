@@ -80,7 +80,7 @@ def titles(status: int) -> list[str]:
 
 
 def document_of(error: Exception, incidents: Incidents) -> Document:
-    """Return what is answered when a request ends in *error*; tell of what is our own failure."""
+    """Return the answer to a request that ends in *error*; log it if it is our own failure."""
     if isinstance(error, HTTPException) and error.code is not None:
         slug = error.name.lower().replace(" ", "-")
         return document(error.code, slug, error.name, error.description or "")
@@ -99,18 +99,18 @@ def document_of(error: Exception, incidents: Incidents) -> Document:
 
 
 def _again() -> str:
-    """Return what to do next where the store does not answer: a device sends, a reader asks."""
+    """Return the next step if the store does not answer, for a device or a reader."""
     is_question = has_request_context() and (request.method == "GET" or request.path == _QUERY)
     return _ASK_AGAIN if is_question else _SEND_AGAIN
 
 
 def _detail(error: Exception) -> str:
-    """Return what is said of *error*."""
+    """Return the text of *error* for its document."""
     return str(_unknown(error) if isinstance(error, UnknownMetricError) else error)
 
 
 def _unknown(error: UnknownMetricError) -> QueryError:
-    """Return *error* without the name of the metric, which may be a token pasted."""
+    """Return *error* without the name of the metric, which may be a pasted token."""
     like = nearest(error.name, error.known)
     return QueryError(
         "metrics", f"is not known{like}; known are {', '.join(error.known) or 'none'}"

@@ -17,8 +17,8 @@ from ..core.logs import Incidents
 from ..intake.backpressure import Pressure, TokenBuckets
 from ..intake.capsules import Opener
 from ..intake.keyring import Keyring
-from ..intake.memory_quota import Shares
-from ..intake.tally_quota import Growth
+from ..intake.memory_quota import IdQuota
+from ..intake.tally_quota import TallyQuota
 from ..operations.questions import Questions
 from ..operations.telemetry.activity import Activity
 from ..operations.telemetry.snapshot import Snapshot
@@ -63,8 +63,8 @@ class Services:
     keyring: Keyring
     clock: Callable[[], float]
     pressure: Pressure
-    growth: Growth
-    shares: Shares  # of the store's memory, by key
+    tally_quota: TallyQuota
+    id_quota: IdQuota
     hot: HotRoute
     opener: Opener | None  # of capsules, where there are keys
     retired: Callable[[], bytes]  # the list of retired metrics; raises where there is none
@@ -73,11 +73,11 @@ class Services:
     watches: Callable[[], WatchState]  # what they said
     answers: Cache[bytes]  # those that cannot change any more
     pages: Cache[Any]  # answers by their tallies, and charts by their rows
-    workspace: Workspace  # what people keep beside the answers
+    workspace: Workspace  # boards, questions, notes and links
     links: Links  # to share it
     writes: TokenBuckets  # how fast each token may write it
     incidents: Incidents  # failures that the log knows
-    questions: Questions | None  # counts who asked for what, if that is wished
+    questions: Questions | None  # counts questions by visitor, if wanted
     recent: Observer | None  # of a development collector only
 
     def attach(self, app: Flask) -> None:

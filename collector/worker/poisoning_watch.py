@@ -1,4 +1,4 @@
-"""Look for fakes in every closed epoch, whether or not anybody asks: a thread of the worker.
+"""Look for fakes in every closed epoch, without a question: a thread of the worker.
 
 Each look takes all reports of an epoch together, late ones too, and holds the newest epochs against
 those before them.  It changes no tally and no answer; what it finds is kept for operators.

@@ -217,7 +217,7 @@ class Worker:
         return not unknown
 
     def _fold(self, shard: int, batch: Sequence[_DecodedEntry]) -> int:
-        """Fold *batch*, without the entries that somebody else folded meanwhile."""
+        """Fold *batch*, without the entries that another worker has folded meanwhile."""
         while batch:
             ids = [entry.claimed.id for entry in batch]
             tallied = tally_entries((entry.columns for entry in batch), self._mechanisms)

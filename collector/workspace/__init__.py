@@ -1,1 +1,1 @@
-"""What people keep beside the answers: boards, notes, links, and watches."""
+"""What people keep about answers: boards, notes, links, and watches."""

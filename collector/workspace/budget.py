@@ -44,7 +44,7 @@ class Budget:
         """
         memory = self.memory() or 0.0
         if memory >= _FULL_MEMORY and not entry.deleted:
-            rule = "is full for documents, so that uploads still have room; tell an operator"
+            rule = "is full, as uploads need the rest; delete documents, or ask an operator"
             raise QueryError(place.kind, f"the store, used to {memory:.0%}, {rule}")
         index = dict(self.store.index())
         known = index.get(place)
@@ -116,7 +116,7 @@ def _last(versions: tuple[Version, ...]) -> tuple[Version, ...]:
 
 
 def _gone(was: Entry, now: Entry | None) -> list[int]:
-    """Return the numbers of the versions that *was* has, and *now* has not."""
+    """Return the numbers of the versions that are in *was* and not in *now*."""
     left = set(now.versions if now else ())
     return [version.number for version in was.versions if version not in left]
 

@@ -60,7 +60,7 @@ class Board(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
 
 class SavedQuestion(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A question that somebody asks again."""
+    """A saved question."""
 
     title: _Text
     query: Query
@@ -108,14 +108,14 @@ Content: TypeAlias = Board | SavedQuestion | Note | Grant
 
 
 class Author(NamedTuple):
-    """Who saves a document."""
+    """The author of a version of a document."""
 
-    id: str  # tells authors apart
+    id: str  # unique to the author
     name: str  # is shown, and decides nothing: two authors may have the same
 
 
 class Document(Struct, Generic[C], frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One version of what somebody wrote."""
+    """One version of a document."""
 
     content: C
     author: str  # the name of who saved this version
@@ -251,7 +251,7 @@ def _require_short(query: Query, place: str) -> None:
 
 
 def _address(text: str, place: str) -> str:
-    """Return a web address: what a script or a file would be is refused."""
+    """Return a web address; an address of a script or a file is refused."""
     rule = f"must be an address that begins with https:// or http://, of at most {_MAX_ADDRESS}"
     try:
         parts: Any = urlsplit(text)

@@ -35,7 +35,7 @@ import { createInterface } from "node:readline";
 import { ByteRandomness } from "hearsay-telemetry-build/src/core/randomness.js";
 import { systemSource } from "hearsay-telemetry-build/src/core/entropy.js";
 import { readRegistry } from "hearsay-telemetry-build/src/registry/read.js";
-import { allMechanisms, allTypes } from "hearsay-telemetry-build/src/all.js";
+import { everything, allTypes } from "hearsay-telemetry-build/src/all.js";
 import { readFileSync } from "node:fs";
 
 const registry = readRegistry(readFileSync(process.argv[2], "utf8"), allTypes);
@@ -48,7 +48,7 @@ const cheat = {
 for await (const line of createInterface({ input: process.stdin })) {
   const { metric: name, value } = JSON.parse(line);
   const metric = registry.metrics.get(name);
-  const mechanism = allMechanisms.find((each) => each.name === metric.mechanism);
+  const mechanism = everything.find((each) => each.name === metric.mechanism);
   const payload = mechanism.randomize(metric.channel, metric.encode(value), cheat);
   console.log(JSON.stringify({ payload: Buffer.from(payload).toString("hex") }));
 }

@@ -25,14 +25,14 @@ OURS: Final = {
 }
 EXPORTS: Final = """
 export { Client, memoryStore, noOptOuts } from "./dist/index.js";
-export { allMechanisms } from "./dist/all.js";
+export { everything } from "./dist/all.js";
 export { relay } from "./dist/parts/relay.js";
 """
 SEND: Final = """async ([registry, way]) => {
-  const { allMechanisms, Client, memoryStore, noOptOuts, relay } = hearsay;
+  const { everything, Client, memoryStore, noOptOuts, relay } = hearsay;
   const client = new Client({
     endpoint: "https://nowhere.invalid", writeKey: "a-key", registry, consent: "granted", ...way,
-    mechanisms: [...allMechanisms, relay], store: memoryStore(), optOuts: noOptOuts,
+    mechanisms: [...everything, relay], store: memoryStore(), optOuts: noOptOuts,
   });
   client.record("theme", "dark");
   await client.flush(20_000);

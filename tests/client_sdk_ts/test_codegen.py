@@ -270,7 +270,7 @@ REFUSED: Final = {
 }
 NEW_CLIENT: Final = """
 const { Client, memoryStore } = await import("./dist/index.js");
-const { allMechanisms: mechanisms } = await import("./dist/all.js");
+const { everything: mechanisms } = await import("./dist/all.js");
 const [endpoint, writeKey] = ["https://collector.example", "key"];
 const message = (registry) => {
   try {

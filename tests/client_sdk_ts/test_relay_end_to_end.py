@@ -29,7 +29,7 @@ VALUES: Final = {"theme": "dark", "uses_plugins": True, "startup_ms": 420}
 # One program for both: what differs is how the parts come to it.
 PROGRAM: Final = """
 const client = new Client({
-  endpoint, writeKey, relay, relayKey, registry, mechanisms: [...allMechanisms, part],
+  endpoint, writeKey, relay, relayKey, registry, mechanisms: [...everything, part],
   consent: "granted", store: memoryStore(), optOuts: noOptOuts, segment: { platform: "linux" },
 });
 for (const [name, value] of Object.entries(values)) client.record(name, value);
@@ -40,7 +40,7 @@ const result = { complete: delivery.complete, counts: Object.fromEntries(counts)
 """
 EXPORTS: Final = """
 export * from "hearsay-telemetry";
-export { allMechanisms } from "hearsay-telemetry/mechanisms";
+export { everything } from "hearsay-telemetry/mechanisms";
 export { relay as part } from "hearsay-telemetry/parts/relay";
 """
 
@@ -95,7 +95,7 @@ def test_a_program_in_node_reports_by_the_relay(node: Node, world: World) -> Non
         f"import {names} from {str(PACKAGE / 'dist' / module)!r};"
         for names, module in (
             ("{ Client, memoryStore, noOptOuts }", "node.js"),
-            ("{ allMechanisms }", "all.js"),
+            ("{ everything }", "all.js"),
             ("{ relay as part }", "parts/relay.js"),
         )
     )
@@ -132,7 +132,7 @@ def page(browser: Browser, bundled: None) -> Iterator[Page]:
 
 def recorded_in(page: Page, world: World) -> object:
     names = "{ endpoint, writeKey, relay, relayKey, registry, values, patience }"
-    parts = "const { Client, allMechanisms, memoryStore, noOptOuts, part } = hearsay;"
+    parts = "const { Client, everything, memoryStore, noOptOuts, part } = hearsay;"
     return page.evaluate(
         f"async ({names}) => {{ {parts}{PROGRAM} return result; }}", world.settings
     )

@@ -106,7 +106,7 @@ class Filled:
             pass
         self.ran.advance(seconds=EXCHANGE_S)
         shared = services_of(self.app)
-        for action in (shared.pressure.poll, shared.shares.exchange, shared.growth.exchange):
+        for action in (shared.pressure.poll, shared.id_quota.exchange, shared.tally_quota.exchange):
             action()
 
     @property

@@ -104,7 +104,7 @@ class GradientDomain(VectorDomain):
         """Read the table ``learning`` of a metric."""
         before, table = len(problems.lines), entry["learning"]
         for key in sorted(VectorDomain.table_keys - {"learning"} & entry.keys()):
-            problems.add(f"{place}.{key}", "must be absent beside learning, which settles it")
+            problems.add(f"{place}.{key}", "must be left out: learning determines it")
         if not isinstance(table, dict):
             problems.add(f"{place}.learning", "must be a table")
             return None

@@ -100,7 +100,7 @@ class BooleanDomain(ItemDomain):
     aggregates: ClassVar[tuple[str, ...]] = ("last", "any")
     verb = "estimate"
     python_type = "bool"
-    told_of = "yes"
+    headline_form = "yes"
 
     @classmethod
     def read(cls, place: str, entry: Mapping[str, object], problems: Problems) -> Self:

@@ -1,6 +1,6 @@
 """Domains whose items are joint values: two answers, a step reached, a series of periods.
 
-Each value becomes one item, so that every mechanism of items serves it and one report tells of all
+Each value becomes one item, so that every mechanism of items serves it and one report is about all
 its parts together.  What one report does not join, no analysis of many reports can.
 """
 
@@ -143,7 +143,7 @@ class FunnelDomain(ItemDomain):
     aggregates: ClassVar[tuple[str, ...]] = ("last", "most_common", "max")
     verb = "funnel"
     python_type = "{label} | None"
-    told_of = "reached {item}"
+    headline_form = "reached {item}"
     remark = "The furthest step that was reached; None if none was. "
 
     @classmethod
@@ -201,7 +201,7 @@ class RetentionDomain(ItemDomain):
     verb = "retention"
     coded = True
     python_type = "Items[{label}]"
-    told_of = "came back in {item}"
+    headline_form = "came back in {item}"
     remark = "The periods with activity. "
 
     @classmethod

@@ -53,7 +53,7 @@ class NumberDomain(NumberGrid):
     hundredth = "% of the range"
     error_of = "of the mean, wherever the numbers lie"
     python_type = "float"
-    told_of = "mean"
+    headline_form = "mean"
 
     @classmethod
     def read(cls, place: str, entry: Mapping[str, object], problems: Problems) -> Self | None:

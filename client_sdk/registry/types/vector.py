@@ -53,7 +53,7 @@ class VectorDomain(Domain):
     hundredth = "% of the range"
     error_of = "of a coordinate, root mean square over all of them"
     python_type = "Sequence[float]"
-    told_of = "mean of {item}"
+    headline_form = "mean of {item}"
 
     learned: ClassVar[type[Domain]]  # of those with ``learning``, which says itself that it is
 
@@ -184,7 +184,7 @@ class TasteDomain(ItemDomain):
     the vector of zeros, a value like any other.
 
     Of m liked items each has 1/m on the diagonal: the likes of a device count as one together.
-    Answers tell of these; of the other entries ``learn`` makes factors.
+    Answers show these; ``learn`` makes factors from the other entries.
     """
 
     types: ClassVar[tuple[str, ...]] = ("taste",)
@@ -196,7 +196,7 @@ class TasteDomain(ItemDomain):
     error_of = "of an item's part of all likes, root mean square over all numbers of a report"
     unit = "% of likes"
     python_type = "Items[{label}]"
-    told_of = "likes of {item}"
+    headline_form = "likes of {item}"
 
     @classmethod
     def read(cls, place: str, entry: Mapping[str, object], problems: Problems) -> Self | None:
@@ -207,7 +207,7 @@ class TasteDomain(ItemDomain):
             problems.add(f"{place}.values", f"{rule} drawing one of more than {MAX_VECTOR} is slow")
             return None
         if entry.get("every", ONCE) != ONCE:
-            rule = f"must be {ONCE} for a taste: each report of a device tells more of all it likes"
+            rule = f"must be {ONCE} for a taste: each report reveals more of all the likes"
             problems.add(f"{place}.every", rule)
             return None
         return cls(labels) if labels else None

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { type ClientOptions, InvalidParameterError, memoryStore, noOptOuts, type Part, type Transport } from "../../src/index.js";
-import { allMechanisms, allTypes } from "../../src/all.js";
+import { everything, allTypes } from "../../src/all.js";
 import { grr } from "../../src/mechanisms/grr.js";
 import { Client } from "../../src/node.js";
 import { documentOf, type Json, withChecksum } from "../support/compiled.js";
@@ -17,7 +17,7 @@ const options = (more: Partial<ClientOptions> = {}): ClientOptions => ({
   endpoint: "https://collector.example",
   writeKey: "key",
   registry: EVERY_TYPE,
-  mechanisms: allMechanisms,
+  mechanisms: everything,
   consent: "granted",
   store: memoryStore(),
   optOuts: noOptOuts,
@@ -25,7 +25,7 @@ const options = (more: Partial<ClientOptions> = {}): ClientOptions => ({
 });
 
 test("a mechanism that was not given is named with its import", () => {
-  assert.throws(() => new Client(options({ mechanisms: allMechanisms.filter((each) => !("randomize" in each) || each === grr) })), /import \{ \w+ \} from "hearsay-telemetry\/mechanisms\/\w+"/);
+  assert.throws(() => new Client(options({ mechanisms: everything.filter((each) => !("randomize" in each) || each === grr) })), /import \{ \w+ \} from "hearsay-telemetry\/mechanisms\/\w+"/);
 });
 
 test("a part that the registry needs and that was not given is named with its import", () => {
@@ -39,29 +39,29 @@ test("a part that the registry needs and that was not given is named with its im
     ["panel", documentOf("panel")],
   ];
   for (const [part, registry] of needs) {
-    const mechanisms = allMechanisms.filter(({ name }) => name !== part);
+    const mechanisms = everything.filter(({ name }) => name !== part);
 
     assert.throws(() => new Client(options({ registry, mechanisms })), {
       message: `part=${part}: is not in mechanisms; import { ${part} } from "hearsay-telemetry/parts/${part}" and add it`,
     });
     assert.ok(new Client(options({ registry })).registry);
   }
-  assert.ok(new Client(options({ registry: only(isPlain), mechanisms: allMechanisms.filter((each) => "randomize" in each || "domain" in each) })).registry);
+  assert.ok(new Client(options({ registry: only(isPlain), mechanisms: everything.filter((each) => "randomize" in each || "domain" in each) })).registry);
 });
 
 test("a type of values that the registry has and that was not given is named with its import", () => {
   for (const { name } of allTypes) {
-    const mechanisms = allMechanisms.filter((each) => each.name !== name);
+    const mechanisms = everything.filter((each) => each.name !== name);
 
     assert.throws(() => new Client(options({ mechanisms })), {
       message: `type=${name}: is not in mechanisms; import { ${name} } from "hearsay-telemetry/types/${name}" and add it`,
     });
   }
-  assert.ok(new Client(options({ registry: registryOf("dark", "plan"), mechanisms: allMechanisms.filter((each) => !("domain" in each)) })));
+  assert.ok(new Client(options({ registry: registryOf("dark", "plan"), mechanisms: everything.filter((each) => !("domain" in each)) })));
 });
 
 test("types and parts are imported from the package by their names", async () => {
-  for (const each of allMechanisms.filter((given) => !("randomize" in given))) {
+  for (const each of everything.filter((given) => !("randomize" in given))) {
     const module = (await import(`hearsay-telemetry/${"domain" in each ? "types" : "parts"}/${each.name}`)) as Record<string, { name: string }>;
 
     assert.equal(module[each.name]?.name, each.name);

@@ -13,7 +13,7 @@ import { readResponse } from "../../src/wire/binary_http.js";
 import { seal, sender } from "../../src/upload/hpke.js";
 import { encapsulate, readKeys, relayTransport } from "../../src/upload/ohttp.js";
 import { fetchExchange, outcomeOf, type Transport } from "../../src/upload/transport.js";
-import { allMechanisms } from "../../src/all.js";
+import { everything } from "../../src/all.js";
 import { Gateway, keyList, type Opened } from "../support/peer.js";
 import { reportsOf } from "../../src/wire/reports.js";
 import { counted, DAILY, DAY, FakeClock, FakeCollector, HOURLY, options, WEEKLY } from "./support.js";
@@ -75,7 +75,7 @@ async function withRelay(use: (world: World) => Promise<void>): Promise<void> {
 }
 
 const relayed = ({ url, gateway }: World, more: Partial<ClientOptions> = {}): ClientOptions => options({
-  endpoint: ENDPOINT, relay: url, relayKey: gateway.keys, mechanisms: [...allMechanisms, relay],
+  endpoint: ENDPOINT, relay: url, relayKey: gateway.keys, mechanisms: [...everything, relay],
   caps: { metric_week: "999", week: "999" }, ...more,
 });
 
@@ -336,9 +336,9 @@ test("a platform without X25519 sends nothing, and no report is sealed in vain",
 
 test("a relay is had whole or not at all", async () => {
   const gateway = await Gateway.of(1);
-  const whole = { relay: "https://relay.example", relayKey: gateway.keys, mechanisms: [...allMechanisms, relay] };
+  const whole = { relay: "https://relay.example", relayKey: gateway.keys, mechanisms: [...everything, relay] };
   const refused: [more: Partial<ClientOptions>, text: RegExp][] = [
-    [{ ...whole, mechanisms: allMechanisms }, /^part=relay: is not in mechanisms; import \{ relay \} from "hearsay-telemetry\/parts\/relay" and add it$/],
+    [{ ...whole, mechanisms: everything }, /^part=relay: is not in mechanisms; import \{ relay \} from "hearsay-telemetry\/parts\/relay" and add it$/],
     [{ relay: whole.relay, mechanisms: whole.mechanisms }, /^relayKey=\.\.\.: must be a list/],
     [{ relayKey: whole.relayKey, mechanisms: whole.mechanisms }, /^relay=: must be a URL/],
     [{ ...whole, relay: "http://relay.example" }, /^relay=http:\/\/relay\.example: must begin with https/],

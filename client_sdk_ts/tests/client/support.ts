@@ -2,7 +2,7 @@
 
 import { TransportError } from "../../src/core/errors.js";
 import { type Answer, type ClientOptions, memoryStore, noOptOuts, type Transport } from "../../src/index.js";
-import { allMechanisms } from "../../src/all.js";
+import { everything } from "../../src/all.js";
 import { documentOf, type Json, withChecksum } from "../support/compiled.js";
 
 /** Milliseconds; noon of a Tuesday. */
@@ -32,7 +32,7 @@ export const options = (more: Partial<ClientOptions> = {}): ClientOptions => ({
   endpoint: "https://collector.example",
   writeKey: "key",
   registry: registryOf(DAILY, WEEKLY, HOURLY, LARGEST),
-  mechanisms: allMechanisms,
+  mechanisms: everything,
   consent: "granted",
   store: memoryStore(),
   optOuts: noOptOuts,

@@ -12,7 +12,7 @@ import { publicVerif, Token, TOKEN_TYPES } from "@cloudflare/privacypass-ts";
 import { TransportError } from "../../src/core/errors.js";
 import { type Answer, Client, type ClientOptions, type Issuer, memoryStore, type Transport } from "../../src/index.js";
 import { fileStore } from "../../src/node.js";
-import { allMechanisms } from "../../src/all.js";
+import { everything } from "../../src/all.js";
 import { relay } from "../../src/parts/relay.js";
 import { tokens } from "../../src/parts/tokens.js";
 import type { State } from "../../src/storage/state.js";
@@ -53,7 +53,7 @@ async function device(
   issuer ??= FakeIssuer.of(WEEK);
   const [clock, store] = [new FakeClock(), memoryStore()];
   const client = new Client(options({
-    mechanisms: [...allMechanisms, tokens, relay], store, clock: clock.read, uptime: clock.uptime,
+    mechanisms: [...everything, tokens, relay], store, clock: clock.read, uptime: clock.uptime,
     tokens: { url: "https://issuer.example/", plan: issuer.digest, attestation: "somebody", ...more },
     caps: { metric_week: "999", week: "999" }, ...given,
   }), { exchange: issuer.exchange });
@@ -275,7 +275,7 @@ test("a signature that is none is not taken for a token", async () => {
   const made = await device();
   const { exchange } = made.issuer;
   const client = new Client(options({
-    mechanisms: [...allMechanisms, tokens], transport: made.collector,
+    mechanisms: [...everything, tokens], transport: made.collector,
     tokens: { url: "https://issuer.example", plan: made.issuer.digest, attestation: "somebody" },
   }), {
     exchange: async (request, timeout) => {
@@ -318,7 +318,7 @@ test("by a relay the token is in the capsule, and the relay does not see it", as
 test("settings that cannot be meant are refused at once", async () => {
   const issuer = FakeIssuer.of(WEEK);
   const good: Issuer = { url: "https://issuer.example", plan: issuer.digest, attestation: "somebody" };
-  const mechanisms = [...allMechanisms, tokens];
+  const mechanisms = [...everything, tokens];
   for (const [change, text] of [
     [{ url: "http://issuer.example" }, /^tokens\.url=http:\/\/issuer\.example: must begin with https/],
     [{ plan: "" }, /^tokens\.plan=: must be what `hearsay issuer-keys` printed/],
@@ -326,6 +326,6 @@ test("settings that cannot be meant are refused at once", async () => {
   ] as const) {
     assert.throws(() => new Client(options({ mechanisms, tokens: { ...good, ...change } })), (error: Error) => (assert.match(error.message, text), true));
   }
-  assert.throws(() => new Client(options({ mechanisms: allMechanisms, tokens: good })), /part=tokens: is not in mechanisms/);
+  assert.throws(() => new Client(options({ mechanisms: everything, tokens: good })), /part=tokens: is not in mechanisms/);
   await new Client(options({ mechanisms, tokens: { ...good, plan: `${issuer.digest}, ${issuer.digest}` } })).close();
 });

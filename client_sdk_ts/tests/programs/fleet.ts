@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 
 import { Client, memoryStore, noOptOuts } from "../../src/node.js";
-import { allMechanisms } from "../../src/all.js";
+import { everything } from "../../src/all.js";
 import type { Ratio } from "../../src/core/randomness.js";
 import type { Mechanism } from "../../src/mechanisms/mechanism.js";
 
@@ -30,7 +30,7 @@ const AT_ONCE = 16;
 const options = JSON.parse(readFileSync(0, "utf8")) as FleetOptions;
 const { days, devices, endpoint, segment, values, writeKey } = options;
 const registry: unknown = JSON.parse(readFileSync(options.registry, "utf8"));
-const mechanisms = allMechanisms.map((mechanism) => ("randomize" in mechanism && mechanism.name === options.planted ? flipped(mechanism) : mechanism));
+const mechanisms = everything.map((mechanism) => ("randomize" in mechanism && mechanism.name === options.planted ? flipped(mechanism) : mechanism));
 const counts: Record<string, number> = {};
 let next = 0;
 

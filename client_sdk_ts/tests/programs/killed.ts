@@ -7,7 +7,7 @@
 import { appendFileSync, readFileSync, writeSync } from "node:fs";
 
 import { TransportError } from "../../src/core/errors.js";
-import { allMechanisms } from "../../src/all.js";
+import { everything } from "../../src/all.js";
 import { type Answer, Client, fileStore, noOptOuts } from "../../src/node.js";
 
 const HOUR = 3_600_000;
@@ -30,7 +30,7 @@ if (child === undefined) {
 } else {
   let now = START + Number(child) * STEP;
   const client = new Client({
-    endpoint: "", writeKey: "", registry: readFileSync(path, "utf8"), mechanisms: allMechanisms, consent: "granted",
+    endpoint: "", writeKey: "", registry: readFileSync(path, "utf8"), mechanisms: everything, consent: "granted",
     store, optOuts: noOptOuts, transport: { send }, clock: () => now, uptime: () => ({ boot: "one", up: now }),
   });
   for (;;) {

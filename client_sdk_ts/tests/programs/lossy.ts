@@ -6,7 +6,7 @@
 
 import { readFileSync } from "node:fs";
 
-import { allMechanisms } from "../../src/all.js";
+import { everything } from "../../src/all.js";
 import { Client, memoryStore, noOptOuts, nodeTransport } from "../../src/node.js";
 
 const HOUR = 3_600_000;
@@ -18,7 +18,7 @@ const tried = new Map<string, Set<string>>();
 const transport = nodeTransport(endpoint, writeKey);
 let now = Date.now() - (HOURS + PASSES / 5) * HOUR;
 const client = new Client({
-  endpoint, writeKey, registry: readFileSync(path, "utf8"), mechanisms: allMechanisms, consent: "granted",
+  endpoint, writeKey, registry: readFileSync(path, "utf8"), mechanisms: everything, consent: "granted",
   store: memoryStore(), optOuts: noOptOuts, caps: { metric_week: "999", week: "999" }, clock: () => now,
   uptime: () => ({ boot: "one", up: now }),
   transport: {

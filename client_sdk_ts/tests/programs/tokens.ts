@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 
 import { type IssuerConfig, MediaType, PRIVATE_TOKEN_ISSUER_DIRECTORY, publicVerif, Token, TOKEN_TYPES, TokenChallenge, util } from "@cloudflare/privacypass-ts";
 
-import { allMechanisms } from "../../src/all.js";
+import { everything } from "../../src/all.js";
 import { toNumber } from "../../src/core/bytes.js";
 import type { Randomness } from "../../src/core/randomness.js";
 import { Client, type ClientOptions, memoryStore, noOptOuts } from "../../src/node.js";
@@ -71,7 +71,7 @@ const programs: Record<string, (input: never) => unknown> = {
 
   /** What is sent with tokens to a collector, once they are there. */
   report: async ({ values, patience, ...given }: { values: Record<string, unknown>; patience: number } & Omit<ClientOptions, "mechanisms" | "store" | "consent">) => {
-    const client = new Client({ ...given, mechanisms: [...allMechanisms, tokens], consent: "granted", store: memoryStore(), optOuts: noOptOuts });
+    const client = new Client({ ...given, mechanisms: [...everything, tokens], consent: "granted", store: memoryStore(), optOuts: noOptOuts });
     for (const [name, value] of Object.entries(values)) client.record(name, value);
     const passes: boolean[] = [];
     for (let pass = 0; pass < 2; pass++) passes.push((await client.flush(patience)).complete);

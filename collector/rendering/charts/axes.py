@@ -19,13 +19,13 @@ from .svg import SMALL, TEXT, Element, element, group, paint
 
 FOOT: Final = 20  # user units below a plot, for tick labels
 _APART: Final = 10  # user units between labels at least
-_ROOM: Final = 84  # user units that any label may take; others beside it are then left out
+_ROOM: Final = 84  # user units that any label may take; its neighbours are then left out
 _OVERHANG: Final = 20  # user units that a label may stand out at either end
 _LABELS: Final = 0.34  # of the width at most, for labels
 _VALUES, _AFTER = 0.36, 0.3  # of the width at most, for numbers and for what follows them
 _NARROWEST: Final = 30  # user units of the plot, however long the texts are
 _GAP: Final = 10  # user units between columns
-_EDGE: Final = 12  # user units beside the plot of a narrow chart, for labels that stand out
+_EDGE: Final = 12  # user units at the sides of a narrow chart's plot, for labels that stand out
 _INDENT: Final = 6  # user units, of words within the plot
 FINGER: Final = 44  # user units, which are pixels on a phone: what a finger can point at
 _ABOVE: Final = 18  # user units that a line is higher with its label above its mark
@@ -110,7 +110,7 @@ class Columns:
     options: ChartOptions
     unit: str
     signed: bool = False
-    stacked: float = 0.0  # user units that numbers stand below labels, which have no room beside
+    stacked: float = 0.0  # user units from labels down to numbers, if one line has no room for both
 
     @classmethod
     def of(
@@ -133,7 +133,7 @@ class Columns:
         after = max([label_width(margin(row, unit, marker.least)) for row in rows] or [0.0])
         value = options.width - PAD - (min(after, _AFTER * options.width) + 5 if after else 0)
         numbers = max(min(widest, _VALUES * options.width) + options.width - PAD - value, least)
-        room = options.width - PAD - numbers - _GAP  # where labels end if they stand beside numbers
+        room = options.width - PAD - numbers - _GAP  # where labels end if numbers follow
         is_stacked = options.is_narrow and PAD + max(map(label_width, labels), default=0.0) > room
         beside = options.width - PAD if is_stacked else room
         label = beside if options.is_narrow else PAD + min(named, _LABELS * options.width)

@@ -74,7 +74,7 @@ class ChartOptions:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether labels and numbers have no room beside what they are of."""
+        """Whether labels and numbers have no room next to their marks."""
         return self.width < NARROW
 
     def linked(self, row: Row, drawn: Iterable[Element], hover_box: Element) -> Iterator[Element]:
@@ -120,7 +120,7 @@ class Before:
 
 @dataclass(frozen=True)
 class Note:
-    """A line below a chart, after the mark whose meaning it tells, if any."""
+    """A line below a chart, after the mark that it explains, if any."""
 
     text: str
     style: str | None = None  # of a small box
@@ -317,7 +317,7 @@ def constant(rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def measure_words(measure: str) -> str:
-    """Return what a row tells of an item, as a reader of reports calls it."""
+    """Return the measure of a row, as a reader of reports calls it."""
     return _MEASURES.get(measure, measure)
 
 

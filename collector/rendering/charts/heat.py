@@ -58,7 +58,7 @@ _BLANK: Final = "–"
 _BETWEEN: Final = 12  # user units between the lines of a cell
 _Form: TypeAlias = Callable[[Row, Numbers, float | None], tuple[str, ...]]
 # How a number is printed, from the fullest: all cells of a table have the same form, of one line
-# or two.  Where intervals have no room, a note tells how wide they are.
+# or two.  Where intervals have no room, a note gives their width.
 _WHOLE: Final[tuple[_Form, ...]] = (
     lambda row, numbers, least: (reading(row, least=least),),
     lambda row, numbers, least: (value_of(row, least=least), margin(row, least=least)),

@@ -217,7 +217,7 @@ def _marks(
 
 
 def _stretches(times: Timeline, plot: _Plot, options: ChartOptions) -> Iterator[Element]:
-    """Yield strips that lead to their stretch of time, as many of one as a pointer can tell.
+    """Yield strips that link to their stretch of time, each wide enough for a pointer.
 
     They are not reached by keys, which would have to pass all of them: the marks are.
     """

@@ -57,7 +57,7 @@ class Marker:
         """
         if not self.options.interactive:
             return shapes[0] if len(shapes) == 1 else element("g", *shapes)
-        is_titled = titled and not self.options.styled  # pages tell it by a script, and in a table
+        is_titled = titled and not self.options.styled  # pages show it by a script, and in a table
         said = element("title", self._sentence(row, one_line(label))) if is_titled else None
         data = element("g", **self._data(row, label)).attributes
         if self.options.styled and len(shapes) == 1 and "class" not in shapes[0].attributes:

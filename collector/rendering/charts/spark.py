@@ -1,4 +1,4 @@
-"""Sparklines: a line with its band, small enough for a tile; its number stands beside it."""
+"""Sparklines: a line with its band, small enough for a tile, which shows the number."""
 
 from __future__ import annotations
 

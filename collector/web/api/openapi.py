@@ -1,6 +1,6 @@
 """GET /v1/openapi.json: the routes as an OpenAPI 3.1 document, made from what the code declares.
 
-What a route takes and answers is declared beside its view, by an ``Operation``.
+What a route takes and answers is declared at its view, by an ``Operation``.
 Forms come from msgspec, scopes from the decorator that enforces them, statuses from the table of
 problems.  A route that declares nothing is not in the document, and a test fails.
 """
@@ -62,7 +62,7 @@ class Operation:
     # Schemas of the answer in other forms, by media type.
     alternatives: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     is_kept: bool = False  # a browser that has the answer may get a 304
-    problems: tuple[int, ...] = ()  # statuses beside those that its scope brings
+    problems: tuple[int, ...] = ()  # statuses in addition to its scope's
     summary: str = ""  # by default the first line of the view's docstring
 
     def __call__(self, view: V) -> V:

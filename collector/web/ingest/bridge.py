@@ -1,4 +1,4 @@
-"""From the server's own protocol to WSGI, which Flask speaks, and back; and who may wait for that.
+"""From the server's own protocol to WSGI, which Flask speaks, and back; and its waiting room.
 
 Half of the places are for requests that show a good credential.  That is judged on the event loop,
 by what was last read of the store.

@@ -1,7 +1,7 @@
 """The application as the server runs it: uploads on the event loop, all else by Flask in threads.
 
 A body that trickles in costs a few kilobytes, no thread and no place among those that wait for one,
-and is given up after a time.  Health is answered beside all of that.
+and is given up after a time.  Health is answered outside of these queues.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ Reader: TypeAlias = Callable[[int | None, int, float], Awaitable[bytes]]
 THREADS: Final = 8  # requests that Flask answers at once; they wait for the store
 WAITING: Final = 128  # requests that wait for one of those threads
 _INLINE_BODY: Final = 4 * 1024  # bytes judged on the loop: 256 columns in 15 kB take milliseconds
-_LARGE_THREADS: Final = 2  # large or compressed uploads decoded at once, beside the loop
+_LARGE_THREADS: Final = 2  # large or compressed uploads decoded at once, outside of the loop
 _MAX_LARGE: Final = 128 * 1024 * 1024  # bytes of large bodies on their way at once
 BODY_S: Final = 10.0  # seconds in which a device's body must have arrived: 64 KiB at 7 kB/s
 _LARGE_BODY_S: Final = 60.0  # seconds for a gateway's: 8 MiB at 140 kB/s
@@ -113,14 +113,14 @@ class Front(Application):
         self._watch = Watch(
             shared.pressure.poll,
             self._keyring.renew,
-            shared.shares.exchange,
-            shared.growth.exchange,
+            shared.id_quota.exchange,
+            shared.tally_quota.exchange,
             *([] if shared.questions is None else [shared.questions.exchange]),
         )
         self._sharing = SharingThread(self._shared.activity)
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Start what runs beside the requests."""
+        """Start the background tasks."""
         self._groups = ServerGroups(self._shared.storage, loop, self._hot.refusals)
         self._watch.start()
         self._sharing.start()
@@ -128,7 +128,7 @@ class Front(Application):
         loop.call_soon(self._listens)
 
     def __rsgi_del__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Stop what runs beside the requests."""
+        """Stop the background tasks."""
         self._watch.stop()
         self._sharing.stop()
         self._groups.close()
@@ -169,12 +169,12 @@ class Front(Application):
         return Answer(202, [*_JSON, *self._shown_to(scope)], text)
 
     def _is_for_people(self, scope: Any) -> bool:
-        """Return whether somebody who shows no credential asks for the page for all."""
+        """Return whether it is a request without a credential for the public page."""
         is_read = scope.path == PEOPLE and scope.method in READING
         return is_read and not self._waiting.shows(scope)
 
     def _preflight(self, scope: Any) -> Iterable[tuple[str, str]] | None:
-        """Return what a browser is answered that asks before it sends; None if it does not."""
+        """Return the answer to a browser's preflight request; None if it is none."""
         if scope.method != PREFLIGHT or scope.headers.get(ASKED_METHOD.lower()) is None:
             return None
         return self._shared.cors.preflight(scope.path, _origin_of(scope))
@@ -201,7 +201,7 @@ class Front(Application):
 
     async def _receive(self, head: Head, read: Reader) -> bytes:
         """Return the acknowledgement of an upload; see HotRoute for what it raises."""
-        # A store that is slow to tell of keys must not hold up everybody.
+        # A store that is slow to read keys must not hold up all requests.
         if self._keyring.is_fresh:
             admission = self._hot.admit(head)
         else:
@@ -229,9 +229,9 @@ class Front(Application):
     async def _judge_large(
         self, admission: Admission, head: Head, read: Reader, size: int
     ) -> Judgement:
-        """Read and judge a body that takes milliseconds to decode, beside the loop."""
+        """Read and judge a body that takes milliseconds to decode, outside of the loop."""
         if self._large_size + size > _MAX_LARGE:
-            raise OverloadedError("large uploads: as many are on their way as fit in memory")
+            raise OverloadedError("too many large uploads in progress; try again in a minute")
         self._large_size += size
         try:
             patience = _LARGE_BODY_S if size > MAX_DEVICE_BODY else self._body_s
@@ -263,7 +263,7 @@ class Front(Application):
         return answer
 
     def _view(self, scope: Any) -> Callable[..., Any] | None:
-        """Return what Flask will ask: its routes decide, as many paths lead to one of them."""
+        """Return the view that Flask will call: many paths may lead to one."""
         try:
             endpoint, _ = self._views.match(scope.path, scope.method)
         except HTTPException:
@@ -285,24 +285,24 @@ class Front(Application):
         said = scope.headers.get
         needed = scope_of(view)
         header = said("authorization") or ""
-        # Of a page a cookie may say it, or a proxy, which may send a header of its own beside it.
+        # For a page it may be in a cookie, or from a proxy, which may also send its own header.
         is_said = not is_page(view) or (header and self._shared.config.proxy is None)
         if needed not in (None, OPEN) and is_said:
             await self._require(str(needed), header, self._waiting.knows(scope))
         is_form = FORM in operation.takes
         limit = operation.most_bytes or (MOST_BYTES if is_form else MAX_DEVICE_BODY)
         length = length_of(scope)
-        if is_form and length is None:  # the server does not tell its end from a cut
+        if is_form and length is None:  # the server cannot distinguish its end from a cut
             raise QueryError("body", "a form must say its length: send Content-Length")
         patience = self._form_s if is_form else self._body_s
         return await self._bodies.read(protocol, length, limit, patience)
 
     async def _require(self, needed: str, header: str, is_known: bool) -> None:
-        """Return if *header* holds a token with the scope *needed*; see ``auth.require``."""
+        """Check that *header* holds a token with the scope *needed*; see ``auth.require``."""
         if self._keyring.is_fresh:
             require(self._keyring, needed, header)
             return
-        # A store that is slow to tell of tokens holds up questions only.
+        # A store that is slow to read tokens holds up questions only.
         with self._waiting.place(is_known):
             await self._loop.run_in_executor(self._flask, require, self._keyring, needed, header)
 

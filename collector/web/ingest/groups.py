@@ -197,7 +197,7 @@ def store(storage: Intake, group: Sequence[SealedUpload]) -> Sequence[_Outcome]:
 
 
 def _is_away(outcome: _Outcome) -> bool:
-    """Return whether the store did not answer, which it would not to the next upload either."""
+    """Return whether the store did not answer: then it would not answer the next upload either."""
     away = isinstance(outcome, StorageUnavailableError)
     return away and not isinstance(outcome, RefusedByStoreError)
 
@@ -242,7 +242,7 @@ class Readiness:
     """Asks the store in one thread of its own, once for all who ask meanwhile."""
 
     def __init__(self, pressure: Pressure) -> None:
-        """Ask the store of *pressure*, unless that knows already that no upload is taken."""
+        """Ask the store of *pressure*, unless *pressure* already refuses all uploads."""
         self._pressure = pressure
         self._thread = ThreadPoolExecutor(1, "ready")
         self._running: asyncio.Future[_Ready] | None = None

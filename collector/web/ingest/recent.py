@@ -66,7 +66,7 @@ class RecentReports(Observer):
     """Keeps the last MOST reports of one process.  Safe among threads."""
 
     def __init__(self, catalog: Catalog) -> None:
-        """Begin empty; *catalog* says how long a payload is."""
+        """Start empty; *catalog* has the size of a payload."""
         self._metrics = catalog.by_digest
         self._kept: deque[_Report] = deque(maxlen=MOST)
         self._last, self._turn = 0, Lock()

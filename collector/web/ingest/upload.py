@@ -25,8 +25,8 @@ from ...core.errors import (
 )
 from ...intake.backpressure import Pressure
 from ...intake.keyring import Keyring, WriteGrant
-from ...intake.memory_quota import Shares
-from ...intake.tally_quota import Beginning, Growth
+from ...intake.memory_quota import IdQuota
+from ...intake.tally_quota import Beginning, TallyQuota
 from ...intake.tokens import Tokens, token_of
 from ...intake.validation import Verdict, judge
 from ...intake.wire import JSON, MSGPACK, decode
@@ -115,7 +115,7 @@ class Judgement(NamedTuple):
 
 
 class Observer:
-    """Sees what was accepted, where somebody develops; this one looks away."""
+    """Gets accepted reports, for developers; this one ignores them."""
 
     def accept(self, columns: Sequence[AcceptedColumn]) -> None:
         """See the reports of an upload that is stored, and was not seen before."""
@@ -128,16 +128,16 @@ class HotRoute:
         self,
         keyring: Keyring,
         pressure: Pressure,
-        shares: Shares,
-        growth: Growth,
+        id_quota: IdQuota,
+        tally_quota: TallyQuota,
         activity: Activity,
         observer: Observer | None = None,
         tokens: Tokens | None = None,
     ) -> None:
-        """Judge by the clock of *pressure*; count in *shares*, *growth* and *activity*."""
+        """Judge by the clock of *pressure*; count in the quotas and *activity*."""
         self._observer, self._tokens = observer, tokens or Tokens({})
         self._keyring, self._pressure, self._activity = keyring, pressure, activity
-        self._shares, self._growth = shares, growth
+        self._id_quota, self._tally_quota = id_quota, tally_quota
 
     def admit(self, head: Head) -> Admission:
         """Decide by its headers whether the body of an upload is worth reading.
@@ -148,7 +148,7 @@ class HotRoute:
         """
         self._pressure.require_room()
         grant = self._keyring.grant(head.authorization)
-        self._shares.require(grant.key, self._pressure.load.health, grant.counted)
+        self._id_quota.require(grant.key, self._pressure.load.health, grant.counted)
         media_type = head.content_type
         if media_type not in (JSON, MSGPACK):
             media_type = media_type.partition(";")[0].strip().lower()
@@ -199,13 +199,13 @@ class HotRoute:
         if judgement.sealed is None or not admission.grant.is_public:
             return None
         upload_id, columns = judgement.sealed.upload_id, judgement.verdict.accepted
-        if self._growth.is_known(upload_id, columns):
+        if self._tally_quota.is_known(upload_id, columns):
             return None
         return Beginning(admission.grant.key, upload_id, columns)
 
     def refusals(self, beginnings: Sequence[Beginning]) -> list[ManyTalliesError | None]:
         """Return which of *beginnings* begin more tallies than their key may.  Asks the store."""
-        return self._growth.refusals(beginnings, self._pressure.load.health.memory_limit)
+        return self._tally_quota.refusals(beginnings, self._pressure.load.health.memory_limit)
 
     def require_place(self, admission: Admission, judgement: Judgement) -> None:
         """Return if the key of an upload may begin the tallies in which it will be counted.
@@ -217,13 +217,13 @@ class HotRoute:
             raise refusal
 
     def count(self, admission: Admission, judgement: Judgement, first: bool) -> None:
-        """Count an upload that is stored, whether or not anybody waits for that.
+        """Count a stored upload, even if its sender no longer waits.
 
         Args: first: False if its id had been seen before.
         """
         verdict = judgement.verdict
         if first and judgement.sealed is not None:
-            self._shares.count(admission.grant.key)
+            self._id_quota.count(admission.grant.key)
             self._keyring.count(admission.grant, verdict.reports)
             if self._observer is not None:
                 self._observer.accept(verdict.accepted)

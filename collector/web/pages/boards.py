@@ -176,7 +176,7 @@ def pin() -> ResponseReturnValue:
 
 
 def _fault_of_pin(error: QueryError, form: PinForm) -> FormFault:
-    """Return what is wrong, beside the title that it is about: the panel's, or the new board's."""
+    """Return the fault of a form, at the title of the panel or of the new board."""
     place, rule = error.place, error.rule
     if place == "title" and form.board == NEW and form.new:
         return FormFault("new", f"Title of a new board {rule}.")
@@ -307,7 +307,7 @@ def may_write() -> bool:
 
 
 def _may_delete(document: Document[Any]) -> bool:
-    """Return whether the visitor may delete *document*: who began it, or an owner of its app."""
+    """Return whether the visitor began *document* or owns its app, and so may delete it."""
     who, app = reader(), document.content.app or EVERY_APP
     if MANAGE in who.scopes and who.covers(app, "", MANAGE):
         return True

@@ -184,7 +184,7 @@ def _panel_requests(metric: Metric, choices: Choices, by: str, item: str) -> Ite
     if not by:
         return
     hint = "All intervals hold at once. An interval that contains 0 shows no detectable change."
-    beside = "Intervals of two numbers may overlap though they differ: the difference tells."
+    beside = "Intervals of two numbers may overlap though they differ: see the difference."
     if metric.show == COUNT:
         before = earlier_of(request.args) or PREVIOUS
         counts = structs.replace(choices.query(metric, ACTIVES, AVERAGED), against=before)
@@ -213,19 +213,19 @@ def _led(panel_request: PanelRequest, answers: Answers) -> PanelRequest:
 
 
 def _tells(panels: list[Panel]) -> bool:
-    """Return whether any difference could be computed, or why it could not is said otherwise."""
+    """Return whether a difference could be computed, or its panel shows why not."""
     reply = next((panel.reply for panel in panels if panel.request.id == DIFFERENCE), None)
     return reply is None or any(row.value is not None for row in reply.rows)
 
 
 def with_periods(panel: Panel, answers: Answers) -> Panel:
-    """Return *panel* with the days that it is of in its hint, or with those it holds together."""
+    """Return *panel* with its period in the hint, or with the periods that it compares."""
     compared = _with_compared_periods(panel, answers)
     return with_period(panel, answers) if compared is panel else compared
 
 
 def _with_compared_periods(panel: Panel, answers: Answers) -> Panel:
-    """Return *panel* of a difference with what is held against what in its hint, if that is one.
+    """Return *panel* with the two periods in its hint, if it is of a difference.
 
     It has no axis of time, so notes on days of either period stand above it.
     """
@@ -262,7 +262,7 @@ def _with_compared_periods(panel: Panel, answers: Answers) -> Panel:
 
 
 def _notice(mark: Mark) -> Notice:
-    """Return a note of a day, whose text leads to what it is about."""
+    """Return the notice of a note on a day, with its link."""
     if mark.url:
         return Notice(f"{mark.at}:", mark.text, mark.url)
     return Notice(f"{mark.at}: {mark.text}")

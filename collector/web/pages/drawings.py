@@ -74,7 +74,7 @@ def charts_of(
 
 
 class Subject(NamedTuple):
-    """What of a panel its drawing depends on, beside the numbers."""
+    """The facts of a panel that its drawing depends on, apart from the numbers."""
 
     id: str
     title: str
@@ -168,7 +168,7 @@ def identifier(text: str) -> str:
 
 
 def _plain_row(row: Row) -> Row:
-    """Return *row* without what its panel tells already: its measure, and how it was counted."""
+    """Return *row* without its measure and how it was counted, which its panel shows."""
     dimensions = {
         WINDOW if name == TIME and "/" in value else name: value  # two windows make no line
         for name, value in row.dimensions.items()
@@ -181,7 +181,7 @@ def _plain_row(row: Row) -> Row:
 
 
 def labelled(rows: Sequence[Row]) -> Sequence[Row]:
-    """Return differences with no more in their labels than tells them apart."""
+    """Return differences with labels as short as they can be and still differ."""
     if not all(AGAINST in row.dimensions for row in rows):
         return rows
     telling = set(varying(rows)) or {ITEM}

@@ -1,6 +1,6 @@
 """What all pages share: their navigation, an answer that can be refreshed, errors as pages.
 
-Also the parameters of many pages, as the description of the routes tells them.
+Also the parameters that many pages share, for the description of the routes.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def page_of(problem: Document) -> Response | None:
         return redirect(url_for("session.login_page", next=address), _SEE_OTHER)
     details = json.loads(problem.body)
     wrong = _OF_THE_STORE.get(problem.slug, "")
-    # Who shows a token cannot be known while the store is away, and is not logged out by that.
+    # While the store does not answer, tokens cannot be checked: no visitor is logged out for that.
     hidden = bool(wrong and auth.presented() and visitor() is None)
     response = shown(
         "fault.html",
@@ -199,7 +199,7 @@ def page_of(problem: Document) -> Response | None:
 
 
 def _back() -> str:
-    """Return the page here whose form was sent, as the browser tells; "" if it tells none."""
+    """Return the page whose form was sent, by the browser's Referer; "" if unknown."""
     came = request.referrer or ""
     return came if request.method == "POST" and came.startswith(f"{auth.origin()}/") else ""
 

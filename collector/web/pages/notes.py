@@ -95,7 +95,7 @@ def new_note() -> ResponseReturnValue:
 
 
 def _note_of(form: NoteForm) -> Note:
-    """Return the note that *form* tells.  Raises QueryError: what it is about is neither."""
+    """Return the note in *form*.  Raises QueryError: it is about neither a metric nor an app."""
     kind, _, name = form.about.partition(":")
     if kind not in ("", "app", "metric"):
         raise QueryError("about", "must be app:<name>, metric:<name>, or nothing for all")

@@ -88,7 +88,7 @@ def ranked(counts: Mapping[str, int]) -> Sequence[tuple[str, int, float]]:
 
 
 class Listed(NamedTuple):
-    """An exclusion as the page tells it."""
+    """An exclusion as the page shows it."""
 
     id: str
     source: str

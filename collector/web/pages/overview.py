@@ -153,7 +153,7 @@ def _title(metric: Metric) -> str:
 
 
 def _tile_of(metric: Metric, choices: Choices, answers: Answers) -> Tile:
-    """Return the tile of *metric*; what is damaged costs no other tile."""
+    """Return the tile of *metric*; damaged tallies affect no other tile."""
     url = url_for("metric.metric_page", name=metric.address) + choices.address()
     try:
         verb, options = question(metric, 1 + _OTHERS)
@@ -211,7 +211,7 @@ def _counted(metric: Metric, url: str, reply: Answer, choices: Choices) -> Tile:
 
 
 def _basis(metric: Metric, url: str, reply: Answer, choices: Choices) -> Tile:
-    """Return the tile of *metric* with what its answer rests on."""
+    """Return the tile of *metric* with the basis of its answer."""
     return Tile(
         metric,
         url,
@@ -292,7 +292,7 @@ def _spark(metric: Metric, rows: Sequence[Row]) -> Markup:
 
 
 def _change(reply: Answer) -> tuple[str, float | None]:
-    """Return the surest change in words, and its p-value; nothing of a line that has none."""
+    """Return the surest change in words, and its p-value; nothing for a line without one."""
     for change in reply.meta.facts.get("changes", ())[:1]:
         how = "higher" if change["after"] > change["before"] else "lower"
         at = moment(change["changed_at"], change["stretch"])

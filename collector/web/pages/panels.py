@@ -148,7 +148,7 @@ class Answers:
     def __init__(self, granted: Catalog | None = None, *, relay: RelayTerms | None = None) -> None:
         """Answer for the visitor, or only about the metrics that a shared link has *granted*.
 
-        Args: relay: its declared terms, if answers shall say what it leaves of ε.
+        Args: relay: its declared terms, if answers must say what it leaves of ε.
         """
         shared = services()
         self._catalog = visible() if granted is None else granted

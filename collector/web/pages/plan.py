@@ -1,4 +1,4 @@
-"""Plan: what devices and ε give, before anybody is asked; the interval moves with the sliders."""
+"""Plan: the interval to expect from devices and ε, before any device is asked; with sliders."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _PARAMETERS: Final = (
     in_query("devices", _NUMBER, "Devices, as a power of ten."),
     in_query("epsilon", _NUMBER, "ε of a report."),
     in_query("share", _NUMBER, "Share of a segment, in percent of the devices."),
-    in_query("need", _NUMBER, "Half-width wished, in percent or in the metric's unit."),
+    in_query("need", _NUMBER, "Half-width needed, in percent or in the metric's unit."),
 )
 
 
 @dataclass(frozen=True)
 class Sliders:
-    """What the sliders say."""
+    """The values of the sliders."""
 
     power: float  # of ten: devices
     epsilon: Fraction
@@ -63,7 +63,7 @@ class Sliders:
 @scope(VIEW, page=True)
 @Operation(media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404))
 def plan_page() -> ResponseReturnValue:
-    """Show the interval to expect from devices and ε, and what a wished one takes."""
+    """Show the interval to expect from devices and ε, and what a needed one takes."""
     require_known(request.args, _PARAMETERS)
     metrics = list(visible())
     name = request.args.get("metric")
@@ -163,7 +163,7 @@ def _line_in_words(metric: Metric, line: Line, reports: int) -> dict[str, Any]:
 
 
 def _points_shown(metric: Metric, points: Points, sliders: Sliders) -> Iterator[tuple[int, float]]:
-    """Yield the points of a curve where answers have numbers, of a share those that tell any."""
+    """Yield the points of a curve where answers have numbers; for a share, useful ones only."""
     unit = scale_of(metric).unit
     for devices, half_width in points.points:
         reports = int(devices * sliders.share / 100 * metric.sample.share)

@@ -92,8 +92,8 @@ def differencing() -> ResponseReturnValue:
 def people() -> ResponseReturnValue:
     """Show the page for the people measured: what is asked, what is sent, what it proves.
 
-    They have no token, and what is asked of them is in every application that asks: it is open, and
-    tells nothing that was counted.
+    They have no token, and the questions are in every application that asks them: so the page is
+    public, and shows nothing that was counted.
     """
     metrics = list(services().catalog)
     least = min((metric.min_reports for metric in metrics), default=0)
@@ -117,7 +117,7 @@ def record() -> ResponseReturnValue:
 
 
 def _together(catalog: Catalog) -> dict[str, Any]:
-    """Return what each metric costs a person, and ε of all, of any week and of any year."""
+    """Return each metric's cost to a person, and the ε of all in any week and any year."""
     metrics = list(catalog)
     costs = added(  # each registry has a panel of its own
         costs_together(
@@ -213,7 +213,7 @@ def _isolated(metric: Metric) -> dict[str, Any]:
 
 
 def _amounts(metric: Metric) -> dict[str, str | None]:
-    """Return ε of periods; of a life None where reports add up until the device's cap ends it."""
+    """Return ε of periods; None for life if reports add up until the device's cap."""
     cost = cost_of(metric)
     return {
         "report": epsilon(metric.most_nano),
@@ -224,7 +224,7 @@ def _amounts(metric: Metric) -> dict[str, str | None]:
 
 
 def _chances(metric: Metric) -> tuple[str, str] | None:
-    """Return both chances where a report speaks for items; elsewhere any value may give it."""
+    """Return both chances if a report supports items; otherwise nothing."""
     mechanism = metric.mechanism
     if not isinstance(mechanism, FrequencyOracle) or not metric.domain.labels:
         return None

@@ -134,6 +134,6 @@ def stretches_of(metrics: Sequence[Metric]) -> list[str]:
 
 
 def needs_item(verb: str, metric: Metric) -> bool:
-    """Return whether *verb* tells of one item only, which must be chosen."""
+    """Return whether *verb* is about one item, which must be chosen."""
     is_of_one = "item" in types_of(verb) and item_needed(metric)
     return is_of_one and len(items_of(metric)) > load(verb).offer.items

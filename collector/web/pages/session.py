@@ -65,7 +65,7 @@ def log_in() -> ResponseReturnValue:
     credential = services().keyring.find(f"Bearer {token}")
     if credential is None or credential.kind not in (READ, ADMIN) or credential.service:
         if not wants_page():
-            raise UnauthorizedError("the form must hold a good read token as token")
+            raise UnauthorizedError("token: must be a valid read token")
         return _form(address, 401)
     response = redirect(address if address != "/" else _home_of(credential), _SEE_OTHER)
     auth.keep(response, token)

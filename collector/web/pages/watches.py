@@ -115,7 +115,7 @@ def rows_of(state: WatchState) -> Iterator[WatchRow]:
 
 
 def _sees_all() -> bool:
-    """Return whether the visitor may see every metric: what is gone may have been anybody's."""
+    """Return whether the visitor may see every metric: a removed one may have had any owner."""
     return visible() is services().catalog
 
 

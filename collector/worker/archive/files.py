@@ -1,6 +1,6 @@
-"""The folder of an archive: which files are in it, which folds they hold, who may write.
+"""The folder of an archive: its files, their folds, and the lock of its writer.
 
-A file is Parquet: one row a cell, its payloads end to end.  Beside the files stands what operators
+A file is Parquet: one row a cell, its payloads end to end.  Next to the files is what operators
 have taken out of answers, so that a store that is restored answers as the lost one did.
 """
 
@@ -120,14 +120,14 @@ class Folder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Be the only one who writes here.  Raises ArchiveError: somebody else does."""
+        """Lock the archive for writing.  Raises ArchiveError: another process has the lock."""
         import fcntl  # not on Windows, where no collector runs
 
         with (self.path / _LOCK).open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
-                raise ArchiveError(f"archive={self.path}: somebody writes to it") from error
+                raise ArchiveError(f"archive={self.path}: another process writes to it") from error
             for path in self.path.glob(f"*/*{_NEW}"):
                 path.unlink()  # left by a process that died
             yield
@@ -202,7 +202,7 @@ class Folder:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Write *data* beside *path*, sync it, and give it its name."""
+    """Write *data* to a temporary file, sync it, and rename it to *path*."""
     new = path.with_name(path.name + _NEW)
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(descriptor, "wb") as file:

@@ -213,7 +213,7 @@ def restore(
     Exclusions come first, so that no answer has a report that the lost store left out.
 
     Raises:  ArchiveError: the store is the one that was archived here, so it has counted them.
-             ExclusionError: somebody changed one meanwhile; no tally was added.
+             ExclusionError: one was changed meanwhile; no tally was added.
             TallyOverflowError: a counter would leave its range; what was added before it stays.
     """
     own = dict(enumerate(queue.folds()))  # what the folder says of itself may have been edited
@@ -240,7 +240,7 @@ def _exclude(
     new = [each for each in exclusions if latest(known.get(each.id), each) != known.get(each.id)]
     for exclusion in new:
         if not records.put(exclusion.id, to_json(exclusion), stored.get(exclusion.id)):
-            rule = "somebody else has changed it meanwhile; run the command again"
+            rule = "it was changed meanwhile; run the command again"
             raise ExclusionError(f"exclusion={exclusion.id}: {rule}")
     return len(new)
 

@@ -36,7 +36,7 @@ from .rules import Channel
 TIMEOUT_S: Final = 10.0  # of connecting, and of each answer; below the lease of a round
 SIGNATURE: Final = "Hearsay-Signature"  # t=<Unix time>,v1=<HMAC-SHA256 of "<time>.<body>" in hex>
 MOST_ANSWER: Final = 65_536  # bytes that are read of an answer
-# Beside what Python holds to be private: addresses that translate into others, or that its older
+# In addition to Python's private ones: addresses that translate into others, or that its older
 # tables leave out.
 _INWARD: Final = tuple(
     ip_network(network)

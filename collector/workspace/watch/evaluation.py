@@ -117,13 +117,13 @@ class _Question:
         return {"state": state, "text": self._said(text), "n": count, "value": float(count)}
 
     def _backs(self) -> Sequence[int]:
-        """Return how many periods back those are that are like this one."""
+        """Return how many periods back the comparable ones are."""
         apart = 7 if self._every == "1d" else 1
         gap = -(-self._watch.window // apart) * apart  # windows do not overlap
         return [gap * place for place in range(1, USUAL + 1)]
 
     def _count(self, period: int) -> int:
-        """Return how many reports came: silence is of devices, and no operator's exclusion."""
+        """Return how many reports came, excluded ones too: silence means silent devices."""
         try:
             return int(self._ask(period, ACTIVES, {}, as_folded=True).meta.n)
         except PrunedError:
@@ -235,7 +235,7 @@ def _fields(row: Row, span: Span) -> dict[str, Any]:
 
 
 def _place(row: Row) -> frozenset[tuple[str, str]]:
-    """Return what tells *row* from the others of its answer: an item may have several numbers."""
+    """Return the key of *row* within its answer: an item may have several numbers."""
     return frozenset(row.dimensions.items())
 
 

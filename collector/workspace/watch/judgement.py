@@ -7,7 +7,7 @@ tails, where rates of one in a million live, they are too short for skewed sums.
 *Numbers.*  An estimate is the mean of what n independent reports stand for, each bounded, so it
 exceeds its expectation by t or more with at most exp(-t^2 / (2 (V + b t / 3))), V being its
 variance and b the most that one report weighs.  V comes from the interval of the answer, at the arm
-that points to the null; b from the reach of a fake report.  Where a row tells none, b of a share is
+that points to the null; b from the reach of a fake report.  If a row has none, b of a share is
 the most that a report adds to any sum of shares; of a part of a group that is less than it weighs,
 and where nothing is known b is 0: the rate is then no bound.
 

@@ -131,7 +131,7 @@ def _listed(texts: Sequence[str]) -> str:
 
 
 def _changes(entries: Sequence[_Entry]) -> Iterator[str]:
-    """Yield what changed by more than noise, the surest first: of many metrics some seem to."""
+    """Yield the changes beyond noise, the surest first; of many metrics some are by chance."""
     tested = [(entry.chance, entry) for entry in entries if entry.chance is not None]
     chances = holm([chance for chance, _ in tested])
     for chance, (_, entry) in sorted(zip(chances, tested, strict=True), key=lambda each: each[0]):
@@ -248,7 +248,7 @@ def _drawn(metric: Metric, answer: Answer) -> str:
 
 
 def _watched(state: WatchState, first: date, last: date) -> Iterator[str]:
-    """Yield what watches said in the week that somebody should know, oldest first."""
+    """Yield the alarms of watches in the week, oldest first."""
     said = [
         (verdict.last, name, verdict)
         for name, series in state.series.items()

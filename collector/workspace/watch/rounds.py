@@ -198,7 +198,7 @@ class Rounds:
     def _settle(
         self, watch: Watch, verdict: Verdict, before: WatchCursor | None, period: str
     ) -> None:
-        """Move the cursor, and with it put what is to be said into the outbox: in one step."""
+        """Move the cursor and put the messages into the outbox, in one step."""
         same = before is not None and before.state == verdict.state
         since = before.since if before is not None and same else period
         reported = before.reported if before is not None else QUIET
@@ -222,7 +222,7 @@ class Rounds:
         self._commit(replace(self._ledger, cursors=cursors, outbox=outbox, given_up=given_up))
 
     def _keep(self, watch: Watch, verdict: Verdict) -> None:
-        """Write what the watch said beside what it said before; again, it is the same."""
+        """Append the verdict of the watch to its series; repeatable."""
         known = self._store.series().get(watch.name)
         verdicts: tuple[Verdict, ...] = ()
         if known is not None and known.definition == watch.definition:
@@ -263,7 +263,7 @@ class Rounds:
                 self._settled(message, channel, 1, 0)
 
     def _waiting(self, channel: Channel) -> Iterator[WatchMessage]:
-        """Yield what *channel* still is to be sent, as it is when its turn comes."""
+        """Yield the messages that wait for *channel*, as they are when their turn comes."""
         while message := next((m for m in self._ledger.outbox if channel.name in m.left), None):
             yield message
 

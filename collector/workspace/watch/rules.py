@@ -83,7 +83,7 @@ class Watch(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def definition(self) -> str:
-        """What tells this question from another one under the same name."""
+        """A text that differs for another question under the same name."""
         question = msgspec.structs.replace(self, channels=None, note="")
         return hashlib.sha256(msgspec.json.encode(question)).hexdigest()[:16]
 

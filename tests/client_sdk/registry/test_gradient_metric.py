@@ -21,7 +21,7 @@ def learned(**changes: Any) -> GradientDomain:
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
-        ({"every": "7d"}, "every: must be once beside learning"),
+        ({"every": "7d"}, "every: must be once with learning"),
         ({"rounds": 1}, "rounds: must be an integer from 2 to 1000"),
         ({"rounds": 1_001}, "rounds: must be an integer from 2 to 1000"),
         ({"devices": 99}, "devices: must be an integer of at least 100"),
@@ -50,7 +50,7 @@ def test_what_cannot_be_learned_is_refused_by_name(changes: dict[str, Any], rule
 def test_what_learning_settles_must_not_stand_beside_it() -> None:
     text = registry_text().replace('type = "vector"', 'type = "vector"\nlength = 3\nbound = 2')
 
-    with pytest.raises(RegistryError, match="must be absent beside learning") as caught:
+    with pytest.raises(RegistryError, match="must be left out: learning") as caught:
         Registry.from_text(text)
     assert len(caught.value.problems) == 2
 

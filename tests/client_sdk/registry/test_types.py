@@ -484,7 +484,7 @@ def labels(count: int) -> str:
             {"mechanism": '"pckv_ue"', "parameters": "{ order = 9 }"},
             "order=9: is not a parameter of pckv_ue",
         ),
-        (KEY_VALUE, {"parameters": "{ pad = 2 }"}, "parameters=pad: needs a mechanism named"),
+        (KEY_VALUE, {"parameters": "{ pad = 2 }"}, "parameters=pad: needs a mechanism by name"),
         (LOCATION, {"min": None}, f"min: {_CORNER}"),
         (LOCATION, {"min": "5"}, f"min: {_CORNER}"),
         (LOCATION, {"min": "[5]"}, f"min: {_CORNER}"),

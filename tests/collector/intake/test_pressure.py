@@ -38,7 +38,7 @@ from collector.intake.memory_quota import (
     LEVEL_MEMORY,
     PAST_S,
     SHARE,
-    Shares,
+    IdQuota,
     daily_uploads,
     keys_over_share,
 )
@@ -359,7 +359,7 @@ class Process:
 
     def __init__(self, store: MemoryCredentials, wall: FakeClock) -> None:
         self.ran = FakeClock(0)
-        self.shares = Shares(store, wall, self.ran)
+        self.shares = IdQuota(store, wall, self.ran)
 
     def exchange(self, seconds: float = EXCHANGE_S) -> None:
         self.ran.advance(seconds=seconds)

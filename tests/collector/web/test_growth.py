@@ -109,8 +109,8 @@ class Site:
 
     def exchange(self) -> None:
         self.ran.advance(seconds=EXCHANGE_S)
-        services_of(self.app).growth.exchange()
-        services_of(self.app).shares.exchange()
+        services_of(self.app).tally_quota.exchange()
+        services_of(self.app).id_quota.exchange()
 
     def send(self, places: Sequence[tuple[int, str]], key: str = WRITE_KEY) -> list[int]:
         """Return the answers to new uploads of one report each."""
@@ -163,7 +163,7 @@ def test_tallies_of_every_source_count_to_the_key_that_begins_them(
     config: Config, storage: MemoryStorage
 ) -> None:
     """Whoever makes uploads come in every way fills no more of the store by that."""
-    growth = services_of(Site(config, storage).app).growth
+    growth = services_of(Site(config, storage).app).tally_quota
     sources = UNKNOWN, frozenset({RELAYED}), frozenset({ATTESTED}), frozenset(FACTS)
     cells = [
         Cell(METRIC.digest, day, segment_text(METRIC, {"platform": platform}, source))

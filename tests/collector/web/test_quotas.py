@@ -53,7 +53,7 @@ class Site:
     def look(self) -> None:
         self.ran.advance(seconds=1_000)
         services_of(self.app).pressure.poll()
-        services_of(self.app).shares.exchange()
+        services_of(self.app).id_quota.exchange()
 
     def send(self, uploads: int, key: str = WRITE_KEY) -> list[int]:
         """Return the answers to so many new uploads."""

@@ -66,7 +66,7 @@ def test_the_people_are_told_of_the_issuer_where_there_is_one(
 ) -> None:
     texts = [one.test_client().get("/privacy/people").text for one in (app, make_app())]
 
-    assert "shows a licence, an account or the name of the machine" in texts[0]
+    assert "shows it a licence, an account or the name of the machine" in texts[0]
     assert "can together find your reports by the address" in texts[0]
     assert "issuer" not in texts[1]
     assert not [text for text in texts if "identifies you or your device is sent" in text]

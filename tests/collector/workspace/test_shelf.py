@@ -298,7 +298,7 @@ def test_a_store_that_fills_up_takes_no_documents_but_lets_them_be_deleted(
 
     with pytest.raises(QueryError, match=f"boards: the store, used to {memory:.0%}"):
         workspace.boards.add(Board("y"), ADA)
-    with pytest.raises(QueryError, match="so that uploads still have room"):
+    with pytest.raises(QueryError, match="is full, as uploads need the rest"):
         workspace.boards.replace(name, 1, Board("y"), ADA)
     workspace.boards.delete(name, 1, ADA)
 

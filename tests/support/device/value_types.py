@@ -23,7 +23,7 @@ class WeekdayDomain(ItemDomain):
 
     types = ("weekday",)
     table_keys = frozenset()
-    told_of = "on {item}"
+    headline_form = "on {item}"
     python_type = "int"
 
     @classmethod

@@ -1,1 +1,1 @@
-"""What runs in a bundle before the application does, by rthooks.dat beside this folder."""
+"""Hooks that run in a bundle before the application, listed in rthooks.dat next to this folder."""
