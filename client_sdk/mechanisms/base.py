@@ -59,12 +59,6 @@ class Checked(NamedTuple):
     rejected: dict[str, int]
 
 
-def counted(first: str, has_first: Array, second: str) -> dict[str, int]:
-    """Return the counts of two reasons, given which payloads have the *first*."""
-    many = int(has_first.sum())
-    return {r: n for r, n in ((first, many), (second, has_first.size - many)) if n}
-
-
 class Debiased(NamedTuple):
     """Unbiased totals over all reports and their variances, for a fixed population.
 
@@ -254,16 +248,14 @@ class Mechanism(ABC, Generic[Value]):
     def reason(self, payload: bytes) -> str | None:
         """Return why a payload of the right size is invalid, or None if some value can give it."""
 
-    def suspects(self, payloads: bytes, np: Numpy) -> Array:
-        """Return which payloads have a ``reason``, as booleans of shape (n,)."""
-        return np.array([self.reason(payload) is not None for payload in self.split(payloads)])
+    def faults(self, payloads: bytes, np: Numpy) -> dict[str, Array]:
+        """Return which payloads break each rule, by its ``reason``, as booleans of shape (n,).
 
-    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
-        """Return how many of *invalid* payloads have each ``reason``.
-
-        An attacker sends whole columns of them, so every mechanism has its own, without a loop.
+        The first rule that a payload breaks is its reason.  An attacker sends whole columns of
+        invalid ones, so every mechanism has its own version, without a loop.
         """
-        return dict(Counter(self.reason(payload) or "" for payload in self.split(invalid)))
+        reasons = np.array([self.reason(payload) or "" for payload in self.split(payloads)])
+        return {reason: reasons == reason for reason in np.unique(reasons).tolist() if reason}
 
     def check(self, payloads: bytes, np: Numpy = None) -> Checked:
         """Keep the valid payloads of a column and count the others by reason.
@@ -271,20 +263,22 @@ class Mechanism(ABC, Generic[Value]):
         Args: payloads: n payloads end to end.  np: numpy, if there is one and n is large.
         """
         if np is not None and len(payloads) >= _SMALL_COLUMN * self.payload_size:
-            suspects = self.suspects(payloads, np)
-            if not suspects.any():
+            valid = np.ones(len(payloads) // self.payload_size, dtype=bool)
+            rejected: dict[str, int] = {}
+            for reason, faulty in self.faults(payloads, np).items():
+                if many := int((valid & faulty).sum()):
+                    rejected[reason] = many
+                    valid &= ~faulty
+            if not rejected:
                 return Checked(payloads, {})
-            if suspects.all():
-                return Checked(b"", self.count_reasons(payloads, np))
             table = np.frombuffer(payloads, dtype=np.uint8).reshape(-1, self.payload_size)
-            rejected = self.count_reasons(table[suspects].tobytes(), np)
-            return Checked(table[~suspects].tobytes(), rejected)
+            return Checked(table[valid].tobytes(), rejected)
         rows = self.split(payloads)
         reasons = [self.reason(row) for row in rows]
         if not any(reasons):
             return Checked(payloads, {})
-        valid = b"".join(row for row, reason in zip(rows, reasons, strict=True) if reason is None)
-        return Checked(valid, dict(Counter(reason for reason in reasons if reason is not None)))
+        kept = b"".join(row for row, reason in zip(rows, reasons, strict=True) if reason is None)
+        return Checked(kept, dict(Counter(reason for reason in reasons if reason is not None)))
 
     @property
     @abstractmethod

@@ -46,14 +46,10 @@ class BitReports(FrequencyOracle):
         """Refuse bits that belong to no item."""
         return "bits_beyond_domain" if payload[-1] & self._beyond else None
 
-    def suspects(self, payloads: bytes, np: Numpy) -> Array:
+    def faults(self, payloads: bytes, np: Numpy) -> dict[str, Array]:
         """Look at the last byte of every report of the column."""
         last = np.frombuffer(payloads, dtype=np.uint8)[self.payload_size - 1 :: self.payload_size]
-        return (last & self._beyond) != 0
-
-    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
-        """There is one reason."""
-        return {"bits_beyond_domain": len(invalid) // self.payload_size}
+        return {"bits_beyond_domain": (last & self._beyond) != 0}
 
     def supports(self, payload: bytes) -> Iterable[int]:
         """A report supports the items whose bit is 1."""

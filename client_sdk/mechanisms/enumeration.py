@@ -14,7 +14,7 @@ from ..core.typing import Final, NamedTuple
 from .base import Array, Mechanism, Numpy
 
 _MOST_RUNS: Final = 1 << 14  # of ``randomize``, over all items: less than a second
-MOST_CELLS: Final = 1 << 22  # payloads times cells of the tally; 32 MiB
+_MOST_CELLS: Final = 1 << 22  # payloads times cells of the tally; 32 MiB
 
 
 class Enumerated(NamedTuple):
@@ -28,7 +28,7 @@ class Enumerated(NamedTuple):
     cells: Array
 
 
-class Fork(BaseException):  # no ``except Exception`` of a mechanism may stop it
+class _Fork(BaseException):  # no ``except Exception`` of a mechanism may stop it
     """The choices end where the next has these *forks*."""
 
     def __init__(self, forks: Sequence[Fraction]) -> None:
@@ -36,7 +36,7 @@ class Fork(BaseException):  # no ``except Exception`` of a mechanism may stop it
         self.forks = forks
 
 
-class TooManyError(Exception):
+class _TooManyError(Exception):
     """There are too many choices to be followed."""
 
 
@@ -50,7 +50,7 @@ class Choices:
     def _choose(self, forks: Sequence[Fraction]) -> int:
         for choice in self._next:
             return choice
-        raise Fork(forks)
+        raise _Fork(forks)
 
     def bernoulli(self, p: Fraction) -> bool:
         """Fork into False and True."""
@@ -63,14 +63,14 @@ class Choices:
     def bernoulli_bits(self, p: Fraction, n: int) -> int:
         """Fork into all words of n independent bits."""
         if n >= _MOST_RUNS.bit_length():
-            raise TooManyError
+            raise _TooManyError
         by_ones = [p**ones * (1 - p) ** (n - ones) for ones in range(n + 1)]
         return self._choose([by_ones[word.bit_count()] for word in range(1 << n)])
 
     def uniform(self, n: int) -> int:
         """Fork into n equal parts."""
         if n > _MOST_RUNS:
-            raise TooManyError
+            raise _TooManyError
         return self._choose((Fraction(1, n),) * n)
 
 
@@ -87,13 +87,13 @@ def enumerate_items(mechanism: Mechanism[int], np: Numpy) -> Enumerated | None:
             choices, mass = todo.pop()
             try:
                 payload = mechanism.randomize(item, Choices(choices))
-            except Fork as fork:
+            except _Fork as fork:
                 todo += [((*choices, i), mass * w) for i, w in enumerate(fork.forks) if w]
                 continue
-            except TooManyError:
+            except _TooManyError:
                 return None
             entries.append((item, columns.setdefault(payload, len(columns)), float(mass)))
-    if len(columns) * mechanism.tally_size > MOST_CELLS:
+    if len(columns) * mechanism.tally_size > _MOST_CELLS:
         return None
     chances = np.zeros((mechanism.domain_size, len(columns)))
     for item, place, mass_of_run in entries:

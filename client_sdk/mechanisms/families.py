@@ -71,13 +71,9 @@ class NumberReports(Mechanism[Value]):
         """Refuse a number that no value gives."""
         return None if int.from_bytes(payload, "big") < self.payload_count else self.beyond
 
-    def suspects(self, payloads: bytes, np: Numpy) -> Array:
+    def faults(self, payloads: bytes, np: Numpy) -> dict[str, Array]:
         """Compare the whole column with the number of reports."""
-        return column(payloads, self.payload_size, np) >= self.payload_count
-
-    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
-        """There is one reason."""
-        return {self.beyond: len(invalid) // self.payload_size}
+        return {self.beyond: column(payloads, self.payload_size, np) >= self.payload_count}
 
     def report_counts(self, payloads: bytes, np: Numpy) -> Array:
         """Return how often each report occurs in the column, int64, shape (payload_count,)."""

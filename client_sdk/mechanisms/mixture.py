@@ -113,13 +113,9 @@ class Mixture(FrequencyOracle):
         """As *base*."""
         return self.base.reason(payload)
 
-    def suspects(self, payloads: bytes, np: Numpy) -> Array:
+    def faults(self, payloads: bytes, np: Numpy) -> dict[str, Array]:
         """As *base*."""
-        return self.base.suspects(payloads, np)
-
-    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
-        """As *base*."""
-        return self.base.count_reasons(invalid, np)
+        return self.base.faults(payloads, np)
 
     def supports(self, payload: bytes) -> Iterable[int]:
         """As *base*."""

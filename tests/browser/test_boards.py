@@ -10,7 +10,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Open
 from tests.browser.test_keyboard import go_to
-from tests.support.sites.browsing import NARROW, WIDE, faults_of, watched
+from tests.browser.test_pages import sound
+from tests.support.sites.browsing import NARROW, watched
 from tests.support.sites.shown_site import SCRIPTS, ShownSite
 
 METRIC: Final = "/metric/one_page?range=7d"
@@ -19,20 +20,6 @@ SMALL: Final = """(least) => [...document.querySelectorAll(
   + '.subnav a, .kept > li > a'
 )].filter((control) => control.offsetParent && control.getBoundingClientRect().height < least)
   .map((control) => control.textContent || control.name)"""
-
-
-def sound(page: Page) -> list[str]:
-    """Return the faults of a page by day and night, wide, narrow and on paper."""
-    faults: list[str] = []
-    for size, scheme in ((WIDE, "light"), (NARROW, "dark")):
-        page.set_viewport_size(size)
-        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-        faults += [f"{urlsplit(page.url).path}, {scheme}: {fault}" for fault in faults_of(page)]
-    page.emulate_media(media="print", color_scheme="light")
-    faults += [f"{urlsplit(page.url).path}, print: {fault}" for fault in faults_of(page)]
-    page.emulate_media(media="screen")
-    page.set_viewport_size(WIDE)
-    return faults
 
 
 def pinned(page: Page, title: str) -> str:

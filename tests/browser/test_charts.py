@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Open
+from tests.browser.test_controls import choose, query_of
 from tests.support.sites.browsing import NARROW, WIDE
 
 TIME: Final = "#time"
@@ -24,10 +24,6 @@ LETTERS: Final = """() => {
     return parseFloat(getComputedStyle(one).fontSize) * scale;
   })), seen.length];
 }"""
-
-
-def query_of(page: Page) -> dict[str, list[str]]:
-    return parse_qs(urlsplit(page.url).query)
 
 
 def across(page: Page, part: float) -> tuple[float, float]:
@@ -245,7 +241,7 @@ def test_every_mark_under_the_mouse_tells_its_own_numbers(
 ) -> None:
     """Law: where a mouse can be moved to, nothing lies above a mark; no event is made by us.
 
-    A mark without numbers tells why it has none.
+    A mark without numbers tells why it has none, and a hostile label stays a text.
     """
     page, _ = visit(path)
     page.locator(f"{panel} h2").scroll_into_view_if_needed()
@@ -261,6 +257,7 @@ def test_every_mark_under_the_mouse_tells_its_own_numbers(
         told = numbers[0] if numbers else mark.get_attribute("data-reason")
         assert told
         expect(page.locator(".tip")).to_contain_text(told)
+        assert page.locator(".tip script, .tip img, .tip svg, .tip iframe").count() == 0
     page.mouse.move(2, 2)
     expect(page.locator(".tip")).to_be_hidden()
 
@@ -283,13 +280,11 @@ def test_a_line_is_hidden_and_shown_again(visit: Open) -> None:
 
 def test_lines_are_held_against_an_earlier_period_and_the_address_keeps_it(visit: Open) -> None:
     page, _ = visit("/metric/one_page?from=2026-11-20&to=2026-11-23")
-    page.locator("[name=before]").select_option("previous")
-    page.wait_for_url("**before=previous**")
+    choose(page, "before", "previous")
 
     expect(page.locator(f"{TIME} .broad .note", has_text="previous period")).to_have_count(1)
     expect(page.locator("[name=before]")).to_have_value("previous")
-    page.locator("[name=before]").select_option("year")
-    page.wait_for_url("**before=year**")
+    choose(page, "before", "year")
     expect(page.locator(f"{TIME} .broad .note", has_text="a year ago")).to_contain_text(
         "no reports"
     )

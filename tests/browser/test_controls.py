@@ -8,7 +8,7 @@ import re
 from datetime import date
 from io import StringIO
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -24,6 +24,12 @@ def query_of(page: Page) -> dict[str, list[str]]:
 def chosen(page: Page, name: str) -> Locator:
     """Return the first field called *name* in the address."""
     return page.locator(f"main [name='{name}']").first
+
+
+def choose(page: Page, name: str, value: str) -> None:
+    """Choose *value* in the first field called *name*; return once the address has it."""
+    chosen(page, name).select_option(value)
+    page.wait_for_url(f"**{name}={quote(value)}**")
 
 
 def test_a_tile_leads_to_its_metric(visit: Open) -> None:
@@ -47,12 +53,9 @@ def test_the_navigation_leads_everywhere_and_marks_where_one_is(visit: Open) -> 
 def test_a_range_a_segment_and_an_item_are_kept_in_the_address(visit: Open) -> None:
     page, _ = visit("/metric/first_page")
 
-    chosen(page, "range").select_option("7d")
-    page.wait_for_url("**range=7d**")
-    chosen(page, "segment.platform").select_option("phone")
-    page.wait_for_url("**segment.platform=phone**")
-    chosen(page, "item").select_option("news")
-    page.wait_for_url("**item=news**")
+    choose(page, "range", "7d")
+    choose(page, "segment.platform", "phone")
+    choose(page, "item", "news")
 
     assert query_of(page)["range"] == ["7d"]
     expect(chosen(page, "segment.platform")).to_have_value("phone")
@@ -102,31 +105,6 @@ def test_the_query_behind_a_chart_is_one_click_away(visit: Open) -> None:
     assert "one_page" in code.nth(1).inner_text()
 
 
-def test_a_mark_under_the_pointer_tells_its_numbers(visit: Open) -> None:
-    """Of the largest row: noise decides which of the smaller are drawn."""
-    page, _ = visit("/metric/first_page")
-    mark = page.locator("#answer .broad [data-row]").first
-    label, _, _ = (mark.get_attribute("data-row") or "").partition("  ")
-
-    mark.hover(force=True)
-
-    expect(page.locator(".tip")).to_be_visible()
-    expect(page.locator(".tip b")).to_have_text(label)
-    expect(page.locator(".tip")).to_contain_text("between")
-
-
-def test_a_hostile_label_under_the_pointer_stays_a_text(visit: Open) -> None:
-    page, _ = visit("/metric/both")
-
-    cells = page.locator("#answer .broad [data-row]").all()
-    assert len(cells) == 9 + 3 + 3  # with the sums of rows and columns
-    for mark in cells:
-        mark.hover(force=True)
-        label, _, _ = (mark.get_attribute("data-row") or "").partition("  ")
-        expect(page.locator(".tip b")).to_have_text(label)
-    assert page.locator(".tip script, .tip img, .tip svg, .tip iframe").count() == 0
-
-
 def test_the_theme_is_chosen_by_a_button_and_kept(visit: Open) -> None:
     page, _ = visit("/", color_scheme="light")
     toggle = page.locator("[data-theme-toggle]")
@@ -148,10 +126,8 @@ def test_the_theme_is_chosen_by_a_button_and_kept(visit: Open) -> None:
 def test_segments_are_compared(visit: Open) -> None:
     page, _ = visit("/compare?metric=one_page")
 
-    chosen(page, "by").select_option("platform")
-    page.wait_for_url("**by=platform**")
-    chosen(page, "against").select_option("phone")
-    page.wait_for_url("**against=phone**")
+    choose(page, "by", "platform")
+    choose(page, "against", "phone")
 
     expect(page.locator("section.panel svg").first).to_be_visible()
 
@@ -159,8 +135,7 @@ def test_segments_are_compared(visit: Open) -> None:
 def test_a_value_is_left_out_on_the_page_of_a_metric(visit: Open) -> None:
     page, _ = visit("/metric/one_page")
 
-    chosen(page, "segment.platform").select_option("!phone")
-    page.wait_for_url("**segment.platform=%21phone**")
+    choose(page, "segment.platform", "!phone")
     page.get_by_role("link", name="Ask another question").click()
 
     expect(page.locator("h1")).to_have_text("Ask")
@@ -185,8 +160,7 @@ def test_two_periods_of_ones_own_are_compared_at_once(visit: Open) -> None:
 def test_a_question_is_asked_step_by_step_and_its_address_can_be_passed_on(visit: Open) -> None:
     page, _ = visit("/ask")
 
-    chosen(page, "metric").select_option("one_page")
-    page.wait_for_url("**metric=one_page**")
+    choose(page, "metric", "one_page")
     page.get_by_role("link", name="How did it run over time?").click()
     expect(page.locator("section.panel svg").first).to_be_visible()
     page.get_by_role("checkbox", name="platform", exact=True).check()
@@ -239,8 +213,7 @@ def _day(page: Page, back: int) -> str:
 def test_another_dimension_of_an_experiment_has_other_arms(visit: Open) -> None:
     page, _ = visit("/ask?metric=one_page&verb=lift")
 
-    chosen(page, "by").select_option("version")
-    page.wait_for_url("**by=version**")
+    choose(page, "by", "version")
 
     expect(chosen(page, "option.control")).to_have_value("4.8")
     expect(page.locator("#answer svg").first).to_be_visible()
@@ -273,8 +246,7 @@ def test_a_slider_moves_the_plan_and_the_address(slider: str, visit: Open) -> No
 def test_another_metric_is_planned(visit: Open) -> None:
     page, _ = visit("/plan")
 
-    chosen(page, "metric").select_option("page_views")
-    page.wait_for_url("**metric=page_views**")
+    choose(page, "metric", "page_views")
 
     expect(page.locator("#planned .big").first).to_contain_text("pages")
 

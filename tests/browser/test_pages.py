@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from typing import Final, Literal
+from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import ViewportSize, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from tests.browser.conftest import Open
 from tests.support.sites.browsing import NARROW, WIDE, faults_of
@@ -52,6 +53,21 @@ PAPER: Final[ViewportSize] = {"width": 794, "height": 1123}  # CSS pixels of an 
 MOST_BYTES: Final = 153_000  # of a page with all that it loads: 150,000, and what draws differ by
 
 
+def sound(page: Page) -> list[str]:
+    """Return the faults of a page by day and night, wide, narrow and on paper."""
+    found: list[str] = []
+    for name, size, scheme in VIEWS:
+        page.set_viewport_size(size)
+        page.emulate_media(color_scheme=scheme)
+        found += [f"{urlsplit(page.url).path}, {name}, {fault}" for fault in faults_of(page)]
+    page.set_viewport_size(PAPER)
+    page.emulate_media(media="print", color_scheme="light")
+    found += [f"{urlsplit(page.url).path}, print, {fault}" for fault in faults_of(page)]
+    page.emulate_media(media="screen")
+    page.set_viewport_size(WIDE)
+    return found
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_a_page_is_sound_by_day_by_night_and_on_paper(
     path: str, visit: Open, site: ShownSite
@@ -65,14 +81,7 @@ def test_a_page_is_sound_by_day_by_night_and_on_paper(
     page.goto(path)
 
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
-    found: list[str] = []
-    for name, size, scheme in VIEWS:
-        page.set_viewport_size(size)
-        page.emulate_media(color_scheme=scheme)
-        found += [f"{name}, {fault}" for fault in faults_of(page)]
-    page.set_viewport_size(PAPER)
-    page.emulate_media(media="print", color_scheme="light")
-    found += [f"print, {fault}" for fault in faults_of(page)]
+    found = sound(page)
     assert not found, "\n".join(dict.fromkeys(found))
     assert sum(loaded) <= MOST_BYTES
 

@@ -6,7 +6,8 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, expect
 
-from tests.support.sites.browsing import NARROW, WIDE, faults_of, watched
+from tests.browser.test_pages import sound
+from tests.support.sites.browsing import watched
 from tests.support.sites.shown_site import ShownSite
 
 
@@ -59,9 +60,7 @@ def test_pages_are_sound_without_scripts_too(browser: Browser, site: ShownSite) 
         page.context.add_cookies([site.cookie()])
         for path in paths:
             page.goto(path)
-            for size in (WIDE, NARROW):
-                page.set_viewport_size(size)
-                faults += [f"{path}, {size['width']}: {fault}" for fault in faults_of(page)]
+            faults += sound(page)
 
     assert faults == []
 

@@ -6,7 +6,6 @@ size.  Values are encoded, as a mechanism takes them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
@@ -66,7 +65,5 @@ def vector_job(name: str, case: dict[str, Any]) -> dict[str, Any]:
 
 def draw(node: Node, jobs: Sequence[Mapping[str, Any]]) -> list[list[str | None]]:
     """Return the payloads of each of *jobs*, in hexadecimal; None for a value that was refused."""
-    done = node.run("build/tests/support/draw.js", stdin=json.dumps(jobs))
-    assert done.returncode == 0, done.stderr
-    payloads: list[list[str | None]] = json.loads(done.stdout)
+    payloads: list[list[str | None]] = node.ask("support/draw.js", question=jobs)
     return payloads

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.browser.conftest import browser as browser
 from tests.support.node import NO_MODULES, NO_NODE, ModulesMissingError, Node, build, nodes
 
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 from client_sdk.registry import Registry
 from collector.planning.compilation import compiled
 from tests.docs.pages import ROOT, text_of
 from tests.support.device.loopback import LoopbackServer, running
 from tests.support.node import Node
-from tests.support.sites.browsing import running_browser
 from tests.support.sites.capsules import make_keys
 
 GUIDE: Final = "docs/guide/typescript.md"
@@ -81,15 +79,14 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def page(node: Node, browser_program: str) -> Iterator[Page]:
+def page(node: Node, browser: Browser) -> Page:
     words = ("--bundle", "--format=iife", "--global-name=hearsay", "--log-level=error")
     # an init script is a function of its own
     done = node.tool("esbuild", *words, "--footer:js=globalThis.hearsay = hearsay;", stdin=EXPORTS)
     assert done.returncode == 0, done.stderr
-    with running_browser(browser_program) as browser:
-        blank = browser.new_page()
-        blank.add_init_script(done.stdout)
-        yield blank
+    blank = browser.new_page()
+    blank.add_init_script(done.stdout)
+    return blank
 
 
 @pytest.mark.parametrize("by_relay", [False, True], ids=["collector", "relay"])

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 from tests.client_sdk_ts.channels import MECHANISMS, vector_job
 from tests.support.enumeration.vectors import cases
 from tests.support.node import Node
-from tests.support.sites.browsing import running_browser
 
 ENTRY: Final = Path("build", "tests", "support", "payloads.js")
 DRAWS: Final = 1_000  # of 16 bytes, of a page or worker
@@ -41,11 +39,10 @@ def bundle(node: Node) -> str:
 
 
 @pytest.fixture(scope="module")
-def page(bundle: str, browser_program: str) -> Iterator[Page]:
-    with running_browser(browser_program) as browser:
-        blank = browser.new_page()
-        blank.add_script_tag(content=bundle)
-        yield blank
+def page(bundle: str, browser: Browser) -> Page:
+    blank = browser.new_page()
+    blank.add_script_tag(content=bundle)
+    return blank
 
 
 def test_the_payloads_are_those_of_the_vectors(page: Page) -> None:

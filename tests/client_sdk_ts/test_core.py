@@ -1,9 +1,7 @@
-"""Epochs, reasons and hashes of the device in TypeScript are those of the device in Python."""
+"""Epochs and reasons of the device in TypeScript are those of the device in Python."""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import random
 from typing import Final
@@ -48,24 +46,3 @@ def test_a_time_lies_in_the_same_epoch(node: Node) -> None:
             assert number == epoch_of(every, seconds)
             assert start == epoch_start(every, number)
             assert label == epoch_label(every, number)
-
-
-def test_hashes_are_those_of_the_standard_library(node: Node) -> None:
-    data = [hashlib.shake_256(bytes([size % 256])).digest(size) for size in range(0, 700, 7)]
-    parts = json.dumps([part.hex() for part in data])
-
-    digests = node.evaluate(
-        "import { fromHex, toHex } from './dist/core/bytes.js';"
-        "import { hmacSha256, sha256, Shake256 } from './dist/core/hashing.js';"
-        f"console.log(JSON.stringify({parts}.map(fromHex).map((part) => [sha256(part),"
-        " hmacSha256(part, part), new Shake256(part).read(300)].map(toHex))))"
-    )
-
-    assert digests == [
-        [
-            hashlib.sha256(part).hexdigest(),
-            hmac.digest(part, part, "sha256").hex(),
-            hashlib.shake_256(part).hexdigest(300),
-        ]
-        for part in data
-    ]

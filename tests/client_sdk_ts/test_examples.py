@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,9 +18,10 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
 from client_sdk.registry import Registry
 from collector.planning.typescript import typescript_module
+from tests.support.device.loopback import serving_files
 from tests.support.node import EXAMPLES, NO_MODULES, ModulesMissingError, Node, install_examples
 from tests.support.patience import PATIENCE
-from tests.support.sites.browsing import NARROW, running_browser
+from tests.support.sites.browsing import NARROW
 from tests.support.sites.shown_site import cookie_of
 from tests.support.sites.site import Site, running_site
 from tests.support.store.servers import needs_real
@@ -55,19 +53,11 @@ def built(node: Node, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture(scope="module")
 def origin(built: Path) -> Iterator[str]:
     """Where the pages are served from."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(built)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with serving_files(built) as server:
+        yield f"http://127.0.0.1:{server.port}"
 
 
 @pytest.fixture(scope="module")
@@ -79,12 +69,6 @@ def site(built: Path, origin: str, tmp_path_factory: pytest.TempPathFactory) -> 
             text = (EXAMPLES / name).read_text("utf-8")
             assert text.count(DEFAULT) == 2
             (built / name).write_text(text.replace(DEFAULT, running.url), "utf-8")
-        yield running
-
-
-@pytest.fixture(scope="module")
-def browser(browser_program: str) -> Iterator[Browser]:
-    with running_browser(browser_program) as running:
         yield running
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 import subprocess
 import time
 from collections import Counter
@@ -14,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from tests.support.device.small_disk import fill, small_disk
-from tests.support.node import PACKAGE, Node
+from tests.support.node import PACKAGE, Node, patched
 
 WORKER: Final = Path(__file__).parent / "store_worker.mjs"
 DIST: Final = PACKAGE / "dist"
@@ -99,6 +98,7 @@ def test_processes_together_charge_exactly_the_cap(
 def test_processes_that_take_no_turns_would_be_caught(node: Node, tmp_path: Path) -> None:
     dist = patched(
         tmp_path,
+        DIST,
         "storage/claims.js",
         {
             "if (create(path))": "if (create(path) || true)",
@@ -165,24 +165,12 @@ def test_on_a_full_disk_a_charge_is_refused_and_a_denial_is_carried_out(
 
 
 def test_a_store_that_gives_up_no_reserve_would_be_caught(node: Node, tmp_path: Path) -> None:
-    dist = patched(tmp_path, "storage/file.js", {"dropReserve(this.folder);": ""})
+    dist = patched(tmp_path, DIST, "storage/file.js", {"dropReserve(this.folder);": ""})
     with small_disk(tmp_path / "disk") as disk:
         outcomes_of(node, disk / "device", 1, 50)
         fill(disk)
 
         assert erased_state(node, disk / "device", dist)["reports"] != []
-
-
-def patched(folder: Path, name: str, texts: dict[str, str]) -> Path:
-    """Return a copy of the built package in which *texts* of a file stand otherwise."""
-    (folder / "package.json").write_text('{"type": "module"}', "ascii")
-    dist = Path(shutil.copytree(DIST, folder / "dist"))
-    content = (dist / name).read_text("utf-8")
-    for text, instead in texts.items():
-        assert content.count(text) == 1
-        content = content.replace(text, instead)
-    (dist / name).write_text(content, "utf-8")
-    return dist
 
 
 def erased_state(node: Node, folder: Path, dist: Path) -> Any:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import hashlib
 import random
 import shutil
-import threading
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
+from tests.support.device.loopback import serving_files
 from tests.support.node import PACKAGE, Node
-from tests.support.sites.browsing import running_browser
 
 METRIC: Final = "0123456789ab"
 NANO: Final = 40_000_000  # of a charge
@@ -75,15 +72,6 @@ NO_DATABASE: Final = "Object.defineProperty(globalThis, 'indexedDB', { value: un
 CHARGE: Final = "device.outcome(device.store.update(device.report(%d)))"
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def end_headers(self) -> None:
-        self.send_header("Access-Control-Allow-Origin", "*")  # for frames without an origin
-        super().end_headers()
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
 def address(node: Node, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a folder with the built package and a page that loads it."""
@@ -91,18 +79,8 @@ def address(node: Node, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
     shutil.copytree(PACKAGE / "dist", folder / "dist")
     (folder / "tab.html").write_text(SETUP, "utf-8")
     (folder / "frame.html").write_text(FRAME, "utf-8")
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://localhost:{server.server_address[1]}"
-        server.shutdown()
-        thread.join()
-
-
-@pytest.fixture(scope="module")
-def browser(browser_program: str) -> Iterator[Browser]:
-    with running_browser(browser_program) as running:
-        yield running
+    with serving_files(folder) as server:
+        yield f"http://localhost:{server.port}"
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,7 +30,7 @@ from client_sdk.storage.ledger import (
 )
 from client_sdk.storage.schema import property_of, set_property
 from client_sdk.storage.trusted_clock import Uptime
-from tests.support.node import PACKAGE, Node
+from tests.support.node import PACKAGE, Node, patched
 from tests.support.patience import PATIENCE
 
 if TYPE_CHECKING:
@@ -269,10 +268,6 @@ def test_the_trace_catches_a_ledger_that_differs(
     node: Node, short: Trace, tmp_path: Path, bug: str
 ) -> None:
     path, text, instead = BUGS[bug]
-    (tmp_path / "package.json").write_text('{"type": "module"}', "ascii")
-    dist = Path(shutil.copytree(PACKAGE / "dist", tmp_path / "dist"))
-    source = (dist / f"{path}.js").read_text("utf-8")
-    assert source.count(text) == 1
-    (dist / f"{path}.js").write_text(source.replace(text, instead), "utf-8")
+    dist = patched(tmp_path, PACKAGE / "dist", f"{path}.js", {text: instead})
 
     assert replayed(node, dist, short.path) != short.results

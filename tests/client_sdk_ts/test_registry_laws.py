@@ -33,6 +33,7 @@ from tests.support.device.registries import (
 )
 from tests.support.node import Node
 
+PROGRAM: Final = "programs/registry.js"
 SECRETS: Final = 10_000
 ITEMS: Final = [f"item {i}" for i in range(100)]  # more than are counted exactly
 KEYS: Final = ("video", "music", "chess")
@@ -75,13 +76,6 @@ PYTHON_ALONE: Final = {f"metrics.{key}" for key in ("constants", "payload_size",
 Lot = tuple[Sequence[Any], Sequence[Any]]
 
 
-def ask(node: Node, program: str, question: Any) -> Any:
-    """Return what a program of ``tests/programs/registry.ts`` answers."""
-    done = node.run("build/tests/programs/registry.js", program, stdin=json.dumps(question))
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 def steps_of(metric: Metric, lots: Sequence[Lot]) -> list[list[Any]]:
     """Return what is kept after each of *lots*, and what would be reported."""
     aggregate = aggregate_of(metric)
@@ -120,7 +114,7 @@ def test_aggregates_are_those_of_python_step_by_step(node: Node) -> None:
         for metric, each in lots
     ]
 
-    steps = ask(node, "aggregates", {"registry": text, "lots": written})
+    steps = node.ask(PROGRAM, "aggregates", question={"registry": text, "lots": written})
 
     expected = [steps_of(metric, each) for metric, each in lots]
     assert steps == expected
@@ -133,8 +127,10 @@ def test_a_full_count_of_items_drops_the_same_ones(node: Node) -> None:
     metric = registry.metric("many.most_common")
     lots = [([ITEMS[i * 37 % 100]] * (i % 5 + 1), [ITEMS[i % 3]]) for i in range(200)]
 
-    (steps,) = ask(
-        node, "aggregates", {"registry": compiled(registry), "lots": [[metric.name, lots]]}
+    (steps,) = node.ask(
+        PROGRAM,
+        "aggregates",
+        question={"registry": compiled(registry), "lots": [[metric.name, lots]]},
     )
 
     assert steps == steps_of(metric, lots)
@@ -147,7 +143,7 @@ def test_a_number_of_a_key_in_the_middle_is_rounded_to_the_even_one(node: Node) 
     lots: list[Lot] = [([{"video": k * 2.0**-61, "chess": 1 - k * 2.0**-53}], []) for k in range(9)]
 
     question = {"registry": compiled(registry), "lots": [[metric.name, lots]]}
-    (steps,) = ask(node, "aggregates", question)
+    (steps,) = node.ask(PROGRAM, "aggregates", question=question)
 
     assert steps == steps_of(metric, lots)
     numbers = [value["pairs"][0][1] for _, value, _ in steps]
@@ -160,8 +156,10 @@ def test_panels_are_those_of_python(node: Node) -> None:
     panel = Panel({digest: Seat(*seat) for digest, seat in registry.seats.items()})
     epochs = [0, 1, 2, 7, 2_000, 20_000, 20_001, 20_779]
 
-    drawn = ask(
-        node, "panels", {"registry": compiled(registry), "secrets": SECRETS, "epochs": epochs}
+    drawn = node.ask(
+        PROGRAM,
+        "panels",
+        question={"registry": compiled(registry), "secrets": SECRETS, "epochs": epochs},
     )
 
     expected = [
@@ -183,8 +181,10 @@ def test_segments_are_those_of_python(node: Node) -> None:
     segments: list[dict[str, str]] = [{}, {"platform": "mac", "automation": "people"}]
     segments += [{name: value} for name, value in product(names, values)]
 
-    answers = ask(
-        node, "segments", {"registries": [compiled(r) for r in registries], "segments": segments}
+    answers = node.ask(
+        PROGRAM,
+        "segments",
+        question={"registries": [compiled(r) for r in registries], "segments": segments},
     )
 
     for registry, ours in zip(registries, answers, strict=True):
@@ -201,7 +201,7 @@ def whole_of(registry: Registry, segment: dict[str, str], automated: bool) -> An
 
 def test_a_text_that_python_can_print_is_read(node: Node) -> None:
     """Refused is what would turn, hide or break a text; Python refuses more."""
-    refused = set(ask(node, "unprintable", 0x110000))
+    refused = set(node.ask(PROGRAM, "unprintable", question=0x110000))
 
     assert [code for code in refused if chr(code).isprintable()] == []
     assert refused >= {0, 0x1B, 0x7F, 0x200F, 0x2028, 0x202E, 0x2066, 0xD800, 0xDFFF, 0xFEFF}
@@ -254,7 +254,7 @@ def test_a_file_that_python_refuses_is_refused_at_the_same_place(node: Node) -> 
     documents = edits()
     texts = [json.dumps(document) for _, document in documents]
 
-    answers = ask(node, "problems", texts)
+    answers = node.ask(PROGRAM, "problems", question=texts)
 
     for (edit, _), text, ours in zip(documents, texts, answers, strict=True):
         theirs = problems_of(text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from client_sdk.core.base64url import base64url
 from client_sdk.upload.endpoint import PATH
@@ -18,17 +18,11 @@ from client_sdk.wire.binary_http import Request, decode_response, encode_request
 from client_sdk.wire.oblivious import KeyConfiguration
 from tests.support.node import Node
 
+PROGRAM: Final = "programs/relay.js"
 FOLDER: Final = Path(__file__).parents[1] / "vectors" / "http"
 BINARY: Final = json.loads((FOLDER / "binary_http.json").read_text("utf-8"))
 OBLIVIOUS: Final = json.loads((FOLDER / "oblivious_http.json").read_text("utf-8"))
 EXAMPLE: Final[dict[str, str]] = OBLIVIOUS["example"]
-
-
-def ask(node: Node, program: str, question: Any) -> Any:
-    """Return what the program of this name makes of *question*."""
-    done = node.run("build/tests/programs/relay.js", program, stdin=json.dumps(question))
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def listed(configuration: str) -> str:
@@ -46,7 +40,7 @@ def test_responses_are_read_as_the_standard_says_cut_and_padded_too(node: Node) 
         messages.append(whole + "00" * 9)
         expected += [meaning] * (len(cuts) + 1)
 
-    assert ask(node, "responses", messages) == expected
+    assert node.ask(PROGRAM, "responses", question=messages) == expected
 
 
 def test_what_is_no_response_is_refused(node: Node) -> None:
@@ -62,20 +56,22 @@ def test_what_is_no_response_is_refused(node: Node) -> None:
     messages = [*bad, *cut, *requests]
 
     assert len(bad) >= 5
-    assert ask(node, "responses", messages) == [None] * len(messages)
+    assert node.ask(PROGRAM, "responses", question=messages) == [None] * len(messages)
 
 
 def test_requests_are_written_bit_for_bit(node: Node) -> None:
     known = [case for case in BINARY["requests"] if case["known_length"]]
 
     assert known
-    assert ask(node, "requests", known) == [case["message"] for case in known]
+    assert node.ask(PROGRAM, "requests", question=known) == [case["message"] for case in known]
 
 
 def test_key_configurations_are_read_as_by_python(node: Node) -> None:
     good, bad = OBLIVIOUS["key_configurations"], OBLIVIOUS["bad_key_configurations"]
 
-    keys = ask(node, "keys", [base64url(bytes.fromhex(case["list"])) for case in [*good, *bad]])
+    keys = node.ask(
+        PROGRAM, "keys", question=[base64url(bytes.fromhex(case["list"])) for case in [*good, *bad]]
+    )
 
     assert keys == [*(case["usable"] for case in good), *[None] * len(bad)]
 
@@ -86,10 +82,10 @@ def test_the_example_of_the_standard_is_sealed_bit_for_bit_and_only_its_answer_o
     configuration = bytes.fromhex(listed(EXAMPLE["key_configuration"]))
     bad = [case["message"] for case in OBLIVIOUS["bad_responses"]]
 
-    done = ask(
-        node,
+    done = node.ask(
+        PROGRAM,
         "capsule",
-        {
+        question={
             "list": base64url(configuration),
             "request": EXAMPLE["request"],
             "secret": EXAMPLE["ephemeral_secret_key"],
@@ -108,10 +104,10 @@ def test_the_requests_in_capsules_are_those_of_python_bit_for_bit(node: Node) ->
     relay_key = base64url(bytes.fromhex(listed(EXAMPLE["key_configuration"])))
     python = RelayTransport("https://relay.example", relay_key, endpoint, write_key)
 
-    sent = ask(
-        node,
+    sent = node.ask(
+        PROGRAM,
         "sent",
-        {"endpoint": endpoint, "writeKey": write_key, "body": body, "path": RETIRED_PATH},
+        question={"endpoint": endpoint, "writeKey": write_key, "body": body, "path": RETIRED_PATH},
     )
 
     expected = [python._inner(PATH, body.encode()), python._inner(RETIRED_PATH, None)]
@@ -125,10 +121,10 @@ def test_a_gateway_of_other_people_opens_what_python_seals(node: Node) -> None:
     public = bytes.fromhex(EXAMPLE["key_configuration"])[3:35]
     capsule = seal(KeyConfiguration(1, public), encode_request(request))
 
-    opened = ask(
-        node,
+    opened = node.ask(
+        PROGRAM,
         "open",
-        {
+        question={
             "secret": EXAMPLE["secret_key"],
             "id": 1,
             "capsule": capsule.message.hex(),

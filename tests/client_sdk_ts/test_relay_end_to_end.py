@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
@@ -17,9 +14,9 @@ from playwright.sync_api import Browser, Page
 from client_sdk.registry import Registry
 from collector.planning.compilation import compiled
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY
+from tests.support.device.loopback import serving_files
 from tests.support.node import PACKAGE, Node
 from tests.support.patience import PATIENCE
-from tests.support.sites.browsing import running_browser
 from tests.support.sites.capsules import make_keys
 from tests.support.sites.relayed import Relay, running_relay
 from tests.support.sites.site import Site, running_site
@@ -58,21 +55,14 @@ class World(NamedTuple):
     folder: Path
 
 
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Each device is a batch of its own here, as one network is."""
     folder, pages = tmp_path_factory.mktemp("relay"), tmp_path_factory.mktemp("pages")
     keys = make_keys(folder)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(pages)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    origin = f"http://127.0.0.1:{server.server_port}"
     opens = {"HEARSAY_OBLIVIOUS_KEYS": keys.path}
-    try:
+    with serving_files(pages) as server:
+        origin = f"http://127.0.0.1:{server.port}"
         with (
             running_site(folder, REGISTRY, WRITE_KEY, READ_TOKEN, settings=opens) as site,
             running_relay(folder, site.url, origins=(origin,)) as relay,
@@ -87,9 +77,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
                 "patience": 1_000 * PATIENCE,
             }
             yield World(site, relay, settings, origin, pages)
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 SENT: Final = {
@@ -123,8 +110,8 @@ def test_a_program_in_node_reports_by_the_relay(node: Node, world: World) -> Non
 
 
 @pytest.fixture(scope="module")
-def browser(node: Node, world: World, browser_program: str) -> Iterator[Browser]:
-    """A browser, for which a page with the package lies ready."""
+def bundled(node: Node, world: World) -> None:
+    """A page with the package lies ready."""
     (world.folder / "node_modules").mkdir()
     (world.folder / "node_modules" / "hearsay-telemetry").symlink_to(PACKAGE)
     (world.folder / "entry.js").write_text(EXPORTS, "utf-8")
@@ -134,12 +121,10 @@ def browser(node: Node, world: World, browser_program: str) -> Iterator[Browser]
     (world.folder / "index.html").write_text(
         '<!doctype html><title>app</title><script src="page.js"></script>', "utf-8"
     )
-    with running_browser(browser_program) as running:
-        yield running
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+def page(browser: Browser, bundled: None) -> Iterator[Page]:
     context = browser.new_context()
     yield context.new_page()
     context.close()

@@ -19,7 +19,7 @@ from client_sdk.registry import Registry
 from client_sdk.registry.encodings import NUMBERS, Family
 from client_sdk.registry.selection import fitting_names
 from tests.client_sdk_ts.channels import MECHANISMS
-from tests.client_sdk_ts.device import SECRET, Device, Line, device_of, payload, write
+from tests.client_sdk_ts.device import SECRET, Device, device_of, payload, write
 from tests.support.device.registries import (
     BOOLEAN,
     CATEGORY,
@@ -84,16 +84,9 @@ def every(
         yield metrics, device
 
 
-def test_the_registry_has_every_mechanism_and_every_type(every: tuple[Registry, Device]) -> None:
-    metrics, _ = every
-
-    assert {metric.mechanism_name for metric in metrics} == set(MECHANISMS)
-    assert {metric.name.partition(".")[0] for metric in metrics} == set(KINDS)
-    assert len(metrics.metrics) > 80
-
-
 def test_the_same_entropy_gives_the_same_report(every: tuple[Registry, Device]) -> None:
     metrics, device = every
+    assert {metric.mechanism_name for metric in metrics} == set(MECHANISMS)
     lines, expected = [], []
     for metric in metrics:
         _, _, values = KINDS[metric.name.partition(".")[0]]
@@ -116,34 +109,3 @@ def test_the_same_entropy_gives_the_same_report(every: tuple[Registry, Device]) 
         )
         > len(lines) / 4
     )
-
-
-def test_other_entropy_gives_other_reports(every: tuple[Registry, Device]) -> None:
-    """Control of the test above, and the system's entropy: 1e-9 is the chance of 16 equal ones."""
-    metrics, device = every
-    line = {"metric": "string.pem", "value": "a"}
-
-    reports = {answer["payload"] for answer in device.ask([line] * 16)}
-
-    assert len(reports) > 1
-    assert {len(report) for report in reports} == {
-        2 * metrics.metric("string.pem").mechanism.payload_size
-    }
-
-
-def test_what_is_no_metric_value_or_line_is_answered_by_an_error(
-    every: tuple[Registry, Device],
-) -> None:
-    _, device = every
-    lines: list[Line] = [
-        {"metric": "nothing", "value": 1},
-        {"metric": "set.sampled_item", "value": ["canary"]},
-        {"metric": "boolean.grr", "value": 1, "entropy": "00"},
-    ]
-
-    errors = [answer["error"] for answer in device.ask(lines)]
-
-    assert errors[0].startswith("metric=nothing: ")
-    assert errors[1].startswith("set.sampled_item: takes a list")
-    assert errors[2] == "boolean.grr: takes true or false"
-    assert not any("canary" in error for error in errors)

@@ -37,6 +37,7 @@ from tests.support.node import Node
 from tests.support.sites.site import running_site
 from tests.support.store.servers import needs_real
 
+PROGRAM: Final = "programs/tokens.js"
 OF_TOKENS: Final[dict[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "data" / "rfc9578.json").read_text("utf-8")
 )
@@ -46,13 +47,6 @@ WEEK: Final = 2_968
 TOKENS: Final = 3
 
 
-def ask(node: Node, program: str, question: Any) -> Any:
-    """Return what the program of this name makes of *question*."""
-    done = node.run("build/tests/programs/tokens.js", program, stdin=json.dumps(question))
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 def test_a_device_of_other_people_gets_a_token_of_our_issuer(node: Node, tmp_path: Path) -> None:
     """It is bound to what ours would bind it to, and any verifier of RSASSA-PSS takes it."""
     with running_issuer(tmp_path, lambda: NOW) as site:
@@ -60,7 +54,9 @@ def test_a_device_of_other_people_gets_a_token_of_our_issuer(node: Node, tmp_pat
         context = week.to_bytes(32, "big").hex()
         asked = {"issuer": NAME, "context": context, "origin": APP, "place": 1, "url": site.url}
 
-        said = ask(node, "ask", {**asked, "attestation": MACHINES.attestation_of("laptop-7")})
+        said = node.ask(
+            PROGRAM, "ask", question={**asked, "attestation": MACHINES.attestation_of("laptop-7")}
+        )
 
     key = SigningKey(site.keys.secrets[week])
     token = parse(bytes.fromhex(said["token"]))
@@ -82,10 +78,10 @@ def test_a_device_of_ours_gets_tokens_of_an_issuer_of_other_people(node: Node) -
     blindings = [blind(message, modulus, randomness) for message in messages]
     head = KIND.to_bytes(2, "big") + key.key_id[-1:]
 
-    signed = ask(
-        node,
+    signed = node.ask(
+        PROGRAM,
         "issue",
-        {
+        question={
             "secret": secret.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption()).hex(),
             "key": key.public.hex(),
             "requests": [(head + blinding.blinded).hex() for blinding in blindings],
@@ -100,7 +96,7 @@ def test_a_device_of_ours_gets_tokens_of_an_issuer_of_other_people(node: Node) -
         tokens.append(message + signature)
     changed = [bytes([*token[:40], token[40] ^ 1, *token[41:]]) for token in tokens]
     question = {"key": key.public.hex(), "tokens": [token.hex() for token in tokens + changed]}
-    assert ask(node, "verify", question) == [True] * TOKENS + [False] * TOKENS
+    assert node.ask(PROGRAM, "verify", question=question) == [True] * TOKENS + [False] * TOKENS
 
 
 @pytest.mark.parametrize("vector", OF_TOKENS["vectors"], ids=("with a context", "without"))
@@ -118,12 +114,12 @@ def test_every_byte_of_a_token_in_typescript_is_that_of_rfc_9578(
         "answer": vector["token_response"],
     }
 
-    steps = ask(node, "steps", question)
+    steps = node.ask(PROGRAM, "steps", question=question)
 
     assert vector["token_request"][6:] == steps["blinded"]
     assert steps["signature"] == parts.authenticator.hex()
     wrong = bytes.fromhex(vector["token_response"])[::-1].hex()
-    assert ask(node, "steps", question | {"answer": wrong})["signature"] is None
+    assert node.ask(PROGRAM, "steps", question=question | {"answer": wrong})["signature"] is None
 
 
 @pytest.mark.real
@@ -152,9 +148,9 @@ def test_a_collector_that_requires_tokens_takes_what_typescript_sends(
                 "attestation": MACHINES.attestation_of("laptop-8"),
             }
 
-            attested = ask(node, "report", device | {"tokens": given})
+            attested = node.ask(PROGRAM, "report", question=device | {"tokens": given})
             before = site.wait_for_reports("theme", 1)
-            bare = ask(node, "report", device)
+            bare = node.ask(PROGRAM, "report", question=device)
             site.wait_until_folded()
 
             assert (attested["passes"], attested["counts"]["uploaded"]) == ([False, True], 1)
@@ -166,4 +162,4 @@ def test_a_challenge_is_that_of_other_people(node: Node) -> None:
     context = WEEK.to_bytes(32, "big")
     question = {"issuer": NAME, "context": context.hex(), "origin": APP}
 
-    assert ask(node, "challenge", question) == challenge(NAME, context, APP).hex()
+    assert node.ask(PROGRAM, "challenge", question=question) == challenge(NAME, context, APP).hex()

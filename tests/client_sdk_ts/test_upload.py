@@ -18,15 +18,9 @@ from client_sdk.wire.reports import Report, columns_of, seal_padded
 from tests.support.enumeration.seeded import ShakeStream
 from tests.support.node import Node
 
+PROGRAM: Final = "programs/upload.js"
 STEPS: Final = 400  # of the schedule
 NOW: Final = 1_790_000_000
-
-
-def ask(node: Node, program: str, question: Any) -> Any:
-    """Return what the program of this name makes of *question*."""
-    done = node.run("build/tests/programs/upload.js", program, stdin=json.dumps(question))
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 class Draws:
@@ -88,7 +82,7 @@ def test_sealed_bytes_are_those_of_python(node: Node) -> None:
         for upload in uploads
     ]
 
-    bodies = ask(node, "seal", uploads)
+    bodies = node.ask(PROGRAM, "seal", question=uploads)
 
     assert bodies == sealed
     assert {len(body) for body in bodies} > {1_024, 4_096, 16_384}
@@ -134,7 +128,7 @@ def test_the_schedule_has_the_times_of_python_for_the_same_draws(node: Node) -> 
     draws = Draws(b"schedule")
     steps, times = trace(draws)
 
-    repeated = ask(node, "schedule", {"numbers": draws.numbers, "steps": steps})
+    repeated = node.ask(PROGRAM, "schedule", question={"numbers": draws.numbers, "steps": steps})
 
     assert repeated == times
     assert len({json.dumps(row) for row in times}) > STEPS / 2
@@ -179,7 +173,7 @@ def test_an_answer_means_what_it_means_to_python(node: Node) -> None:
     ]
     meant = [[outcome_of(a).name.lower(), *read_acknowledgement(a.body)] for a in ANSWERS]
 
-    understood = ask(node, "outcomes", answers)
+    understood = node.ask(PROGRAM, "outcomes", question=answers)
 
     assert understood == meant
     assert {outcome for outcome, *_ in meant} == {"accepted", "transient", "permanent", "incapable"}
@@ -194,7 +188,9 @@ def test_retry_after_is_read_as_in_python_and_by_the_date_of_the_collector(node:
         (None, date),
     ]
 
-    seconds = ask(node, "retry_after", [[503, *pair] for pair in headers] + [[202, "5", date]])
+    seconds = node.ask(
+        PROGRAM, "retry_after", question=[[503, *pair] for pair in headers] + [[202, "5", date]]
+    )
 
     assert seconds == [*(_retry_after(text, sent) for text, sent in headers), None]
     assert 3_600.0 in seconds
@@ -217,7 +213,7 @@ def test_only_addresses_that_python_takes_are_taken(node: Node) -> None:
         "https://",
     ]
 
-    bases = ask(node, "addresses", good + bad)
+    bases = node.ask(PROGRAM, "addresses", question=good + bad)
 
     assert bases[:4] == [
         "https://c.example",
@@ -243,7 +239,7 @@ def test_a_list_of_retired_metrics_is_taken_from_its_developer_only(node: Node) 
         (text, "00" * 32),
     ]
 
-    read = ask(node, "retirements", lists)
+    read = node.ask(PROGRAM, "retirements", question=lists)
 
     assert read[0] == {"issued": 1_790_000_000, "digests": sorted(d.hex() for d in digests)}
     assert read[1] == {"issued": 0, "digests": []}

@@ -6,8 +6,6 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Final
 
-import pytest
-
 from client_sdk.mechanisms import (
     FrequencyOracle,
     ItemMechanism,
@@ -18,11 +16,10 @@ from client_sdk.mechanisms import (
     load,
     names,
 )
-from client_sdk.mechanisms.items.subset_selection import SubsetSelection
 from client_sdk.registry.longitudinal import Permanent, TwoLayer, encode_item, permanent_randomness
 from tests.client_sdk_ts.channels import MECHANISMS, draw, vector_job, write_channel, write_value
 from tests.support.enumeration.seeded import SeededRandomness
-from tests.support.enumeration.vectors import Small, build, cases
+from tests.support.enumeration.vectors import Small, cases
 from tests.support.node import Node, nodes
 
 DEPLOYED: Final = {"cms", "dbitflip", "hcms", "loloha", "rappor"}  # of systems of others
@@ -57,20 +54,6 @@ def test_the_payloads_are_those_of_the_vectors_on_every_node(node: Node) -> None
     for each in nodes():
         for (name, case), payloads in zip(every, draw(each, jobs), strict=True):
             assert payloads == case["expected"]["payloads"], (name, each.version)
-
-
-def test_a_payload_has_the_size_of_its_mechanism_and_is_refused_by_no_collector(node: Node) -> None:
-    """Of the cases under seeds of their own: none is one that the vectors call bad."""
-    every = [(name, case) for mechanism in MECHANISMS for name, case in cases(mechanism)] * 3
-    jobs = [
-        {**vector_job(name, case), "seed": f"{seed:04x}"} for seed, (name, case) in enumerate(every)
-    ]
-
-    for (name, case), drawn in zip(every, draw(node, jobs), strict=True):
-        mechanism, payloads = build(name, case), {payload or "" for payload in drawn}
-        assert {len(payload) // 2 for payload in payloads} == {case["expected"]["payload_size"]}
-        assert not payloads & {bad["payload"] for bad in case["bad"]}
-        assert {mechanism.reason(bytes.fromhex(payload)) for payload in payloads} == {None}
 
 
 def seeded_job(
@@ -116,23 +99,6 @@ def few_values(mechanism: Mechanism[Any]) -> list[Any]:
     return [Fraction(0), Fraction(1, 7), Fraction(size - 1, 3), Fraction(size - 1)]
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "size", "subset", "kind"),
-    [("1", 64, 10, "ranked"), ("4", 1_000, 20, "short"), ("1", 300, 80, "long")],
-)
-def test_every_algorithm_of_subset_selection_gives_the_bytes_of_python(
-    node: Node, epsilon: str, size: int, subset: int, kind: str
-) -> None:
-    """Subsets are ranks, bits of items drawn one by one, or bits drawn at once."""
-    made = SubsetSelection(epsilon, size, subset_size=subset)
-    values = [seed % size for seed in range(0, 997, 5)]
-
-    job, expected = seeded_job("subset_selection", made, values, kind.encode())
-
-    assert (made.is_ranked, made.is_long) == (kind == "ranked", kind == "long")
-    assert draw(node, [job]) == [expected]
-
-
 def test_a_value_outside_of_the_domain_is_refused_and_nothing_is_drawn(node: Node) -> None:
     """The last value of a job is right, and gets the payload that it would get alone."""
     jobs, alone = [], []
@@ -167,46 +133,36 @@ def oracle_of(name: str, epsilon: str, size: int) -> FrequencyOracle:
     return oracle
 
 
-def test_a_permanent_payload_is_that_of_python(node: Node) -> None:
+ORACLES: Final = [
+    oracle_of(name, "3", 20)
+    for name in ("grr", "oue", "sue", "subset_selection", "olh", "pgr", "hadamard")
+]
+REPEATED: Final[list[Permanent | TwoLayer]] = [
+    *map(Permanent, ORACLES),
+    *(TwoLayer(oracle, Fraction(1)) for oracle in ORACLES),
+]
+
+
+def test_a_payload_that_is_repeated_is_that_of_python(node: Node) -> None:
     jobs, expected = [], []
-    for name in ("grr", "oue", "subset_selection", "olh", "pgr", "hadamard"):
-        policy = Permanent(oracle_of(name, "1.5", 40))
-        channel = write_channel(policy.mechanism)
-        for number in range(SEEDS):
-            secret, digest = number.to_bytes(32, "big"), (number * 7919).to_bytes(6, "big")
-            item = number % 40
-            permanent = permanent_randomness(secret, digest, encode_item(item))
-            expected.append([policy.randomize(item, permanent, SeededRandomness(b"")).hex()])
-            jobs.append(repeated_job(name, channel, "permanent", secret, digest, item))
-
-    assert draw(node, jobs) == expected
-
-
-def test_a_payload_of_two_layers_is_that_of_python(node: Node) -> None:
-    jobs, expected = [], []
-    for name in ("grr", "sue", "olh", "pgr", "subset_selection"):
-        policy = TwoLayer(oracle_of(name, "3", 20), Fraction(1))
+    for policy in REPEATED:
         channel = write_channel(policy.mechanism)
         for number in range(SEEDS):
             secret, digest = number.to_bytes(32, "big"), (number * 104729).to_bytes(6, "big")
-            item = number % 20
+            item = number % policy.oracle.domain_size
             permanent = permanent_randomness(secret, digest, encode_item(item))
-            fresh = SeededRandomness(secret[-4:])
-            expected.append([policy.randomize(item, permanent, fresh).hex()])
-            jobs.append(repeated_job(name, channel, "two_layer", secret, digest, item))
+            payload = policy.randomize(item, permanent, SeededRandomness(secret[-4:]))
+            expected.append([payload.hex()])
+            jobs.append(
+                {
+                    "mechanism": policy.oracle.name,
+                    "channel": channel,
+                    "seed": secret[-4:].hex(),
+                    "values": [write_value(item)],
+                    "longitudinal": policy.name,
+                    "secret": secret.hex(),
+                    "digest": digest.hex(),
+                }
+            )
 
     assert draw(node, jobs) == expected
-
-
-def repeated_job(
-    name: str, channel: dict[str, Any], policy: str, secret: bytes, digest: bytes, item: int
-) -> dict[str, Any]:
-    return {
-        "mechanism": name,
-        "channel": channel,
-        "seed": secret[-4:].hex(),
-        "values": [write_value(item)],
-        "longitudinal": policy,
-        "secret": secret.hex(),
-        "digest": digest.hex(),
-    }

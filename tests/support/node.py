@@ -60,7 +60,15 @@ class Node:
 
     def evaluate(self, module: str, **options: Any) -> Any:
         """Run the text of an ES module in the package and return the JSON that it prints."""
-        done = self.run("--input-type=module", "--eval", module, **options)
+        return self._printed("--input-type=module", "--eval", module, **options)
+
+    def ask(self, program: str | Path, *words: str, question: Any, **options: Any) -> Any:
+        """Run a program of ``build/tests`` on *question* and return the JSON that it prints."""
+        path = Path("build/tests", program)  # an absolute program stays what it is
+        return self._printed(path, *words, stdin=json.dumps(question), **options)
+
+    def _printed(self, *words: str | Path, **options: Any) -> Any:
+        done = self.run(*words, **options)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
@@ -82,6 +90,18 @@ class Node:
             text=True,
             check=False,
         )
+
+
+def patched(folder: Path, built: Path, file: str, texts: Mapping[str, str]) -> Path:
+    """Return a copy in *folder* of what was *built*, in which *texts* of a file stand otherwise."""
+    (folder / "package.json").write_text('{"type": "module"}', "ascii")
+    copy = Path(shutil.copytree(built, folder / built.name))
+    content = (copy / file).read_text("utf-8")
+    for text, instead in texts.items():
+        assert content.count(text) == 1
+        content = content.replace(text, instead)
+    (copy / file).write_text(content, "utf-8")
+    return copy
 
 
 def nodes() -> Iterator[Node]:

@@ -159,17 +159,11 @@ class PaddingSampling(SetMechanism):
             return self.encoder.reason(payload)
         return None if int.from_bytes(payload, "big") < self.symbols else "symbol_out_of_range"
 
-    def suspects(self, payloads: bytes, np: Numpy) -> Array:
+    def faults(self, payloads: bytes, np: Numpy) -> dict[str, Array]:
         """Look at the whole column."""
         if self.unary:
-            return self.encoder.suspects(payloads, np)
-        return column(payloads, self.payload_size, np) >= self.symbols
-
-    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
-        """There is one reason."""
-        if self.unary:
-            return self.encoder.count_reasons(invalid, np)
-        return {"symbol_out_of_range": len(invalid) // self.payload_size}
+            return self.encoder.faults(payloads, np)
+        return {"symbol_out_of_range": column(payloads, self.payload_size, np) >= self.symbols}
 
     def supports(self, payload: bytes) -> Iterable[int]:
         """A report supports the items that it names; dummies are no items."""

@@ -24,13 +24,13 @@ from functools import cached_property
 from ...core.errors import InvalidParameterError
 from ...core.randomness import Randomness
 from ...core.typing import Final
-from ..base import Array, Numpy, counted
+from ..base import Array, Numpy
 from ..bits import CHUNK, MAX_ITEMS, column_sums
 from ..exact import ceil_to_grid, exp_floor, floor_to_grid
 from ..key_value import KeyChannel, KeyValueMechanism, Pairs
 
 _FAIR: Final = Fraction(1, 2)
-MAX_KEYS: Final = MAX_ITEMS // 2  # keys; a report of 8 KiB
+_MAX_KEYS: Final = MAX_ITEMS // 2  # keys; a report of 8 KiB
 
 
 class PCKVUE(KeyValueMechanism):
@@ -41,8 +41,8 @@ class PCKVUE(KeyValueMechanism):
 
     def validate(self) -> None:
         """Refuse reports too long to send."""
-        if self.domain_size > MAX_KEYS:
-            rule = f"must be at most {MAX_KEYS}, as a report has two bits a key"
+        if self.domain_size > _MAX_KEYS:
+            rule = f"must be at most {_MAX_KEYS}, as a report has two bits a key"
             raise InvalidParameterError("domain_size", self.domain_size, rule)
         if not 0 < self.shown < 1:
             raise self.no_channel()
@@ -98,22 +98,16 @@ class PCKVUE(KeyValueMechanism):
         bits >>= self._padding
         return "both_signs" if bits & (bits >> self.domain_size) else None
 
-    def suspects(self, payloads: bytes, np: Numpy) -> Array:
-        """Compare both signs of every key of the column."""
+    def faults(self, payloads: bytes, np: Numpy) -> dict[str, Array]:
+        """Look at the last byte, and compare both signs of every key, in bounded memory."""
         rows = np.frombuffer(payloads, dtype=np.uint8).reshape(-1, self.payload_size)
-        size, faulty = self.domain_size, np.zeros(len(rows), dtype=bool)
+        beyond = (rows[:, -1] & ((1 << self._padding) - 1)) != 0
+        size, both = self.domain_size, np.zeros(len(rows), dtype=bool)
         step = max(CHUNK // (8 * self.payload_size), 1)  # rows
         for start in range(0, len(rows), step):
             bits = np.unpackbits(rows[start : start + step], axis=1)
-            both = bits[:, :size] & bits[:, size : 2 * size]
-            faulty[start : start + step] = both.any(axis=1) | bits[:, 2 * size :].any(axis=1)
-        return faulty
-
-    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
-        """Bits of no key are told before a key with both signs."""
-        last = np.frombuffer(invalid, dtype=np.uint8)[self.payload_size - 1 :: self.payload_size]
-        beyond = (last & ((1 << self._padding) - 1)) != 0
-        return counted("bits_beyond_domain", beyond, "both_signs")
+            both[start : start + step] = (bits[:, :size] & bits[:, size : 2 * size]).any(axis=1)
+        return {"bits_beyond_domain": beyond, "both_signs": both}
 
     @property
     def fold_steps(self) -> int:

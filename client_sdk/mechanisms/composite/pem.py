@@ -43,17 +43,17 @@ from ..families import END, MAX_LENGTH, CountedReports, Holders, TextMechanism
 from ..items.pgr import PGR, dimension, points
 from ..supports import Channel
 
-BITS: Final = 31
-PRIME: Final = (1 << BITS) - 1
+_BITS: Final = 31
+PRIME: Final = (1 << _BITS) - 1
 _PUBLIC: Final = b"hearsay prefix"
 
 _MAX_STEP: Final = 8  # bytes; more than 4 are too many extensions to try
 _MAX_ROWS: Final = 256
-MAX_COLUMNS: Final = 1 << 12
+_MAX_COLUMNS: Final = 1 << 12
 MAX_CELLS: Final = 1 << 22  # of a tally; 32 MiB
 _LEAST_COLUMNS: Final = 512  # of the default
-CELLS: Final = 1 << 14  # of a level, about, by default
-ORDERS: Final = (2, 3, 5, 7, 11, 13, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)  # K up to MAX_COLUMNS
+_CELLS: Final = 1 << 14  # of a level, about, by default
+_ORDERS: Final = (2, 3, 5, 7, 11, 13, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)  # K <= _MAX_COLUMNS
 
 
 def symbols(text: bytes, length: int) -> list[int]:
@@ -72,7 +72,7 @@ def fingerprint(row: int, sequence: Iterable[int]) -> int:
 def column_of(level: int, row: int, fingerprint: int, columns: int) -> int:
     """Return the column of a fingerprint."""
     shift, offset = _mixing(level, row)
-    return ((fingerprint + shift) * fingerprint + offset) % PRIME * columns >> BITS
+    return ((fingerprint + shift) * fingerprint + offset) % PRIME * columns >> _BITS
 
 
 def joined(row: int, fingerprints: Array, tails: Array, length: int) -> Array:
@@ -87,7 +87,7 @@ def joined(row: int, fingerprints: Array, tails: Array, length: int) -> Array:
 def columns_of(level: int, row: int, fingerprints: Array, columns: int) -> Array:
     """Return the columns of fingerprints, int64, of any shape."""
     shift, offset = _mixing(level, row)
-    return ((fingerprints + shift) * fingerprints + offset) % PRIME * columns >> BITS
+    return ((fingerprints + shift) * fingerprints + offset) % PRIME * columns >> _BITS
 
 
 @lru_cache(maxsize=1 << 8)
@@ -139,10 +139,10 @@ class PEM(CountedReports[bytes], TextMechanism):
             raise InvalidParameterError("domain_size", domain_size, rule)
         self.fix("step", step, least=1, most=_MAX_STEP)
         best = self._best_order(columns) if order is None else order
-        self.fix("order", best, least=2, most=ORDERS[-1])
+        self.fix("order", best, least=2, most=_ORDERS[-1])
         own = _space(best, _LEAST_COLUMNS) if columns is None else columns
-        self.fix("columns", own, least=2, most=MAX_COLUMNS)
-        least = max(4, -(-CELLS // own)) if rows is None else rows
+        self.fix("columns", own, least=2, most=_MAX_COLUMNS)
+        least = max(4, -(-_CELLS // own)) if rows is None else rows
         self.fix("rows", least, least=1, most=_MAX_ROWS)
         if self.payload_count > MAX_CELLS:
             rule = f"must leave at most {MAX_CELLS} cells in all"
@@ -152,7 +152,7 @@ class PEM(CountedReports[bytes], TextMechanism):
     def _best_order(self, columns: int | None) -> int:
         """Return the order of the smallest noise among those whose space is small enough."""
         least = _LEAST_COLUMNS if type(columns) is not int or columns < 2 else columns
-        able = [r for r in ORDERS if _space(r, least) <= max(MAX_COLUMNS, 2 * least)]
+        able = [r for r in _ORDERS if _space(r, least) <= max(_MAX_COLUMNS, 2 * least)]
         odds = floor_to_grid(exp_floor(self.epsilon), 64)
         return min(able, key=lambda r: _noise(r, dimension(r, least), odds))
 

@@ -216,14 +216,10 @@ class PrivSet(SetMechanism):
         wrong = any(coefficient >= self.prime for coefficient in self.unpack(payload))
         return "coefficient_out_of_range" if wrong else None
 
-    def suspects(self, payloads: bytes, np: Numpy) -> Array:
+    def faults(self, payloads: bytes, np: Numpy) -> dict[str, Array]:
         """Look at the coefficients of the whole column."""
         coefficients, beyond = self._columns(payloads, np)
-        return (coefficients >= self.prime).any(axis=0) | beyond
-
-    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
-        """There is one reason."""
-        return {"coefficient_out_of_range": len(invalid) // self.payload_size}
+        return {"coefficient_out_of_range": (coefficients >= self.prime).any(axis=0) | beyond}
 
     def supports(self, payload: bytes) -> Iterable[int]:
         """A report supports the items of its subset."""

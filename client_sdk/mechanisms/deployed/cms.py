@@ -19,7 +19,7 @@ from functools import cached_property
 from ...core.errors import InvalidTallyError
 from ...core.randomness import Randomness
 from ...core.typing import ClassVar, Final
-from ..base import Array, Coins, Draws, NoiseLaw, Numpy, counted
+from ..base import Array, Coins, Draws, NoiseLaw, Numpy
 from ..exact import flip_chance
 from ..supports import Channel
 from ._sketch import Sketch
@@ -91,15 +91,11 @@ class CMS(Sketch):
         rows = np.ascontiguousarray(table[:, :_ROW_SIZE]).view(">u4").reshape(-1)
         return rows.astype(np.int64), table[:, _ROW_SIZE:]
 
-    def suspects(self, payloads: bytes, np: Numpy) -> Array:
+    def faults(self, payloads: bytes, np: Numpy) -> dict[str, Array]:
         """Look at the row and the last byte of every report."""
         rows, bits = self._split(payloads, np)
-        return (rows >= self.rows) | ((bits[:, -1] & ((1 << self._padding) - 1)) != 0)
-
-    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
-        """A wrong row is told before wrong bits."""
-        rows, _ = self._split(invalid, np)
-        return counted("row_out_of_range", rows >= self.rows, "bits_beyond_row")
+        beyond = (bits[:, -1] & ((1 << self._padding) - 1)) != 0
+        return {"row_out_of_range": rows >= self.rows, "bits_beyond_row": beyond}
 
     def supports(self, payload: bytes) -> Iterable[int]:
         """A report supports the items whose cell is 1 in its row."""

@@ -39,7 +39,6 @@ from ..base import (
     Numpy,
     Reach,
     column,
-    counted,
     width_of,
 )
 from ..exact import THRESHOLD_BITS, flip_chance
@@ -132,16 +131,13 @@ class DBitFlip(FrequencyOracle):
         rising = all(a < b for a, b in pairwise(items))
         return None if rising else "items_not_rising"
 
-    def suspects(self, payloads: bytes, np: Numpy) -> Array:
-        """Compare every item of the column with its neighbour and with the domain."""
+    def faults(self, payloads: bytes, np: Numpy) -> dict[str, Array]:
+        """Compare every item of the column with the domain and with its neighbour."""
         items = column(payloads, self._width, np).astype(np.int64).reshape(-1, self.sampled) >> 1
-        return (items >= self.domain_size).any(axis=1) | (np.diff(items, axis=1) <= 0).any(axis=1)
-
-    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
-        """A wrong item is told before a wrong order."""
-        items = column(invalid, self._width, np).reshape(-1, self.sampled) >> 1
-        beyond = (items >= self.domain_size).any(axis=1)
-        return counted("item_out_of_range", beyond, "items_not_rising")
+        return {
+            "item_out_of_range": (items >= self.domain_size).any(axis=1),
+            "items_not_rising": (np.diff(items, axis=1) <= 0).any(axis=1),
+        }
 
     def supports(self, payload: bytes) -> Iterable[int]:
         """A report supports the drawn items whose bit is 1."""

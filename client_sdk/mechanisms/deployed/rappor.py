@@ -38,7 +38,7 @@ from ...core.dataclass import dataclass
 from ...core.errors import InvalidParameterError, InvalidTallyError
 from ...core.randomness import Randomness
 from ...core.typing import ClassVar, Final
-from ..base import Array, Debiased, Draws, EpsilonLike, NoiseLaw, Numpy, counted
+from ..base import Array, Debiased, Draws, EpsilonLike, NoiseLaw, Numpy
 from ..exact import THRESHOLD_BITS, ceil_to_grid, exp_floor, flip_chance, ln_ceil
 from ..frequency import FrequencyOracle, ItemMechanism
 from ..supports import Channel
@@ -275,15 +275,11 @@ class RAPPOR(TwoRounds, FrequencyOracle):
             return "cohort_out_of_range"
         return "bits_beyond_filter" if payload[-1] & ((1 << self._padding) - 1) else None
 
-    def suspects(self, payloads: bytes, np: Numpy) -> Array:
+    def faults(self, payloads: bytes, np: Numpy) -> dict[str, Array]:
         """Look at the first and the last byte of every report."""
         rows = np.frombuffer(payloads, dtype=np.uint8).reshape(-1, self.payload_size)
-        return (rows[:, 0] >= self.cohorts) | ((rows[:, -1] & ((1 << self._padding) - 1)) != 0)
-
-    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
-        """A wrong cohort is told before wrong bits."""
-        cohorts = np.frombuffer(invalid, dtype=np.uint8)[:: self.payload_size]
-        return counted("cohort_out_of_range", cohorts >= self.cohorts, "bits_beyond_filter")
+        beyond = (rows[:, -1] & ((1 << self._padding) - 1)) != 0
+        return {"cohort_out_of_range": rows[:, 0] >= self.cohorts, "bits_beyond_filter": beyond}
 
     def supports(self, payload: bytes) -> Iterable[int]:
         """A report supports the items all of whose bits are 1."""

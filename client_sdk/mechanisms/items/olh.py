@@ -70,7 +70,7 @@ class OLH(NumberReports[int], FrequencyOracle):
         most = min(self.most_buckets, room(domain_size), max(_FEW_BUCKETS, domain_size))
         best = best_buckets(self.epsilon, most) if buckets is None else buckets
         self.fix("buckets", best, least=2, most=most)
-        field = best_prime(best) if prime is None else prime
+        field = _best_prime(best) if prime is None else prime
         if type(field) is not int or not 2 <= field <= PRIME or not is_prime(field):
             raise InvalidParameterError("prime", field, f"must be a prime up to {PRIME}")
         if field**2 * best > _REPORTS:
@@ -215,7 +215,7 @@ def room(domain_size: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def best_prime(buckets: int) -> int:
+def _best_prime(buckets: int) -> int:
     """Return the largest prime up to PRIME whose seeds fit 64 bits beside *buckets*."""
     largest = math.isqrt(_REPORTS // buckets)
     return PRIME if largest >= PRIME else prime_from(largest, -1)

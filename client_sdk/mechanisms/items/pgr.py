@@ -57,7 +57,7 @@ class PGR(CountedReports[int], FrequencyOracle):
     ) -> None:
         """Take r = *order*, a prime, or the one of the smallest error."""
         self.prepare(epsilon, domain_size, precision)
-        best = best_order(self.epsilon, domain_size) if order is None else order
+        best = _best_order(self.epsilon, domain_size) if order is None else order
         if type(best) is not int or best not in _PRIMES:
             raise InvalidParameterError("order", best, f"must be a prime up to {_MAX_ORDER}")
         if best ** dimension(best, domain_size) > _MAX_VECTORS:
@@ -257,7 +257,7 @@ def dimension(order: int, domain_size: int) -> int:
     return t
 
 
-def best_order(epsilon: Fraction, domain_size: int) -> int:
+def _best_order(epsilon: Fraction, domain_size: int) -> int:
     """Return the prime of the smallest mean variance among those whose transform is affordable."""
     odds = floor_to_grid(exp_floor(epsilon), 64)  # a hundred digits would take ten times as long
     able = [r for r in _PRIMES if r ** dimension(r, domain_size) <= _MAX_VECTORS]

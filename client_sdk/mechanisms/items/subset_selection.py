@@ -30,20 +30,20 @@ from functools import cached_property, lru_cache
 from ...core.dataclass import dataclass
 from ...core.randomness import Randomness
 from ...core.typing import Final
-from ..base import Array, EpsilonLike, Numpy, column, counted, width_of
+from ..base import Array, EpsilonLike, Numpy, column, width_of
 from ..bits import BitReports
 from ..exact import THRESHOLD_BITS, exp_floor, floor_to_grid
 from ..frequency import PairLaw
 from ..supports import Channel
 
 DIGITS: Final = 2  # of a coin's chance after its leading zeros; each costs a read of all places
-SINGLES: Final = 12  # places; so few are raised sooner one at a time than by coins
+_SINGLES: Final = 12  # places; so few are raised sooner one at a time than by coins
 
 _RANK_BITS: Final = 64  # of a packed report
-MOST_SINGLY: Final = 32  # items; larger subsets are drawn sooner as bits
+_MOST_SINGLY: Final = 32  # items; larger subsets are drawn sooner as bits
 
 
-def draw_subset(size: int, n: int, randomness: Randomness, singles: int = SINGLES) -> int:
+def draw_subset(size: int, n: int, randomness: Randomness, singles: int = _SINGLES) -> int:
     """Return *n* bits of which *size* are 1, uniform over all such numbers; 0 < size < n."""
     bits, missing = 0, size
     while missing > singles:
@@ -158,7 +158,7 @@ class SubsetSelection(BitReports):
     @cached_property
     def is_long(self) -> bool:
         """Whether subsets are drawn as bits, rather than item by item."""
-        return not self.is_ranked and self.subset_size > MOST_SINGLY
+        return not self.is_ranked and self.subset_size > _MOST_SINGLY
 
     def _draw_long(self, value: int, holds: bool, randomness: Randomness) -> bytes:
         others = self.domain_size - 1
@@ -198,20 +198,13 @@ class SubsetSelection(BitReports):
         wrong = number.bit_count() != self.subset_size
         return super().reason(payload) or ("subset_of_wrong_size" if wrong else None)
 
-    def suspects(self, payloads: bytes, np: Numpy) -> Array:
+    def faults(self, payloads: bytes, np: Numpy) -> dict[str, Array]:
         """Compare the column with the number of subsets, or count the ones of every report."""
-        if not self.is_ranked:
-            rows = np.frombuffer(payloads, dtype=np.uint8).reshape(-1, self.payload_size)
-            wrong = np.bitwise_count(rows).sum(axis=1) != self.subset_size
-            return super().suspects(payloads, np) | wrong
-        return column(payloads, self.payload_size, np) >= self.subsets
-
-    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
-        """Of bits, those of no item are told before a wrong number."""
         if self.is_ranked:
-            return {"subset_out_of_range": len(invalid) // self.payload_size}
-        beyond = super().suspects(invalid, np)
-        return counted("bits_beyond_domain", beyond, "subset_of_wrong_size")
+            return {"subset_out_of_range": column(payloads, self.payload_size, np) >= self.subsets}
+        rows = np.frombuffer(payloads, dtype=np.uint8).reshape(-1, self.payload_size)
+        wrong = np.bitwise_count(rows).sum(axis=1) != self.subset_size
+        return {**super().faults(payloads, np), "subset_of_wrong_size": wrong}
 
     def most_supported(self, items: int) -> int:
         """A report supports ω items."""

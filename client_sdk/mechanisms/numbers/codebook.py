@@ -80,7 +80,7 @@ _REACH: Final = 10.0  # deviations that are integrated over
 _STEPS: Final = 1_000
 
 
-class Best(NamedTuple):
+class _Best(NamedTuple):
     """Of the k largest of M standard normals: their *mean*, and that of their *squares*."""
 
     mean: float
@@ -238,7 +238,7 @@ class Codebook(VectorMechanism):
         return float(self.truth - (1 - self.truth) * self.subset_size / others)
 
     @property
-    def best(self) -> Best:
+    def best(self) -> _Best:
         """The k largest of M normals."""
         return best_of(self.words, self.subset_size)
 
@@ -341,7 +341,7 @@ def _quantile(chance: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def best_of(words: int, size: int) -> Best:
+def best_of(words: int, size: int) -> _Best:
     """Return the moments of the *size* largest of so many standard normals.
 
     Derived: given the next largest, Z of tail chance p, they are independent normals above it, of
@@ -358,7 +358,7 @@ def best_of(words: int, size: int) -> Best:
         whole += weight
         mean += weight * density / above
         squares += weight * (1 + z * density / above)
-    return Best(mean / whole, squares / whole)
+    return _Best(mean / whole, squares / whole)
 
 
 MECHANISM: Final = Codebook

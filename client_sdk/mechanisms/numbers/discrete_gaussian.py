@@ -13,8 +13,8 @@ This is (ε, δ)-privacy, weaker than that of all other mechanisms, hence never 
 
 The exact δ at a given ε is bounded by sums of e^(-x^2/2σ^2), taken term by term in decimals of
 DIGITS digits: a term comes from the one before by two products, so its relative error after x terms
-is below x^2 10^(1-DIGITS).  With at most 60,000 terms that is below 1e-38, and SLACK covers it many
-times over.
+is below x^2 10^(1-DIGITS).  With at most 60,000 terms that is below 1e-38, and _SLACK covers it
+many times over.
 
 Draws: round(x, steps), then until a number stands: y as in ``discrete_laplace`` with t = 1 +
     isqrt(n // 1024), n = ``noise``, and s = 1; with off = |y| 1024 t - n, exp(off^2, 2 n 1024 t^2)
@@ -44,8 +44,8 @@ _ROUNDS_LITTLE: Final = 64 * NOISE_UNIT  # σ = 8 steps: rounding adds at most 0
 
 DIGITS: Final = 50  # decimal digits of a term
 LEAST: Final = Decimal("1e-40")  # of a term; a further one is left out
-NEAR: Final = 20  # the first step of the search is 2^-20 of where it begins
-SLACK: Final = Fraction(1, 10**30)  # relative
+_NEAR: Final = 20  # the first step of the search is 2^-20 of where it begins
+_SLACK: Final = Fraction(1, 10**30)  # relative
 
 TAIL: Final = 9  # deviations; an honest report is clamped with probability below 3e-19
 _MAX_STEPS: Final = 256  # of the grid that the noise is drawn on
@@ -76,12 +76,12 @@ def tail_loss(epsilon: Fraction, shift: int, noise: int) -> Fraction:
     total = 2 * _sum(terms[1:]) + 1
     mass, shifted = _from(start, terms), _from(start + shift, terms)
     left_out = 2 * _beyond(noise, len(terms))  # on both sides
-    most = (mass + left_out) * (1 + SLACK) - exp_floor(epsilon) * shifted * (1 - SLACK)
-    return max(most, Fraction(0)) / (total * (1 - SLACK))
+    most = (mass + left_out) * (1 + _SLACK) - exp_floor(epsilon) * shifted * (1 - _SLACK)
+    return max(most, Fraction(0)) / (total * (1 - _SLACK))
 
 
 @lru_cache
-def best_noise(epsilon: Fraction, delta: Fraction, shift: int) -> int:
+def _best_noise(epsilon: Fraction, delta: Fraction, shift: int) -> int:
     """Return the least noise, in 1/NOISE_UNIT squared steps, that bisection finds to keep to δ.
 
     Raises: InvalidParameterError: it takes more than MAX_NOISE.
@@ -102,7 +102,7 @@ def _bracket(epsilon: Fraction, delta: Fraction, shift: int) -> tuple[int, int]:
     # below a few steps the loss need not fall with noise: there the first power of two counts
     low, high, step = 0, 1, 1
     if likely >= _ROUNDS_LITTLE:
-        step = 1 + (likely >> NEAR)
+        step = 1 + (likely >> _NEAR)
         high = min(likely, _MAX_NOISE)
         low = high - step
         while tail_loss(epsilon, shift, low) <= delta:
@@ -122,7 +122,7 @@ def _guess(epsilon: float, delta: float, shift: int) -> int:
     Source: Balle, Wang, ICML 2018, Theorem 8.
     """
     low, high = 1.0, 2.0 * _MAX_NOISE
-    for _ in range(NEAR + 40):  # halvings of the ratio, to the last bit of a double
+    for _ in range(_NEAR + 40):  # halvings of the ratio, to the last bit of a double
         noise = math.sqrt(low * high)
         sigma = math.sqrt(noise / NOISE_UNIT) / shift
         ahead, behind = 1 / (2 * sigma) - epsilon * sigma, 1 / (2 * sigma) + epsilon * sigma
@@ -134,7 +134,7 @@ def _guess(epsilon: float, delta: float, shift: int) -> int:
 
 def _best_steps(epsilon: Fraction, delta: Fraction) -> int:
     """Return the fewest steps, about, that make the noise wide enough for rounding to be little."""
-    return 1 + math.isqrt(_ROUNDS_LITTLE // best_noise(epsilon, delta, 1))
+    return 1 + math.isqrt(_ROUNDS_LITTLE // _best_noise(epsilon, delta, 1))
 
 
 def _from(start: int, terms: Sequence[Decimal]) -> Fraction:
@@ -190,7 +190,7 @@ class DiscreteGaussian(SumReports):
         self.fix("delta_exponent", delta_exponent, least=1, most=_MAX_DELTA_EXPONENT)
         count = _best_steps(self.epsilon, self.delta) if steps is None else steps
         self.fix("steps", count, least=1, most=_MAX_STEPS)
-        least = best_noise(self.epsilon, self.delta, count) if noise is None else noise
+        least = _best_noise(self.epsilon, self.delta, count) if noise is None else noise
         self.fix("noise", least, least=1, most=_MAX_NOISE)
         self.validate()
 

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 import pytest
 
-from benchmarks.accuracy.accuracy import BAR, DOMAIN_SIZES, EPSILONS, optimum, population, predicted
+from benchmarks.accuracy.accuracy import (
+    BAR,
+    DOMAIN_SIZES,
+    EPSILONS,
+    LARGE_EPSILONS,
+    large_sizes,
+    optimum,
+    population,
+    predicted,
+)
 from client_sdk.mechanisms import load
 from client_sdk.registry.selection import MAX_AUTO_PAYLOAD
 
-
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_auto_is_within_the_bar_of_the_optimum_at_every_domain_size(epsilon: str) -> None:
-    ratios = {size: predicted(epsilon, size)[1] for size in DOMAIN_SIZES}
-
-    assert {size: ratio for size, ratio in ratios.items() if ratio > BAR} == {}
+SETTINGS: Final = [
+    *((epsilon, DOMAIN_SIZES) for epsilon in EPSILONS),
+    *((epsilon, large_sizes(epsilon)) for epsilon in LARGE_EPSILONS),
+]
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_nothing_that_auto_takes_beats_the_optimum(epsilon: str) -> None:
-    ratios = [predicted(epsilon, size)[1] for size in DOMAIN_SIZES]
+@pytest.mark.parametrize(("epsilon", "sizes"), SETTINGS)
+def test_auto_is_within_the_bar_of_the_optimum_and_of_the_payload_at_every_domain_size(
+    epsilon: str, sizes: Sequence[int]
+) -> None:
+    choices = {size: predicted(epsilon, size) for size in sizes}
 
-    assert min(ratios) > 1 - 1e-9
-
-
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_auto_keeps_the_payload_limit(epsilon: str) -> None:
-    payloads = [predicted(epsilon, size)[0].payload_size for size in DOMAIN_SIZES]
-
-    assert 8 * max(payloads) <= MAX_AUTO_PAYLOAD
+    assert {size: ratio for size, (_, ratio) in choices.items() if ratio > BAR} == {}
+    assert min(ratio for _, ratio in choices.values()) > 1 - 1e-9
+    assert all(8 * taken.payload_size <= MAX_AUTO_PAYLOAD for taken, _ in choices.values())
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.accuracy.accuracy import DOMAIN_SIZES, EPSILONS, heading, predicted, worst
-from benchmarks.accuracy.accuracy import table as ratios
+from benchmarks.accuracy.accuracy import DOMAIN_SIZES, EPSILONS, heading, predicted
 from benchmarks.accuracy.coverage import HIGH, LOW, SHARES, oracles
-from benchmarks.accuracy.exactness import table as exactness
 from benchmarks.speed.speed import DECODES, RANDOMIZE, TALLIES
 from client_sdk.mechanisms import MeanMechanism, load, names
-from tests.client_sdk.mechanisms.test_mutation_bank import table as bank
 
 EVIDENCE = Path(__file__).parents[3] / "docs" / "evidence"
 PAGE = (EVIDENCE / "accuracy.md").read_text("utf-8")
@@ -38,20 +35,6 @@ def deviations(cell: str, expected: float) -> float:
     return abs(ratio - expected) / error
 
 
-def test_the_table_of_ratios_is_what_its_command_prints() -> None:
-    assert ratios() in text_of("accuracy")
-
-
-def test_the_table_of_planted_bugs_is_what_its_command_prints() -> None:
-    assert bank() in text_of("mutants")
-
-
-def test_the_worst_of_the_dense_sweep_is_what_its_command_prints() -> None:
-    """The settings between those of the table are held too."""
-    assert worst() in PAGE
-    assert worst() in text_of("accuracy")
-
-
 def test_the_measured_ratios_are_within_their_noise_of_the_predicted_ones() -> None:
     """Every setting of the table was measured, and none contradicts today's formulas."""
     measured = [row for row in cells_of("accuracy") if " (" in row[-1]]
@@ -61,11 +44,6 @@ def test_the_measured_ratios_are_within_their_noise_of_the_predicted_ones() -> N
     for size, row in zip(DOMAIN_SIZES, measured, strict=True):
         for epsilon, cell in zip(EPSILONS, row[1:], strict=True):
             assert deviations(cell, predicted(epsilon, size)[1]) < DEVIATIONS
-
-
-def test_the_table_of_what_is_left_of_epsilon_is_what_its_command_prints() -> None:
-    """The bar of exactness, setting by setting."""
-    assert exactness() in text_of("exactness")
 
 
 def test_the_errors_of_every_mechanism_are_those_stated_or_explained() -> None:

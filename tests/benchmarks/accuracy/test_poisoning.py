@@ -6,8 +6,6 @@ import re
 from math import sqrt
 from pathlib import Path
 
-import pytest
-
 from benchmarks.accuracy.poisoning import (
     BEST,
     EPSILONS,
@@ -16,24 +14,13 @@ from benchmarks.accuracy.poisoning import (
     SHARES,
     TARGETS,
     fakes_of,
-    means,
-    worth,
 )
-from benchmarks.accuracy.poisoning_beginnings import BEFORE, CASES, line, number_heads, numbers
-from benchmarks.lib.page import head
 from client_sdk.mechanisms import FrequencyOracle, load
 from tests.support.enumeration.seeded import SeededRandomness
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "operate/poisoning.md").read_text("utf-8")
 TABLES = (DOCS / "evidence/tables/poisoning.md").read_text("utf-8")
-
-
-@pytest.mark.parametrize("table", [worth, means])
-def test_a_table_that_follows_from_formulas_is_what_its_command_prints(table: object) -> None:
-    assert callable(table)
-
-    assert "\n".join(table()) in PAGE
 
 
 def test_every_simulated_gain_is_within_five_standard_errors_of_the_stated_one() -> None:
@@ -77,16 +64,3 @@ def test_exactly_padded_fakes_support_as_many_items_as_honest_reports_on_average
 
     assert off(EXACT) <= 6.2
     assert off(BEST) > 6.2
-
-
-def test_the_page_has_what_the_command_prints_of_fakes_that_begin() -> None:
-    """The draws are seeded; the suite draws the first line, which is the cheapest."""
-    heads = head("earlier epochs", *(case.title for case in CASES))
-
-    assert heads in PAGE
-    assert line(BEFORE[0]) in PAGE
-
-
-def test_the_page_has_how_rarely_the_number_of_reports_is_an_alarm() -> None:
-    assert number_heads() in PAGE
-    assert numbers(BEFORE[1]) in PAGE

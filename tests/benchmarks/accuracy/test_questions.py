@@ -66,63 +66,52 @@ def collector(row: dict[str, Any], page: str, refuses: str = "") -> Flask:
     return app
 
 
-def kind(question: Question, row: dict[str, Any], page: str, refuses: str = "") -> str:
-    return judge(collector(row, page, refuses).test_client(), question).kind
+COUNTED: dict[str, Any] = {
+    **ROW,
+    **dict.fromkeys(("value", "ci_low", "ci_high"), 6_000),
+    "std_error": 0.0,
+    "unit": "devices",
+}
+EMPTY: dict[str, Any] = {**ROW, **dict.fromkeys(("value", "ci_low", "ci_high", "std_error"))}
+SMALL: dict[str, Any] = {**EMPTY, "reason": FEW_REPORTS}
+REST: dict[str, Any] = {**ROW, "dimensions": {"version": "(other)", "item": "home"}}
+MEAN_ONLY = replace(ASKED, refusal="mean only")
 
 
-def test_a_number_near_the_truth_that_the_page_shows_is_right() -> None:
-    assert kind(ASKED, ROW, "<b>43 %</b> ± 3") == RIGHT
+def asked(truth: float) -> Question:
+    """Return the question with another truth."""
+    return replace(ASKED, truth=lambda row: truth)
 
 
-def test_a_number_far_from_the_truth_is_wrong() -> None:
-    off = ROW["std_error"] * (NEAR + 0.1)
-
-    assert kind(replace(ASKED, truth=lambda row: 0.43 - off), ROW, "43 %") == WRONG
-
-
-def test_a_count_that_is_off_by_one_is_wrong() -> None:
-    counted = {**ROW, "value": 6_000, "ci_low": 6_000, "ci_high": 6_000, "std_error": 0.0}
-    row = {**counted, "unit": "devices"}
-
-    assert kind(replace(ASKED, truth=lambda row: 6_000), row, "6,000 devices") == RIGHT
-    assert kind(replace(ASKED, truth=lambda row: 6_001), row, "6,000 devices") == WRONG
-
-
-def test_a_right_number_that_the_page_does_not_show_is_not_to_be_had() -> None:
-    assert kind(ASKED, ROW, "44 % of 430 devices") == MISSING
-    assert kind(ASKED, ROW, "<script>43</script>") == MISSING
-
-
-def test_a_row_without_a_number_is_not_to_be_had() -> None:
-    empty = {**ROW, "value": None, "ci_low": None, "ci_high": None, "std_error": None}
-
-    assert kind(ASKED, empty, "43 %") == MISSING
-
-
-def test_a_row_with_too_few_reports_is_an_answer_if_the_page_says_so_too() -> None:
-    few = {**ROW, "value": None, "ci_low": None, "ci_high": None, "std_error": None}
-    few["reason"] = FEW_REPORTS
-    rest = {**ROW, "dimensions": {"version": "(other)", "item": "home"}}
-
-    assert kind(ASKED, few, f"<p>{FEW_REPORTS}</p>") == FEW
-    assert kind(ASKED, few, "<p>no</p>") == MISSING
-    assert kind(ASKED, {**few, "reason": "no reports"}, "<p>no reports</p>") == MISSING
-    assert kind(ASKED, rest, "<p>(other): 43 %</p>") == FEW
-
-
-def test_a_right_number_behind_many_choices_is_not_easy() -> None:
-    far = replace(ASKED, page="/page?" + "&".join(f"choice{i}=x" for i in range(5)))
-
-    assert kind(far, ROW, "43 %") == STRUGGLE
-
-
-def test_a_refusal_counts_only_with_its_reason_on_the_page_too() -> None:
-    refused = replace(ASKED, refusal="mean only")
-
-    assert kind(refused, ROW, f"<p>{REASON}</p>", REASON) == REFUSED
-    assert kind(refused, ROW, "no", REASON) == MISSING
-    assert kind(refused, ROW, f"<p>{REASON}</p>", "no") == MISSING
-    assert kind(refused, ROW, f"<p>{REASON}</p>") == MISSING
+@pytest.mark.parametrize(
+    ("question", "row", "page", "refuses", "expected"),
+    [
+        (ASKED, ROW, "<b>43 %</b> ± 3", "", RIGHT),
+        (asked(0.43 - ROW["std_error"] * (NEAR + 0.1)), ROW, "43 %", "", WRONG),
+        (asked(6_000), COUNTED, "6,000 devices", "", RIGHT),
+        (asked(6_001), COUNTED, "6,000 devices", "", WRONG),
+        (ASKED, ROW, "44 % of 430 devices", "", MISSING),
+        (ASKED, ROW, "<script>43</script>", "", MISSING),
+        (ASKED, EMPTY, "43 %", "", MISSING),
+        (ASKED, SMALL, f"<p>{FEW_REPORTS}</p>", "", FEW),
+        (ASKED, SMALL, "<p>no</p>", "", MISSING),
+        (ASKED, {**SMALL, "reason": "no reports"}, "<p>no reports</p>", "", MISSING),
+        (ASKED, REST, "<p>(other): 43 %</p>", "", FEW),
+        (
+            replace(ASKED, page="/page?" + "&".join(f"choice{i}=x" for i in range(5))),
+            *(ROW, "43 %", "", STRUGGLE),
+        ),
+        (MEAN_ONLY, ROW, f"<p>{REASON}</p>", REASON, REFUSED),
+        (MEAN_ONLY, ROW, "no", REASON, MISSING),
+        (MEAN_ONLY, ROW, f"<p>{REASON}</p>", "no", MISSING),
+        (MEAN_ONLY, ROW, f"<p>{REASON}</p>", "", MISSING),
+    ],
+)
+def test_an_answer_is_judged_by_its_number_and_by_what_the_page_shows(
+    question: Question, row: dict[str, Any], page: str, refuses: str, expected: str
+) -> None:
+    """A number near the truth that the page shows is right; a refusal needs its reason there."""
+    assert judge(collector(row, page, refuses).test_client(), question).kind == expected
 
 
 @pytest.mark.parametrize(

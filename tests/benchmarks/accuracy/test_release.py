@@ -36,16 +36,6 @@ def test_every_post_processing_is_on_the_page_with_its_promise() -> None:
         assert f"| `{name}` | {promise} |" in PAGE
 
 
-def test_the_worked_example_is_what_its_command_prints() -> None:
-    """To the digit: its devices draw from a fixed seed."""
-    assert release.example_table(release.example()) in TABLES
-
-
-def test_the_table_of_buckets_is_what_its_command_prints() -> None:
-    """Nothing in it is drawn."""
-    assert release.bucket_table() in TABLES
-
-
 @pytest.mark.parametrize(
     ("head", "printed"),
     [

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.accuracy.vectors import BAR, EPSILONS, GAUSSIAN_BAR, gaussian, optimum, table
+from benchmarks.accuracy.vectors import BAR, EPSILONS, GAUSSIAN_BAR, gaussian, optimum
 from client_sdk.mechanisms.numbers.codebook import Codebook
-from tests.docs.pages import text_of
-
-
-def test_the_table_of_the_page_is_what_the_command_prints() -> None:
-    assert table() in text_of("docs/ask/vectors.md")
 
 
 def test_the_errors_of_the_table_meet_their_bars() -> None:

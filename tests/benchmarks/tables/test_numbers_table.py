@@ -9,18 +9,9 @@ import pytest
 from benchmarks.tables.numbers_table import (
     analytic_sigma,
     classical_sigma,
-    error_table,
-    gauss_table,
-    laplace_example,
 )
 
 PAGE = (Path(__file__).parents[3] / "docs" / "ask" / "numbers.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("table", [error_table, laplace_example, gauss_table])
-def test_a_table_of_the_page_is_what_its_command_prints(table: object) -> None:
-    assert callable(table)
-    assert table() in PAGE
 
 
 def test_the_classical_scale_of_the_worked_example_is_the_one_of_the_page() -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -142,14 +139,3 @@ def test_likes_that_are_no_value_are_refused_and_not_shown(likes: Any) -> None:
         client.recommend("m", MODEL, likes=likes)
 
     assert "7391" not in str(refusal.value)
-
-
-def test_a_device_that_recommends_loads_nothing_but_the_standard_library() -> None:
-    code = (
-        "import sys, client_sdk.learning.factors as f\n"
-        "print(sorted(set(sys.modules) & {'numpy', 'requests', 'collector', 'ssl'}))"
-    )
-
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-
-    assert json.loads(shown.stdout) == []

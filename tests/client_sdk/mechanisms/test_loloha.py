@@ -9,13 +9,18 @@ from typing import TypeAlias, cast
 
 import pytest
 
-from client_sdk.core.errors import InvalidParameterError, InvalidValueError
+from client_sdk.core.errors import InvalidValueError
 from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms.deployed.loloha import LOLOHA
 from client_sdk.mechanisms.deployed.rappor import RAPPOR
 from client_sdk.mechanisms.items.olh import OLH
 from client_sdk.registry.longitudinal import permanent_randomness
-from tests.support.enumeration.enumeration import Untouchable, distribution, exp_below
+from tests.support.enumeration.enumeration import (
+    Untouchable,
+    distribution,
+    exp_below,
+    largest_ratio,
+)
 from tests.support.enumeration.replay import Replay
 from tests.support.enumeration.seeded import SeededRandomness
 
@@ -48,12 +53,6 @@ def joint(mechanism: LOLOHA, values: Sequence[int]) -> Pmf:
     return cast("Pmf", distribution(sample).pmf)
 
 
-def worst_ratio(laws: Sequence[Pmf]) -> Fraction:
-    """Return the largest likelihood ratio between *laws*."""
-    outcomes = {outcome for law in laws for outcome in law}
-    return max(max(w[o] for w in laws) / min(w[o] for w in laws) for o in outcomes)
-
-
 @every_small
 def test_the_first_report_of_a_device_is_the_report_of_randomize(small: LOLOHA) -> None:
     for value in range(3):
@@ -67,7 +66,7 @@ def test_the_first_report_of_a_device_is_the_report_of_randomize(small: LOLOHA) 
 def test_all_reports_of_one_value_cost_at_most_the_permanent_epsilon(
     small: LOLOHA, reports: int
 ) -> None:
-    ratio = worst_ratio([joint(small, [value] * reports) for value in range(3)])
+    ratio = largest_ratio([joint(small, [value] * reports) for value in range(3)])
 
     assert exp_below(small.spent) < ratio <= exp_below(small.spent_bucket)
     assert small.spent_bucket <= small.permanent_epsilon == 2 * small.epsilon
@@ -77,7 +76,7 @@ def test_all_reports_of_one_value_cost_at_most_the_permanent_epsilon(
 def test_two_values_cost_at_most_the_lifetime_epsilon_whatever_they_hash_to(small: LOLOHA) -> None:
     laws = [joint(small, history) for history in ([0, 1], [1, 0], [0, 2], [2, 1])]
 
-    assert worst_ratio(laws) <= exp_below(small.spent_lifetime)
+    assert largest_ratio(laws) <= exp_below(small.spent_lifetime)
     assert small.spent_lifetime == small.buckets * small.spent_bucket
 
 
@@ -143,8 +142,3 @@ def test_a_value_outside_the_domain_is_refused_before_any_draw(
 
     with pytest.raises(InvalidValueError):
         kind("1", 4).respond(4, untouched, Untouchable())
-
-
-def test_a_second_round_that_the_grid_cannot_hold_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match=r"^epsilon=.*: gives no usable channel"):
-        LOLOHA("1", 4, permanent_percent=101, precision=4, buckets=200)

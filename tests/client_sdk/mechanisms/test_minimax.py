@@ -6,11 +6,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Final
 
-import numpy as np
 import pytest
 
-from client_sdk.core.errors import InvalidParameterError
-from client_sdk.mechanisms import load
 from client_sdk.mechanisms.exact import exp_floor
 from client_sdk.mechanisms.numbers.hybrid import Hybrid
 from client_sdk.mechanisms.numbers.minimax import DESIGNS, Minimax, design_of
@@ -76,15 +73,6 @@ def test_credits_average_to_the_variance_of_every_input(mechanism: Minimax) -> N
         assert credit == pytest.approx(float(noise), rel=1e-9)
 
 
-def test_a_position_between_two_inputs_keeps_its_expectation() -> None:
-    mechanism = Minimax("2", 101)
-
-    for value in (Fraction(1, 7), Fraction(33), Fraction(50), Fraction(399, 4)):
-        law = distribution(lambda rnd, v=value: mechanism.draw(v, rnd))  # type: ignore[misc]  # v is bound now
-        mean = sum(mechanism.position(int(str(s))) * mass for s, mass in law.pmf.items())
-        assert mean * mechanism.top == value
-
-
 def test_the_largest_variance_is_within_two_percent_of_the_optimum() -> None:
     """The optima are those of the page, which `benchmarks number_optimum` printed."""
     page = text_of("docs/evidence/accuracy.md")
@@ -114,36 +102,3 @@ def test_the_designs_rise_with_epsilon_and_each_holds_from_its_end_on() -> None:
         assert design_of(Fraction(first, 1000)) == (width, int(distances, 16))
         if first > ends[0]:
             assert design_of(Fraction(first, 1000) - Fraction(1, 10**9))[1] != int(distances, 16)
-
-
-def test_the_variance_of_devices_between_inputs_is_stated_with_all_that_rounding_may_add() -> None:
-    mechanism = Minimax("4", 101)
-    n = 1 << 30
-    middle = (mechanism.inputs[20] + mechanism.inputs[21] + 1) / 2 * mechanism.top
-    law = distribution(lambda rnd: mechanism.draw(middle, rnd))
-    tally = np.array([round(n * law.pmf[s]) for s in range(mechanism.payload_count)])
-    tally[0] += n - int(tally.sum())
-
-    _, variances = mechanism.debias(tally, n, np)
-
-    exact, blur = mechanism.variance_of(middle), float(mechanism.rounding) * mechanism.top**2
-    assert exact * (1 - 1e-5) <= variances[0] / n <= (exact + blur) * (1 + 1e-5)
-
-
-@pytest.mark.parametrize(
-    ("own", "named"),
-    [
-        ({"width": 2}, "distances"),
-        ({"distances": 0xFF80}, "width"),
-        ({"width": 2, "distances": 0xFF}, "distances"),
-        ({"width": 1, "distances": 0xFFFF}, "distances"),
-        ({"width": 1, "distances": 0x80FF}, "distances"),
-    ],
-)
-def test_half_a_design_and_windows_that_do_not_rise_are_refused(
-    own: dict[str, int], named: str
-) -> None:
-    with pytest.raises(InvalidParameterError) as caught:
-        load("minimax")("1", 11, **own)
-
-    assert caught.value.name == named

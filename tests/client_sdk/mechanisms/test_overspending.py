@@ -3,114 +3,42 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import pytest
 
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms import Channel, load, names
-from client_sdk.mechanisms.composite.padding_sampling import PaddingSampling
-from client_sdk.mechanisms.composite.pckv_grr import PCKVGRR
-from client_sdk.mechanisms.deployed.loloha import LOLOHA
 from client_sdk.mechanisms.exact import exp_ceil
-from client_sdk.mechanisms.items.exponential import Exponential
-from client_sdk.mechanisms.items.grr import GRR
-from client_sdk.mechanisms.key_value import KeyChannel
-from client_sdk.mechanisms.numbers._wave import Window, inside_of
-from client_sdk.mechanisms.numbers.duchi import Duchi
-from client_sdk.mechanisms.numbers.square_wave import SquareWave
+from client_sdk.mechanisms.numbers._wave import Window
 from tests.support.loops import in_turn
 
 STEP = Fraction(1, 1 << 128)  # of the grid of thresholds
 EXACT = {"discrete_gaussian", "discrete_laplace"}  # noise of a rational epsilon: no channel is cut
+UNSPENT = {"coin", "rates", "shown"}  # chances that are not, or not alone, at the bound
 
 
-class _GRR(GRR):
-    """Planted fault: the truth is told one step of the grid too often."""
+@pytest.mark.parametrize("name", sorted(set(names()) - EXACT - {"pem"}))
+@in_turn("epsilon", ["0.5", "1", "4"])
+def test_a_chance_one_grid_step_beyond_epsilon_is_refused(name: str, epsilon: str) -> None:
+    """The smallest fault that thresholds can have is seen by the constructor of every mechanism."""
+    honest = load(name)(epsilon, 5)
+    chances = {key: c for key, c in honest.constant_values().items() if key not in UNSPENT}
 
-    @cached_property
-    def channel(self) -> Channel:
-        p = super().channel.p + STEP
-        return Channel(p, (1 - p) / (self.domain_size - 1))
-
-
-class _Padding(PaddingSampling):
-    """Planted fault: the drawn symbol is told one step of the grid too often."""
-
-    @property
-    def symbol_channel(self) -> Channel:
-        p = super().symbol_channel.p + STEP
-        return Channel(p, (1 - p) / (self.symbols - 1))
-
-
-class _Duchi(Duchi):
-    """Planted fault: the bit is kept one step of the grid too often."""
-
-    @cached_property
-    def window(self) -> Window:
-        return Window(1, 1, inside_of(self.epsilon, 1, 1, self.precision) + STEP)
-
-
-class _SquareWave(SquareWave):
-    """Planted fault: a near symbol is told one step of the grid too often."""
-
-    @cached_property
-    def inside(self) -> Fraction:
-        return super().inside + STEP
-
-
-class _PCKVGRR(PCKVGRR):
-    """Planted fault: the pair is told one step of the grid too often."""
-
-    @cached_property
-    def channel(self) -> KeyChannel:
-        truth = super().channel.same + STEP
-        lie = (1 - truth) / (self.payload_count - 1)
-        return KeyChannel(truth, lie, lie)
-
-
-class _LOLOHA(LOLOHA):
-    """Planted fault: the second round tells the truth one step of the grid too often."""
-
-    @cached_property
-    def second_truth(self) -> Fraction:
-        return super().second_truth + STEP
-
-
-class _Exponential(Exponential):
-    """Planted fault: weights fall by one step of the grid too much."""
-
-    @cached_property
-    def decay(self) -> Fraction:
-        return super().decay - STEP
-
-
-class _Permanent(LOLOHA):
-    """Planted fault: the first round tells the truth one step of the grid too often."""
-
-    @cached_property
-    def first_truth(self) -> Fraction:
-        return super().first_truth + STEP
-
-
-@pytest.mark.parametrize(
-    "planted", [_GRR, _Padding, _Duchi, _SquareWave, _PCKVGRR, _LOLOHA, _Exponential]
-)
-@pytest.mark.parametrize("epsilon", ["0.5", "1", "4"])
-def test_a_channel_one_grid_step_above_epsilon_is_refused(planted: Any, epsilon: str) -> None:
-    """The smallest fault that thresholds can have is seen by the constructor of every family."""
-    honest = planted.__mro__[1](epsilon, 5)
-
+    assert chances
     assert honest.spent <= honest.epsilon
-    with pytest.raises(InvalidParameterError, match="at least what the channel spends"):
-        planted(epsilon, 5)
-
-
-def test_a_permanent_round_above_its_epsilon_has_no_spent_bucket() -> None:
-    """The cost of a bucket for life is a bound, or there is no number."""
-    with pytest.raises(InvalidParameterError, match="at least what the channel spends"):
-        _ = _Permanent("1", 5).spent_bucket
+    for key, chance in chances.items():
+        refused = 0
+        for step in (STEP, -STEP):
+            moved = (
+                chance + step if isinstance(chance, Fraction) else (chance[0] + step, *chance[1:])
+            )
+            constants = {**honest.constant_values(), key: moved}
+            try:
+                load(name).with_constants(constants, epsilon, 5, **honest.parameters)
+            except InvalidParameterError as error:
+                refused += "at least what the channel spends" in str(error)
+        assert refused == 1, key
 
 
 @pytest.mark.parametrize("name", sorted(set(names()) - EXACT - {"exponential"}))

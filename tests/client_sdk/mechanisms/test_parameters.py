@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
-from itertools import product
 from typing import Any, Final, cast
 
 import numpy as np
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 
 from client_sdk.core.errors import (
     InvalidParameterError,
-    InvalidTallyError,
     InvalidValueError,
     UnknownMechanismError,
 )
@@ -34,19 +32,15 @@ from client_sdk.mechanisms import (
     names,
 )
 from client_sdk.mechanisms.items.grr import GRR
-from client_sdk.mechanisms.numbers._sums import SumReports
 from client_sdk.registry.types.numbers import NumberDomain
 from tests.support.enumeration.enumeration import Untouchable
-from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.enumeration.vectors import (
     Small,
     build,
-    cases,
     every_case,
     laws,
     read,
     smalls,
-    values_of,
 )
 from tests.support.loops import in_turn, per_mechanism
 
@@ -189,19 +183,11 @@ def test_load_imports_nothing_but_a_mechanism(name: str) -> None:
         load(name)
 
 
-every_count = per_mechanism(
-    "name,case",
-    cases,
-    # sums, not counts: below, and in their own tests
-    lambda mechanism: not issubclass(mechanism, SumReports | VectorMechanism),
-)
-
 OWN: Final = [(name, own) for name in names() for own in load(name).parameter_names()]
 NO_COUNT: Final = [
     *(True, False, 1.0, 2.0, -0.0, 5e-324, float("nan"), float("inf")),
     *("1", "", b"1", 1 << 63, -(1 << 63)),
 ]
-REPORTS: Final = 10
 MOST_BYTES: Final = 2  # of a payload, so that every string of them can be tried
 BY_VECTORS: Final = {"cms", "discrete_gaussian", "discrete_laplace"}  # all are too many
 
@@ -218,51 +204,6 @@ def test_a_parameter_of_a_mechanism_refuses_what_is_no_count_in_range(
         load(name)("1", 8, **parameters)
 
     assert caught.value.name == own
-
-
-def honest(name: str, case: dict[str, Any]) -> tuple[Mechanism[Any], Any]:
-    """Return the mechanism of a case and the tally of REPORTS honest reports."""
-    mechanism, randomness = build(name, case), SeededRandomness(b"honest")
-    values = values_of(mechanism, case)
-    rows = [mechanism.randomize(values[i % len(values)], randomness) for i in range(REPORTS)]
-    return mechanism, mechanism.tally(b"".join(rows), np)
-
-
-@every_count
-def test_an_entry_above_the_reports_is_refused_in_any_cell(name: str, case: dict[str, Any]) -> None:
-    """No cell that counts reports can exceed their number, wherever it stands."""
-    mechanism, tally = honest(name, case)
-    for place, entry in product((0, tally.size // 2, -1), (REPORTS + 1, 1 << 40, (1 << 63) - 1)):
-        wrong = tally.copy()
-        wrong[place] = entry
-
-        with pytest.raises(InvalidTallyError):
-            mechanism.debias(wrong, REPORTS, np)
-
-
-@every_case(SumReports)
-@in_turn("place", [0, 1, 2])
-def test_sums_that_the_reports_cannot_have_are_refused_in_any_cell(
-    name: str, case: dict[str, Any], place: int
-) -> None:
-    """A sum must fit its squares, and both halves of the squares the number of reports."""
-    mechanism, tally = honest(name, case)
-    for entry in (1 << 62, (1 << 63) - 1, -(1 << 63)):
-        wrong = tally.copy()
-        wrong[place] = entry
-
-        with pytest.raises(InvalidTallyError):
-            mechanism.debias(wrong, REPORTS, np)
-
-
-@every_case()
-def test_integers_that_an_int64_cannot_hold_are_no_tally(name: str, case: dict[str, Any]) -> None:
-    """Unsigned entries of 2^63 and more are refused, not wrapped round to small ones."""
-    mechanism = build(name, case)
-    wrong = np.full(mechanism.tally_size, 1 << 63, dtype=np.uint64)
-
-    with pytest.raises(InvalidTallyError):
-        mechanism.debias(wrong, REPORTS, np)
 
 
 def enumerable(name: str) -> list[Small]:
@@ -315,34 +256,6 @@ DOMAIN: Final = NumberDomain(Fraction(-5), Fraction(5), Fraction(1, 4), "steps")
 MECHANISMS: Final = [
     load(name)("1", DOMAIN.size) for name in names() if issubclass(load(name), MeanMechanism)
 ]
-REFUSED: Final = [
-    *(float("nan"), float("inf"), -float("inf"), True, False, "1", b"1", None, 1j, [1], object()),
-    *(Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity"), Decimal("1e999999999")),
-]
-CLAMPED: Final = [
-    *(-0.0, 1e308, -1e308, 5e-324, -5e-324, 2**63, -(2**63), 10**400, 1.7976931348623157e308),
-    *(
-        Decimal("-0"),
-        Decimal("4.9999999999999999999999999"),
-        Fraction(1, 3**200),
-        4.999999999999999,
-    ),
-]
-
-
-@pytest.mark.parametrize("value", REFUSED, ids=lambda each: type(each).__name__)
-def test_what_is_no_finite_number_is_refused_before_anything_is_drawn(value: object) -> None:
-    for mechanism in MECHANISMS:
-        with pytest.raises(InvalidValueError):
-            mechanism.randomize(DOMAIN.encode(value, "odd"), Untouchable())
-
-
-@pytest.mark.parametrize("value", CLAMPED, ids=lambda value: repr(value)[:20])
-def test_a_finite_number_however_odd_gives_a_valid_payload(value: object) -> None:
-    for mechanism in MECHANISMS:
-        payload = mechanism.randomize(DOMAIN.encode(value, "odd"), system_randomness())
-        assert len(payload) == mechanism.payload_size
-        assert mechanism.reason(payload) is None
 
 
 @settings(max_examples=1000)

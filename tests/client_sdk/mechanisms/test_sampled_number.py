@@ -6,17 +6,13 @@ from fractions import Fraction
 from functools import partial
 from typing import Final
 
-import numpy as np
 import pytest
 
 from client_sdk.core.randomness import Randomness
-from client_sdk.mechanisms import UNIT, Vector, VectorMechanism
+from client_sdk.mechanisms import UNIT, Vector
 from client_sdk.mechanisms.numbers.sampled_number import SampledNumber
-from client_sdk.registry.keys import AUTO
-from client_sdk.registry.selection import choose
 from tests.client_sdk.mechanisms.test_privacy_law import likelihood_bound_holds
 from tests.support.enumeration.enumeration import Law, distribution, exp_below
-from tests.support.enumeration.seeded import SeededRandomness
 
 CORNERS: Final[list[Vector]] = [(0, 0), (UNIT, UNIT), (-UNIT, UNIT), (UNIT // 4, -UNIT // 2)]
 
@@ -63,43 +59,3 @@ def test_a_coordinate_that_is_drawn_by_its_value_tells_more(
     laws = [distribution(partial(mechanism.randomize, value)) for value in values]
 
     assert likelihood_bound_holds(laws, exp_below(mechanism.spent)) is holds
-
-
-@pytest.mark.parametrize(
-    ("cube", "epsilon", "name"),
-    [
-        *((1, epsilon, "sampled_number") for epsilon in ("0.1", "0.5", "1", "1.5")),
-        *((1, epsilon, "codebook") for epsilon in ("2", "4", "8")),
-        *((0, epsilon, "codebook") for epsilon in ("0.1", "1", "4", "8")),
-    ],
-)
-def test_auto_takes_the_one_of_the_smaller_error(cube: int, epsilon: str, name: str) -> None:
-    """Where devices differ the most: half of them at either end of every coordinate of a cube."""
-    chosen, mechanism = choose(AUTO, VectorMechanism, epsilon, 12, fixed={"cube": cube})
-
-    assert (chosen, mechanism.parameters["cube"]) == (name, cube)
-
-
-def test_errors_are_those_predicted_where_devices_differ_the_most() -> None:
-    """Seeded: half of 20,000 devices at either corner; a tenth is 5 standard errors of these."""
-    mechanism, n = SampledNumber("1", 4, cube=1), 20_000
-    randomness = SeededRandomness(b"corners")
-    column = b"".join(
-        mechanism.randomize((UNIT if device % 2 else -UNIT,) * 4, randomness) for device in range(n)
-    )
-
-    totals, variances = mechanism.debias(mechanism.tally(column, np), n, np)
-
-    assert np.sqrt(variances) / n == pytest.approx(mechanism.predict(n), rel=0.1)
-    assert (np.abs(totals / n - 0.5) < 6.5 * np.sqrt(variances) / n).all()
-
-
-def test_a_coordinate_without_a_report_is_in_the_middle_and_unknown() -> None:
-    mechanism = SampledNumber("1", 3, cube=1)
-    tally = np.zeros(mechanism.tally_size, dtype=np.int64)
-    tally[0] = 5
-
-    totals, variances = mechanism.debias(tally, 5, np)
-
-    assert totals[1:].tolist() == [2.5, 2.5]
-    assert (np.sqrt(variances[1:]) / 5 > 1).all()

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from client_sdk.mechanisms import (
-    FrequencyOracle,
-    KeyValueMechanism,
-    RecordMechanism,
-    SetMechanism,
-    TextMechanism,
-    VectorMechanism,
-    names,
-)
-from client_sdk.mechanisms.items.exponential import Exponential
+from client_sdk.mechanisms import Mechanism, RecordMechanism, names
+from client_sdk.mechanisms.numbers._sums import SumReports
 from client_sdk.mechanisms.numbers._symbols import MomentReports
-from client_sdk.mechanisms.numbers.minimax import Minimax
-from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from tests.support.enumeration.estimates import TOLERANCE, agree, stated
 from tests.support.enumeration.formula import digits
 from tests.support.enumeration.make_vectors import regenerate
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.enumeration.vectors import (
     FOLDER,
+    Small,
     build,
     every_case,
     every_of,
@@ -62,44 +54,37 @@ def test_a_vector_file_is_named_after_its_mechanism_and_has_good_and_bad_payload
     assert all(case["bad"] and case["values"] for case in vectors["cases"])
 
 
-@every_of(grid)
-def test_the_probabilities_are_those_of_the_textbook(small: Any) -> None:
-    numbers = textbook(small.name, small.mechanism)
+def chances_of(mechanism: Mechanism[Any], known: Iterable[str]) -> dict[str, Fraction]:
+    """Return the exact chances that *mechanism* or its channel states under *known* names."""
+    channel = getattr(mechanism, "channel", None)
+    stated = ((key, getattr(of, key, None)) for key in known for of in (mechanism, channel))
+    return {key: chance for key, chance in stated if isinstance(chance, Fraction)}
 
-    if isinstance(small.mechanism, FrequencyOracle | SetMechanism | TextMechanism):
-        channel = small.mechanism.channel
-        assert abs(channel.p - Fraction(numbers["p"])) < GRID_STEP
-        assert abs(channel.q - Fraction(numbers["q"])) < GRID_STEP
-    elif isinstance(small.mechanism, KeyValueMechanism):
-        for key, probability in small.mechanism.channel._asdict().items():
-            assert abs(probability - Fraction(numbers[key])) < GRID_STEP
-    elif isinstance(small.mechanism, RecordMechanism):
-        truths = small.mechanism.constant_values()["truths"]
-        assert isinstance(truths, tuple)
-        for truth, (_, selection) in zip(truths, small.mechanism.attributes, strict=True):
+
+@every_of(grid)
+def test_the_probabilities_are_those_of_the_textbook(small: Small) -> None:
+    mechanism, numbers = small.mechanism, textbook(small.name, small.mechanism)
+    chances = chances_of(mechanism, numbers)
+
+    for key, chance in chances.items():
+        step = (
+            Fraction(2, chance.denominator) if key == "coin" else GRID_STEP
+        )  # its grid is coarser
+        assert abs(chance - Fraction(numbers[key])) < step
+    if isinstance(mechanism, RecordMechanism):
+        truths = cast("tuple[Fraction, ...]", mechanism.constant_values()["truths"])
+        for truth, (_, selection) in zip(truths, mechanism.attributes, strict=True):
             size = selection.parameters["subset_size"]
             held, others = size * Fraction(numbers["odds"]), selection.domain_size - size
             assert abs(truth - held / (held + others)) < GRID_STEP
-    elif isinstance(small.mechanism, VectorMechanism):
-        constants = small.mechanism.constant_values()
-        assert constants
-        for key, probability in constants.items():
-            assert isinstance(probability, Fraction)
-            step = max(GRID_STEP, Fraction(2, probability.denominator))  # a coin's grid is coarser
-            assert abs(probability - Fraction(numbers[key])) < step
-    elif isinstance(small.mechanism, Exponential):
-        assert abs(small.mechanism.decay - Fraction(numbers["decay"])) < GRID_STEP
-    elif isinstance(small.mechanism, SquareWave):
-        assert abs(small.mechanism.near - Fraction(numbers["near"])) < GRID_STEP
-        assert abs(small.mechanism.far - Fraction(numbers["far"])) < GRID_STEP
-    elif isinstance(small.mechanism, Minimax):
-        assert abs(small.mechanism.inside - Fraction(numbers["inside"])) < GRID_STEP
-    elif isinstance(small.mechanism, MomentReports):
-        moments = small.mechanism.moments
+    elif isinstance(mechanism, MomentReports):
+        moments = mechanism.moments
         assert float(moments.constant + moments.square / 4) == pytest.approx(float(numbers["end"]))
         assert moments.square in (0, pytest.approx(float(numbers["square"])))
+    elif isinstance(mechanism, SumReports):
+        assert mechanism.worst_variance == pytest.approx(float(numbers["variance"]))
     else:
-        assert small.mechanism.worst_variance == pytest.approx(float(numbers["variance"]))
+        assert chances
 
 
 @every_case()

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
-from client_sdk.core.errors import RegistryError
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.planning.compilation import compiled
 from collector.planning.registry_report import compare_mechanisms, pinned
-from tests.support.device.registries import CATEGORY, SET, file_with
+from tests.support.device.registries import SET, file_with
 
 VALUES = json.dumps([f"plugin {i}" for i in range(300)])
 
@@ -50,9 +47,7 @@ def test_the_digest_is_that_of_the_mechanism_as_resolved() -> None:
 
 
 def test_the_compiled_registry_is_the_same_metric() -> None:
-    registry = Registry.from_text(text_with(expected_size="4"))
-
-    (metric,) = Registry.from_text(compiled(registry))
+    (metric,) = Registry.from_text(compiled(Registry.from_text(text_with(expected_size="4"))))
 
     assert metric.digest == metric_of(expected_size="4").digest
     assert metric.mechanism == metric_of(expected_size="4").mechanism
@@ -67,16 +62,3 @@ def test_the_plan_shows_what_is_in_use_as_what_auto_takes() -> None:
     assert lines[2].count("; ") == 1
     assert "too long" in "".join(compare_mechanisms(metric, 4))
     assert "pad" not in pinned(metric)
-
-
-@pytest.mark.parametrize("wrong", ["0", "301", "-1", "2.5", "true", '"6"'])
-def test_a_size_that_no_set_can_have_is_refused(wrong: str) -> None:
-    with pytest.raises(RegistryError, match=r"expected_size: must be how many .* 1 to 300"):
-        metric_of(expected_size=wrong)
-
-
-def test_it_is_refused_twice_over_and_beside_other_types() -> None:
-    with pytest.raises(RegistryError, match="pad=3: follows from the metric's domain"):
-        metric_of(expected_size="4", mechanism='"privset"', parameters="{ pad = 3 }")
-    with pytest.raises(RegistryError, match="expected_size"):
-        Registry.from_text(file_with(CATEGORY, expected_size="4"))

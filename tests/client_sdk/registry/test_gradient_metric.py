@@ -9,7 +9,6 @@ import pytest
 from client_sdk.core.errors import InvalidValueError, RegistryError
 from client_sdk.registry import Registry
 from client_sdk.registry.types.gradient import GradientDomain, learning_of
-from collector.planning.compilation import compiled
 from tests.support.device.learning import registry, registry_text
 
 
@@ -17,17 +16,6 @@ def learned(**changes: Any) -> GradientDomain:
     domain = learning_of(registry(**changes).metric("ranker").domain)
     assert domain is not None
     return domain
-
-
-@pytest.mark.parametrize("kind", ["logistic", "linear"])
-def test_a_compiled_registry_learns_the_same(kind: str) -> None:
-    whole = registry(kind=kind)
-
-    device = Registry.from_text(compiled(whole))
-
-    assert device.metric("ranker").digest == whole.metric("ranker").digest
-    assert device.metric("ranker").domain == whole.metric("ranker").domain
-    assert device.segments == whole.segments == {"round": ("1", "2", "3", "4")}
 
 
 @pytest.mark.parametrize(

@@ -13,23 +13,15 @@ import pytest
 from client_sdk.core.errors import InvalidValueError
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import KeyValueMechanism, TextMechanism
-from client_sdk.registry import Registry
-from client_sdk.registry.keys import AUTO
-from client_sdk.registry.metric import Metric
-from client_sdk.registry.selection import candidates, choose
 from client_sdk.registry.types.items import ItemDomain, TextDomain
 from client_sdk.registry.types.numbers import KeyValueDomain
-from tests.support.device.registries import KEY_VALUE, STRING, file_with
+from tests.support.device.registries import KEY_VALUE, STRING
 from tests.support.enumeration.enumeration import Untouchable
-
-
-def metric(**changes: str | None) -> Metric:
-    """Return the metric of keys with numbers with *changes*."""
-    return Registry.from_text(file_with(KEY_VALUE, **changes)).metric("m")
+from tests.support.enumeration.populations import metric_of
 
 
 def mechanism(**changes: str | None) -> KeyValueMechanism:
-    return cast("KeyValueMechanism", metric(**changes).mechanism)
+    return cast("KeyValueMechanism", metric_of(KEY_VALUE, **changes).mechanism)
 
 
 @pytest.mark.parametrize("kind", [dict, MappingProxyType])
@@ -39,10 +31,10 @@ def test_a_mapping_of_known_keys_is_placed_exactly_on_the_range(
     """-10 … 30 becomes 0 … 1, whatever the type of the number; beyond the ends is clamped."""
     held: dict[str, object] = {"video": 12.5, "music": Fraction(1, 3), "chess": Decimal("1e300")}
 
-    encoded = metric().encode(kind(held))
+    encoded = metric_of(KEY_VALUE).encode(kind(held))
 
     assert encoded == {0: Fraction(9, 16), 1: Fraction(31, 120), 2: 1}
-    assert metric().encode(kind({})) == {}
+    assert metric_of(KEY_VALUE).encode(kind({})) == {}
 
 
 @pytest.mark.parametrize(
@@ -58,14 +50,14 @@ def test_what_is_no_mapping_is_refused(value: object) -> None:
     with pytest.raises(
         InvalidValueError, match=r"^m: takes a mapping of its 3 registered keys to numbers$"
     ):
-        metric().encode(value)
+        metric_of(KEY_VALUE).encode(value)
 
 
 @pytest.mark.parametrize("key", ["Video", "", 0, None, b"video", ("video",), float("nan")])
 def test_an_unknown_key_is_refused_as_a_key(key: object) -> None:
     """The error says that the key is wrong, and not which it was."""
     with pytest.raises(InvalidValueError, match=r"^m, key: takes one of its 3 registered values$"):
-        metric().encode({"music": 1, key: 1})
+        metric_of(KEY_VALUE).encode({"music": 1, key: 1})
 
 
 @pytest.mark.parametrize(
@@ -74,7 +66,7 @@ def test_an_unknown_key_is_refused_as_a_key(key: object) -> None:
 def test_what_is_no_finite_number_is_refused_as_a_number(number: object) -> None:
     """The error says that the number is wrong, and not which it was."""
     with pytest.raises(InvalidValueError, match=r"^m, number: takes a "):
-        metric().encode({"music": 1, "video": number})
+        metric_of(KEY_VALUE).encode({"music": 1, "video": number})
 
 
 @pytest.mark.parametrize(
@@ -86,63 +78,24 @@ def test_a_mechanism_refuses_a_wrong_mapping_before_anything_is_drawn(value: Any
         mechanism().randomize(value, Untouchable())
 
 
-def test_the_meaning_holds_keys_range_and_the_largest_mapping() -> None:
-    """Reports of another domain, or of another number of slots, can never be added."""
-    assert metric().meaning == (
-        '{"domain":{"max":"30","min":"-10","unit":"minutes","values":["video","music","chess"]},'
-        '"epsilon":"1","every":"7d","longitudinal":"fresh",'
-        '"mechanism":{"name":"pckv_grr","pad":2,"top":1},"name":"m","type":"key_value"}'
-    )
-    assert metric().digest.hex() == "770d7238bdf3"
-
-
 def test_without_most_nothing_is_cut() -> None:
     """By default a mapping of all keys counts in full."""
-    domain = metric(most=None).domain
+    domain = metric_of(KEY_VALUE, most=None).domain
 
     assert isinstance(domain, KeyValueDomain)
     assert domain.most == 3
     assert mechanism(most=None).pad == 3
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "keys", "most", "taken"),
-    [
-        ("1", 3, 2, "pckv_grr"),
-        ("0.5", 16, 1, "pckv_ue"),
-        ("2", 32, 1, "pckv_ue"),
-        ("1", 16, 16, "pckv_grr"),
-        ("1", 100, 1, "pckv_grr"),  # 200 bits are too long, though they err less
-    ],
-)
-def test_auto_takes_the_smaller_predicted_error_that_fits(
-    epsilon: str, keys: int, most: int, taken: str
-) -> None:
-    """Of both mechanisms at the metric's number of slots, within 8 bytes."""
-    fixed = {"pad": most, "top": 1}
-
-    name, chosen = choose(AUTO, KeyValueMechanism, epsilon, keys, fixed=fixed)
-
-    fits = [c for c in candidates(KeyValueMechanism, epsilon, keys, fixed=fixed) if c.fits(64)]
-    assert (name, chosen.parameters) == (taken, fixed)
-    assert chosen.payload_size <= 8
-    assert chosen.predict(1) == min(candidate.error for candidate in fits)
-
-
 def test_only_keys_with_numbers_fix_parameters() -> None:
     """Of other types every parameter of a mechanism may be named."""
-    assert metric().domain.parameters == {"pad": 2, "top": 1}
+    assert metric_of(KEY_VALUE).domain.parameters == {"pad": 2, "top": 1}
     assert ItemDomain(("a", "b")).parameters == {}
-
-
-def text_metric(**changes: str | None) -> Metric:
-    """Return the metric of strings with *changes*."""
-    return Registry.from_text(file_with(STRING, **changes)).metric("m")
 
 
 def test_a_string_metric_has_the_mechanism_of_strings_of_its_length() -> None:
     """``auto`` takes one without being told."""
-    found = text_metric()
+    found = metric_of(STRING)
 
     assert isinstance(found.mechanism, TextMechanism)
     assert found.domain == TextDomain(8)
@@ -165,13 +118,13 @@ def test_a_string_metric_has_the_mechanism_of_strings_of_its_length() -> None:
 )
 def test_a_text_counts_up_to_its_length_cut_between_characters(value: str, encoded: bytes) -> None:
     """What is cut is whole characters, so that every value is text again."""
-    assert text_metric().encode(value) == encoded
-    assert text_metric().domain.in_words(encoded) == (encoded.decode() or "an empty text")
+    assert metric_of(STRING).encode(value) == encoded
+    assert metric_of(STRING).domain.in_words(encoded) == (encoded.decode() or "an empty text")
 
 
 def test_every_payload_has_one_size() -> None:
     """Neither the text nor its length shows in the size of a report."""
-    found, randomness = text_metric(), system_randomness()
+    found, randomness = metric_of(STRING), system_randomness()
     texts = ("", "a", "crash", "a longer one than counts")
 
     payloads = [found.mechanism.randomize(found.encode(text), randomness) for text in texts]

@@ -16,7 +16,6 @@ from client_sdk.recording.inbox import ReportView
 from client_sdk.recording.recorder import Recorder
 from client_sdk.registry import Registry
 from client_sdk.registry.longitudinal import encode_item
-from client_sdk.registry.metric import Metric
 from client_sdk.storage.ledger import Ledger, tag_of
 from client_sdk.storage.outbox import Outbox
 from client_sdk.storage.schema import FILE_NAME
@@ -33,6 +32,7 @@ from tests.support.device.device import (
 )
 from tests.support.device.device_transport import NoEntropy
 from tests.support.device.registries import CATEGORY, TWO_LAYER, file_with
+from tests.support.enumeration.populations import metric_of
 from tests.support.enumeration.seeded import SeededRandomness
 
 VALUES = f'["plain", "dark", "{CANARY}"]'
@@ -40,10 +40,6 @@ PERMANENT = {**CATEGORY, "values": VALUES, "longitudinal": '"permanent"', "every
 LAYERED = {**TWO_LAYER, "values": VALUES, "every": '"1d"'}
 LEDGER = "charges", "costs", "totals"
 NANOS = "SELECT nano FROM costs ORDER BY first"
-
-
-def metric_of(fields: dict[str, str]) -> Metric:
-    return next(iter(Registry.from_text(file_with(fields))))
 
 
 def payloads_of(folder: Path | None, fields: dict[str, str], values: list[str]) -> list[bytes]:

@@ -15,21 +15,16 @@ from hypothesis import strategies as st
 
 from client_sdk.core.errors import InvalidValueError
 from client_sdk.registry import Registry
-from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.items import BOOLEAN_LABELS, BooleanDomain, ItemDomain, SetDomain
 from client_sdk.registry.types.numbers import NumberDomain
 from client_sdk.testing import MemoryClient
-from tests.support.device.registries import BOOLEAN, CATEGORY, HEAD, NUMBER, file_with, table
+from tests.support.device.registries import BOOLEAN, HEAD, NUMBER, table
+from tests.support.enumeration.populations import metric_of
 
 GRID = NumberDomain(Fraction(-5), Fraction(5), Fraction(1, 4), "degrees")
 PLANS = ItemDomain(("free", "pro", "1"))
 SWITCH = BooleanDomain(BOOLEAN_LABELS)
 PETS = SetDomain(("cat", "dog", "1"))
-
-
-def metric(fields: dict[str, str], **changes: str | None) -> Metric:
-    """Return the metric of *fields* with *changes*."""
-    return next(iter(Registry.from_text(file_with(fields, **changes))))
 
 
 def test_a_boolean_takes_true_and_false_only() -> None:
@@ -82,14 +77,8 @@ def test_whatever_is_accepted_lies_on_the_range(value: object) -> None:
     assert 0 <= position <= GRID.size - 1
 
 
-def test_the_digest_is_pinned() -> None:
-    assert metric(BOOLEAN).digest.hex() == "c1eeb56a5252"
-    assert metric(CATEGORY).digest.hex() == "fcd5dcf60383"
-    assert metric(NUMBER).digest.hex() == "58e4627caf97"
-
-
 def test_the_meaning_is_canonical() -> None:
-    assert metric(NUMBER).meaning == (
+    assert metric_of(NUMBER).meaning == (
         '{"domain":{"max":"21/2","min":"0","step":"1/2","unit":"minutes"},"epsilon":"1",'
         '"every":"7d","longitudinal":"fresh","mechanism":{"name":"discrete_laplace"},'
         '"name":"m","type":"number"}'

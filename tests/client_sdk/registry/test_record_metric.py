@@ -14,17 +14,13 @@ from client_sdk.client import Client
 from client_sdk.core.errors import TransportError
 from client_sdk.mechanisms import Record
 from client_sdk.registry import Registry
-from client_sdk.registry.metric import Metric
 from collector.planning.codegen import module_of
 from tests.support.device.device import make_client, metric_text, registry_of, rows
 from tests.support.device.device_transport import ScriptedTransport
 from tests.support.device.registries import RECORD, file_with
+from tests.support.enumeration.populations import metric_of
 
 GOOD: Final = {"plan": "pro", "age": 41, "label": "left"}
-
-
-def metric(**changes: str | None) -> Metric:
-    return Registry.from_text(file_with(RECORD, **changes)).metric("m")
 
 
 @pytest.mark.parametrize(
@@ -35,13 +31,13 @@ def metric(**changes: str | None) -> Metric:
     ],
 )
 def test_a_number_is_of_the_range_that_begins_at_it_or_below(age: Any, item: int) -> None:
-    of = metric()
+    of = metric_of(RECORD)
 
     assert of.encode({**GOOD, "age": age}) == Record((3, 6 + 2 * item + 1))
 
 
 def test_items_are_told_by_attribute_value_and_label() -> None:
-    domain: Any = metric().domain
+    domain: Any = metric_of(RECORD).domain
 
     assert domain.labels[3] == "plan: pro | left"
     assert domain.labels[6:8] == ("age: below 30 | stayed", "age: below 30 | left")
@@ -79,4 +75,4 @@ def test_a_device_that_is_asked_twice_answers_once_and_repeats_its_bytes(tmp_pat
 
     assert len(set(transport.sent)) == 1
     (total,) = rows(tmp_path, "SELECT nano FROM totals")
-    assert total == (metric().mechanism.spent_nano,)
+    assert total == (metric_of(RECORD).mechanism.spent_nano,)

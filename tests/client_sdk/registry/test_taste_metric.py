@@ -23,18 +23,15 @@ from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.vector import MAX_TASTE
 from client_sdk.testing import MemoryClient, MemoryTransport
 from tests.support.device.registries import TASTE, file_with
-from tests.support.enumeration.enumeration import distribution
+from tests.support.enumeration.enumeration import distribution, largest_ratio
+from tests.support.enumeration.populations import metric_of
 from tests.support.enumeration.seeded import SeededRandomness
 
 FROZEN: Final = Path(__file__).parents[2] / "data" / "taste.json"
 
 
-def metric(**changes: str | None) -> Metric:
-    return Registry.from_text(file_with(TASTE, **changes)).metric("m")
-
-
 def of_items(count: int) -> Metric:
-    return metric(values=json.dumps([f"item {place}" for place in range(count)]))
+    return metric_of(TASTE, values=json.dumps([f"item {place}" for place in range(count)]))
 
 
 def subsets(count: int) -> list[list[str]]:
@@ -45,8 +42,8 @@ def subsets(count: int) -> list[list[str]]:
 def test_a_set_becomes_the_moment_of_its_scaled_likes() -> None:
     half = UNIT / 2 / UNIT
 
-    assert metric().encode(["chess"]) == (0, UNIT, 0, 0, 0, 0)
-    likes = [part / UNIT for part in metric().encode(("news", "chess"))]  # type: ignore[union-attr]
+    assert metric_of(TASTE).encode(["chess"]) == (0, UNIT, 0, 0, 0, 0)
+    likes = [part / UNIT for part in metric_of(TASTE).encode(("news", "chess"))]  # type: ignore[union-attr]
     assert likes == pytest.approx([half, half, 0, half * sqrt(2), 0, 0], abs=1 / UNIT)
 
 
@@ -79,7 +76,7 @@ def test_one_report_of_a_taste_is_of_the_codebook() -> None:
 
 
 def test_a_like_counts_once_however_often_it_is_named() -> None:
-    assert metric().encode(["news", "news"]) == metric().encode({"news"})
+    assert metric_of(TASTE).encode(["news", "news"]) == metric_of(TASTE).encode({"news"})
 
 
 def test_a_device_that_is_asked_twice_answers_once() -> None:
@@ -103,10 +100,7 @@ def worst_of(kind: type[Codebook], count: int, epsilon: str, size: int) -> Fract
     domain: Any = of_items(count).domain
     mechanism = kind(epsilon, domain.size, words=4, subset_size=size, seeds=2)
     values = [domain.encode(likes, "m") for likes in subsets(count)]
-    laws = [distribution(partial(mechanism.randomize, value)) for value in values]
-    payloads = {payload for law in laws for payload in law.pmf}
-    chances = [[law.pmf.get(payload, Fraction(0)) for law in laws] for payload in payloads]
-    return max(max(of_one) / min(of_one) for of_one in chances)
+    return largest_ratio([distribution(partial(mechanism.randomize, v)).pmf for v in values])
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
@@ -135,7 +129,7 @@ def test_a_number_of_near_words_that_depends_on_the_likes_would_be_caught() -> N
 
 
 def frozen(likes: list[str], seed: bytes) -> dict[str, object]:
-    of = metric(epsilon='"2"')
+    of = metric_of(TASTE, epsilon='"2"')
     encoded: Any = of.encode(likes)
     payload = of.mechanism.randomize(encoded, SeededRandomness(seed))
     return {
@@ -150,9 +144,9 @@ def test_what_devices_make_of_a_taste_never_changes() -> None:
     """The file is frozen: an SDK in another language must give the same bytes."""
     document = json.loads(FROZEN.read_text("utf-8"))
 
-    assert document["values"] == list(metric().domain.labels)
+    assert document["values"] == list(metric_of(TASTE).domain.labels)
     for case in document["cases"]:
         assert frozen(case["likes"], bytes.fromhex(case["seed"])) == case
     for likes in document["refused"]:
         with pytest.raises(InvalidValueError):
-            metric().encode(likes)
+            metric_of(TASTE).encode(likes)

@@ -14,7 +14,6 @@ import pytest
 from client_sdk.core.errors import InvalidValueError, RegistryError
 from client_sdk.core.stats import Reason
 from client_sdk.registry import Registry
-from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.joint import MAX_JOINT
 from client_sdk.registry.types.vector import MAX_TASTE
 from tests.support.device.device import make_client
@@ -31,11 +30,14 @@ from tests.support.device.registries import (
     SET,
     STRING,
     TASTE,
+    TWO_LAYER,
     VECTOR,
     file_with,
 )
+from tests.support.enumeration.populations import metric_of
 
 CANARY: Final = 73_917_391
+GRR: Final = {"mechanism": '"grr"'}
 SECRET: Final = f"secret-{CANARY}"
 GOOD: Final = {"plan": "pro", "age": 41, "label": "left"}
 
@@ -201,15 +203,10 @@ SECRETS: Final[list[Any]] = [
 each = pytest.mark.parametrize("kind", TYPES.values(), ids=TYPES)
 
 
-def metric(fields: dict[str, str], **changes: str | None) -> Metric:
-    """Return the metric of *fields* with *changes*."""
-    return Registry.from_text(file_with(fields, **changes)).metric("m")
-
-
 @each
 def test_what_a_type_does_not_take_is_refused_and_not_shown(kind: Taken) -> None:
     """Wrong types, missing parts and huge collections: no error has a value of a user."""
-    of = metric(kind.fields)
+    of = metric_of(kind.fields)
 
     for value in (*kind.refused, *(SECRETS if kind.fields is not STRING else ())):
         with pytest.raises(InvalidValueError, match=r"^m(, \w+)?: takes ") as caught:
@@ -230,7 +227,7 @@ def test_what_is_refused_is_counted_and_a_good_value_is_not_lost_for_it(kind: Ta
 
 @each
 def test_a_value_is_kept_in_one_length_and_written_as_it_is(kind: Taken) -> None:
-    of = metric(kind.fields)
+    of = metric_of(kind.fields)
     encoding, encoded = of.domain.encoding, of.encode(kind.good)
 
     kept, written = encoding.dump(encoded), json.dumps(encoding.as_json(encoded))
@@ -238,6 +235,40 @@ def test_a_value_is_kept_in_one_length_and_written_as_it_is(kind: Taken) -> None
     assert len(kept) == encoding.size
     assert encoding.load(kept) == encoding.from_json(json.loads(written)) == encoded
     of.mechanism.require_value(encoding.load(kept))
+
+
+@pytest.mark.parametrize(
+    ("fields", "meant", "digest"),
+    [
+        (BOOLEAN, '{"values":["false","true"]}', "c1eeb56a5252"),
+        (CATEGORY, '{"values":["free","pro","team"]}', "fcd5dcf60383"),
+        (NUMBER, '{"max":"21/2","min":"0","step":"1/2","unit":"minutes"}', "58e4627caf97"),
+        (
+            {**LOCATION, **GRR},
+            '{"cells":[4,2],"max":["30","95/2"],"min":["-10","91/2"]}',
+            "6a88b227b68c",
+        ),
+        (
+            {**PAIR, **GRR},
+            '{"parts":[["sex",["female","male"]],["income",["low","middle","high"]]]}',
+            "383e020823d5",
+        ),
+        ({**FUNNEL, **GRR}, '{"values":["visit","cart","paid"]}', "3f7a76ec9e27"),
+        ({**RETENTION, **GRR}, '{"periods":["week 0","week 1","week 2","week 3"]}', "f8f1b9506276"),
+        (
+            KEY_VALUE,
+            '{"max":"30","min":"-10","unit":"minutes","values":["video","music","chess"]}',
+            "770d7238bdf3",
+        ),
+    ],
+)
+def test_the_meaning_holds_the_domain_exactly_and_its_digest_never_changes(
+    fields: dict[str, str], meant: str, digest: str
+) -> None:
+    found = metric_of(fields)
+
+    assert f'"domain":{meant},' in found.meaning
+    assert found.digest.hex() == digest
 
 
 @pytest.mark.parametrize(
@@ -301,7 +332,7 @@ def test_what_changes_the_meaning_changes_the_digest(
     fields: dict[str, str], change: dict[str, str]
 ) -> None:
     """Every key of the domain is in the digest, and so is every order."""
-    assert metric(fields, **change).digest != metric(fields).digest
+    assert metric_of(fields, **change).digest != metric_of(fields).digest
 
 
 @pytest.mark.parametrize(
@@ -331,13 +362,18 @@ def test_what_does_not_change_the_meaning_keeps_the_digest(
     fields: dict[str, str], change: dict[str, str | None]
 ) -> None:
     """The digest is of what a report means, of numbers and not of their texts."""
-    assert metric(fields, **change).digest == metric(fields).digest
+    assert metric_of(fields, **change).digest == metric_of(fields).digest
 
 
 _CORNER = "must be [longitude, latitude] in degrees, from [-180, -90] to [180, 90]"
 _CELLS = f"must be [columns, rows], integers of 2 to {MAX_JOINT} cells together"
 _PARTS = "must be a table of two names, each with a list of values"
 _LABELS = "must be a list of at least 2 different printable texts"
+
+
+def labels(count: int) -> str:
+    """Return a list of as many labels."""
+    return json.dumps([str(place) for place in range(count)])
 
 
 @pytest.mark.parametrize(
@@ -369,7 +405,7 @@ _LABELS = "must be a list of at least 2 different printable texts"
         (TASTE, {"values": '["a"]'}, "values: must be a list of at least 2"),
         (
             TASTE,
-            {"values": json.dumps([str(place) for place in range(MAX_TASTE + 1)])},
+            {"values": labels(MAX_TASTE + 1)},
             "values: must be at most 90: a report of K items has K(K+1)/2 numbers",
         ),
         (TASTE, {"length": "3"}, "length: is not a known key"),
@@ -504,6 +540,211 @@ _LABELS = "must be a list of at least 2 different printable texts"
         (STRING, {"longitudinal": '"permanent"'}, "must be fresh for a string"),
         (STRING, {"longitudinal": '"two_layer"'}, "must be fresh for a string"),
         (STRING, {"mechanism": '"grr"'}, "fitting: auto, pem"),
+        (BOOLEAN, {"title": None}, "metrics.m.title: must be a non-empty text"),
+        (BOOLEAN, {"question": '" "'}, "metrics.m.question: must be a non-empty text"),
+        (
+            BOOLEAN,
+            {"title": '"two\\nlines"'},
+            "metrics.m.title: must be a non-empty text of printable",
+        ),
+        (BOOLEAN, {"question": '"\\u001b[2J?"'}, "metrics.m.question: must be a non-empty text of"),
+        (BOOLEAN, {"owner": '"\\u202eteam"'}, "metrics.m.owner: must be a non-empty text of print"),
+        (NUMBER, {"unit": '"\\u2066s"'}, "metrics.m.unit: must be a non-empty text of printable"),
+        (BOOLEAN, {"owner": "7"}, "metrics.m.owner: must be a non-empty text"),
+        (BOOLEAN, {"type": '"bool"'}, "metrics.m.type: must be one of boolean, category"),
+        (BOOLEAN, {"type": None}, "metrics.m.type: must be one of"),
+        (BOOLEAN, {"every": '"2d"'}, "metrics.m.every: must be one of 1h, 1d, 7d, 28d, once"),
+        (BOOLEAN, {"longitudinal": '"often"'}, "metrics.m.longitudinal: must be one of fresh, "),
+        (NUMBER, {"longitudinal": '"permanent"'}, "metrics.m.longitudinal: must be fresh for a"),
+        (SET, {"longitudinal": '"permanent"'}, "metrics.m.longitudinal: must be fresh for a set"),
+        (
+            BOOLEAN,
+            {"longitudinal": '"two_layer"'},
+            "metrics.m.epsilon_permanent: must be a decimal",
+        ),
+        (TWO_LAYER, {"epsilon_permanent": '"1e3"'}, "metrics.m.epsilon_permanent: must be a dec"),
+        (TWO_LAYER, {"epsilon_permanent": '"1.00"'}, "metrics.m.epsilon_permanent: must be above"),
+        (TWO_LAYER, {"longitudinal": '"fresh"'}, "metrics.m.epsilon_permanent: is for longitudi"),
+        (TWO_LAYER, {"epsilon_permanent": '"99"'}, "metrics.m: epsilon=99: must be"),
+        (TWO_LAYER, {"mechanism": '"rappor"'}, "metrics.m: mechanism=rappor: has no pure channel"),
+        (TWO_LAYER, {"mechanism": '"exponential"'}, "metrics.m: mechanism=exponential: has no pur"),
+        (BOOLEAN, {"mechanism": "1"}, 'metrics.m.mechanism: must be "auto" or'),
+        (BOOLEAN, {"mechanism": '"magic"'}, "metrics.m: mechanism=magic: is not known"),
+        (
+            BOOLEAN,
+            {"mechanism": '"discrete_laplace"'},
+            "metrics.m: mechanism=discrete_laplace: does",
+        ),
+        (NUMBER, {"mechanism": '"grr"'}, "metrics.m: mechanism=grr: does not fit this type"),
+        (SET, {"mechanism": '"grr"'}, "metrics.m: mechanism=grr: does not fit this type"),
+        (
+            CATEGORY,
+            {"mechanism": '"padding_sampling"'},
+            "metrics.m: mechanism=padding_sampling: do",
+        ),
+        (SET, {"parameters": "{ pad = 2 }"}, "metrics.m: parameters=pad: needs a mechanism named"),
+        (SET, {"values": '["a"]'}, "metrics.m.values: must be a list of at least 2"),
+        (CATEGORY, {"parameters": "3"}, "metrics.m.parameters: must be a table of integers"),
+        (CATEGORY, {"parameters": "{ order = 5.0 }"}, "metrics.m.parameters: must be a table of"),
+        (CATEGORY, {"parameters": "{ order = true }"}, "metrics.m.parameters: must be a table of"),
+        (
+            CATEGORY,
+            {"parameters": "{ order = 5 }"},
+            "metrics.m: order=5: is not a parameter of grr",
+        ),
+        (BOOLEAN, {"segments": '["country"]'}, "metrics.m.segments: must be a list of dimensions"),
+        (BOOLEAN, {"segments": '"platform"'}, "metrics.m.segments: must be a list of dimensions"),
+        (
+            BOOLEAN,
+            {"expected_devices": "0"},
+            "metrics.m.expected_devices: must be an integer of at",
+        ),
+        (BOOLEAN, {"expected_devices": "true"}, "metrics.m.expected_devices: must be an integer"),
+        (
+            BOOLEAN,
+            {"min_reports": "99"},
+            "metrics.m.min_reports: must be an integer of at least 100",
+        ),
+        (BOOLEAN, {"expires": '"2099-12-31"'}, "metrics.m.expires: must be a date such as"),
+        (BOOLEAN, {"expires": "2099-12-31T00:00:00"}, "metrics.m.expires: must be a date such as"),
+        (BOOLEAN, {"expires": None}, "metrics.m.expires: must be a date such as"),
+        (BOOLEAN, {"values": '["a", "b"]'}, "metrics.m.values: is not a known key; known: "),
+        (
+            BOOLEAN,
+            {"epsilom": '"1"'},
+            "metrics.m.epsilom: is not a known key (did you mean epsilon?)",
+        ),
+        (CATEGORY, {"values": '["a"]'}, "metrics.m.values: must be a list of at least 2"),
+        (CATEGORY, {"values": '["a", "a"]'}, "metrics.m.values: must be a list of at least 2"),
+        (CATEGORY, {"values": '["a", 1]'}, "metrics.m.values: must be a list of at least 2"),
+        (CATEGORY, {"values": '["a", "\\u202eb"]'}, "metrics.m.values: must be a list of at least"),
+        (CATEGORY, {"values": f'["a", "{"b" * 101}"]'}, "metrics.m.values: must be a list of at"),
+        (CATEGORY, {"min": "1"}, "metrics.m.min: is not a known key"),
+        (NUMBER, {"step": "0.4"}, "metrics.m.step: must be positive and divide max - min"),
+        (NUMBER, {"step": "0"}, "metrics.m.step: must be positive and divide max - min"),
+        (NUMBER, {"step": "-0.5"}, "metrics.m.step: must be positive and divide max - min"),
+        (NUMBER, {"max": "0"}, "metrics.m.min: must be below max, which is 0"),
+        (NUMBER, {"max": "nan"}, "metrics.m.max: must be a finite number"),
+        (NUMBER, {"min": "-inf"}, "metrics.m.min: must be a finite number"),
+        (NUMBER, {"max": "1e999999999"}, "metrics.m.max: must be a finite number"),
+        (NUMBER, {"min": "true"}, "metrics.m.min: must be a finite number"),
+        (NUMBER, {"step": None}, "metrics.m.step: must be a finite number"),
+        (NUMBER, {"unit": None}, "metrics.m.unit: must be a non-empty text"),
+        (NUMBER, {"max": "16777216"}, "metrics.m.step: must leave fewer than 16777216 grid points"),
+        (
+            CATEGORY,
+            {"mechanism": '"pgr"', "parameters": "{ order = 4 }"},
+            "metrics.m: order=4: must be a prime up to 257",
+        ),
+        (
+            CATEGORY,
+            {"mechanism": '"olh"', "parameters": "{ buckets = 1 }"},
+            "metrics.m: buckets=1: must be from 2 to 256",
+        ),
+        (
+            CATEGORY,
+            {"mechanism": '"olh"', "parameters": "{ order = 5 }"},
+            "metrics.m: order=5: is not a parameter of olh; known: buckets",
+        ),
+        (
+            CATEGORY,
+            {"mechanism": '"auto"', "parameters": "{ order = 5 }"},
+            "metrics.m: parameters=order: needs a mechanism named",
+        ),
+        (
+            CATEGORY,
+            {"mechanism": '"grr"', "parameters": "{ precision = 8 }"},
+            "metrics.m: precision=8: is not a parameter of grr",
+        ),
+        (BOOLEAN, {"otherwise": "true"}, "otherwise: needs an aggregate beside it"),
+        (BOOLEAN, {"aggregate": '"any"', "otherwise": '"yes"'}, "otherwise: takes True or False"),
+        (CATEGORY, {"aggregate": '"last"', "otherwise": '"none"'}, "otherwise: takes one of its 3"),
+        (NUMBER, {"aggregate": '"sum"', "otherwise": "11"}, "otherwise: must be from min to max"),
+        (NUMBER, {"aggregate": '"sum"', "otherwise": "nan"}, "otherwise: takes a finite number"),
+        (NUMBER, {"aggregate": '"sum"', "otherwise": "1979-05-27"}, "otherwise: takes a number"),
+        (
+            KEY_VALUE,
+            {"aggregate": '"last"', "otherwise": "{ video = 31 }"},
+            "otherwise: must be from min to max",
+        ),
+        (BOOLEAN, {"aggregate": "7"}, "aggregate: must be one of last, any"),
+        (BOOLEAN, {"aggregate": '["any"]'}, "aggregate: must be one of last, any"),
+        (BOOLEAN, {"aggregate": '"any"', "every": '"once"'}, "aggregate: needs an epoch that ends"),
+        (
+            KEY_VALUE,
+            {
+                "aggregate": '"last"',
+                "values": labels(456),
+            },
+            "aggregate: takes a domain that fits 4096 bytes, not 4104",
+        ),
+        (CATEGORY, {"need": "0"}, "need: must be above 0 and at most 1; found "),
+        (CATEGORY, {"need": "-0.1"}, "need: must be above 0 and at most 1; found "),
+        (CATEGORY, {"need": "5"}, "need: must be above 0 and at most 1; found "),
+        (NUMBER, {"need": "11"}, "need: must be above 0 and at most 10.5; found "),
+        (CATEGORY, {"need": '"0.02"'}, "need: must be a finite number; found "),
+        (CATEGORY, {"need": "nan"}, "need: must be a finite number; found "),
+        *(
+            (NUMBER, {"shape": s}, "shape: must be one of any, grid, smooth")
+            for s in ('"bell"', "1", "[]")
+        ),
+        *((f, {"shape": '"smooth"'}, "shape: is not a known key") for f in (CATEGORY, KEY_VALUE)),
+        (CATEGORY, {"other": "7"}, "metrics.m.other: must be a text"),
+        (CATEGORY, {"other": '""'}, "metrics.m.other: must be a printable text"),
+        (CATEGORY, {"other": '"a\\nb"'}, "metrics.m.other: must be a printable text"),
+        (CATEGORY, {"other": f'"{"x" * 101}"'}, "metrics.m.other: must be a printable text"),
+        *(
+            (f, {"other": '"rest"'}, "other: is not a known key")
+            for f in (BOOLEAN, NUMBER, KEY_VALUE, FUNNEL)
+        ),
+        (
+            CATEGORY,
+            {"other": '"rest"', "aggregate": '"last"', "otherwise": '"tame"'},
+            "otherwise: must be of the registered values",
+        ),
+        (
+            SET,
+            {"other": '"rest"', "aggregate": '"last"', "otherwise": '["a", "d"]'},
+            "otherwise: must be of the registered values",
+        ),
+        *(
+            (SET, {"expected_size": n}, "expected_size: must be how many")
+            for n in ("0", "4", "-1", "2.5", "true", '"2"')
+        ),
+        (
+            SET,
+            {"expected_size": "2", "mechanism": '"privset"', "parameters": "{ pad = 3 }"},
+            "pad=3: follows from the metric's domain",
+        ),
+        (CATEGORY, {"expected_size": "2"}, "expected_size: is not a known key"),
+        (CATEGORY, {"values": "2147483648"}, "values: must be a list of at least 2"),
+        *(
+            (NUMBER, {"ask": a}, 'ask: must be a list of "mean" and "quantiles"')
+            for a in ('["median"]', "[]", '"quantiles"')
+        ),
+        (NUMBER, {"ask": '["quantiles"]', "mechanism": '"hybrid"'}, "ask=quantiles: "),
+        (BOOLEAN, {"ask": '["mean"]'}, "ask: is not a known key"),
+        *(
+            (
+                PAIR,
+                {"parts": f"{{ a = {labels(a)}, b = {labels(b)} }}"},
+                "parts: must have at most 4096 pairs of values, not",
+            )
+            for a, b in ((17, 241), (20_000, 20_000))
+        ),
+        *(
+            (
+                f,
+                {"aggregate": '"sum"'},
+                "aggregate: must be one of last, most_common for values of this type",
+            )
+            for f in (LOCATION, PAIR, RETENTION)
+        ),
+        (
+            FUNNEL,
+            {"aggregate": '"sum"'},
+            "aggregate: must be one of max, last, most_common for values of this type",
+        ),
     ],
     ids=repr,
 )
@@ -512,7 +753,7 @@ def test_a_broken_rule_is_named_with_its_place(
 ) -> None:
     """Each rule of each type has a line of its own."""
     with pytest.raises(RegistryError) as caught:
-        metric(fields, **changes)
+        metric_of(fields, **changes)
 
     problems = [problem for problem in caught.value.problems if problem.startswith("metrics.m")]
     assert [problem for problem in problems if rule in problem]

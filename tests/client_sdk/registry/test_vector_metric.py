@@ -13,14 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client_sdk.mechanisms import UNIT
-from client_sdk.registry import Registry
-from client_sdk.registry.metric import Metric
-from tests.support.device.registries import VECTOR, file_with
+from tests.support.device.registries import VECTOR
 from tests.support.enumeration.enumeration import Untouchable
-
-
-def metric(**changes: str | None) -> Metric:
-    return Registry.from_text(file_with(VECTOR, **changes)).metric("m")
+from tests.support.enumeration.populations import metric_of
 
 
 @pytest.mark.parametrize(
@@ -34,14 +29,14 @@ def metric(**changes: str | None) -> Metric:
     ],
 )
 def test_any_sequence_of_numbers_is_a_vector(value: Any) -> None:
-    assert metric().encode(value) == (UNIT // 2, -UNIT // 4, 0)
+    assert metric_of(VECTOR).encode(value) == (UNIT // 2, -UNIT // 4, 0)
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=3, max_size=3))
 def test_whatever_its_length_a_vector_becomes_one_within_the_bound(value: list[float]) -> None:
     """The mechanism takes it: its own check comes before any draw."""
     for norm in ("l2", "max"):
-        of = metric(norm=f'"{norm}"', bound="2.5")
+        of = metric_of(VECTOR, norm=f'"{norm}"', bound="2.5")
         encoded = of.encode(value)
         with pytest.raises(AssertionError, match="drawn"):
             of.mechanism.randomize(encoded, Untouchable())
@@ -53,14 +48,17 @@ def test_whatever_its_length_a_vector_becomes_one_within_the_bound(value: list[f
 
 
 def test_a_longer_vector_counts_as_that_of_the_bound_in_its_direction() -> None:
-    assert metric().encode([30, 40, 0]) == (UNIT * 3 // 5, UNIT * 4 // 5, 0)
-    assert metric(norm='"max"').encode([30, -40, 0.5]) == (UNIT, -UNIT, UNIT // 2)
+    assert metric_of(VECTOR).encode([30, 40, 0]) == (UNIT * 3 // 5, UNIT * 4 // 5, 0)
+    assert metric_of(VECTOR, norm='"max"').encode([30, -40, 0.5]) == (UNIT, -UNIT, UNIT // 2)
 
 
 def test_a_report_of_a_cube_reaches_its_corners_by_the_diagonal() -> None:
     """With ``max`` no vector is cut to the ball, and errors are those of the longest."""
     named = {"mechanism": '"codebook"'}
-    ball, cube = metric(**named).mechanism, metric(**named, norm='"max"').mechanism
+    ball, cube = (
+        metric_of(VECTOR, **named).mechanism,
+        metric_of(VECTOR, **named, norm='"max"').mechanism,
+    )
 
     assert cube.predict(1) == pytest.approx(3**0.5 * ball.predict(1))
     assert (ball.parameters["cube"], cube.parameters["cube"]) == (0, 1)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import socketserver
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler
+from pathlib import Path
 from typing import TypeVar
 
 
@@ -15,7 +18,7 @@ class LoopbackServer(socketserver.ThreadingTCPServer):
     daemon_threads = True
     request_queue_size = 512  # a fleet connects at once
 
-    def __init__(self, handler: type[socketserver.BaseRequestHandler]) -> None:
+    def __init__(self, handler: Callable[..., socketserver.BaseRequestHandler]) -> None:
         """Listen, so that who connects before ``running`` only waits."""
         super().__init__(("127.0.0.1", 0), handler)
 
@@ -26,6 +29,20 @@ class LoopbackServer(socketserver.ThreadingTCPServer):
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: connections that break are what is tested."""
+
+
+class _Files(SimpleHTTPRequestHandler):
+    def end_headers(self) -> None:
+        self.send_header("Access-Control-Allow-Origin", "*")  # for frames without an origin
+        super().end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def serving_files(folder: Path) -> AbstractContextManager[LoopbackServer]:
+    """Serve the files of *folder*, such as pages for a browser, until the block ends."""
+    return running(LoopbackServer(partial(_Files, directory=str(folder))))
 
 
 S = TypeVar("S", bound=LoopbackServer)

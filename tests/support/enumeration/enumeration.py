@@ -8,9 +8,9 @@ result is the law of the code as it stands, in fractions: no sampling, no tolera
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from client_sdk.core.randomness import Randomness
 
@@ -149,3 +149,14 @@ def _require_probability(p: object) -> None:
 def _require_integers(*numbers: object) -> None:
     if any(type(number) is not int for number in numbers):
         raise TypeError("must be integers")
+
+
+UNBOUNDED: Final = Fraction(10**100)  # more than any mechanism's e^epsilon
+
+
+def largest_ratio(pmfs: Sequence[Mapping[Outcome, Fraction]]) -> Fraction:
+    """Return the largest likelihood ratio of an outcome under two laws, or UNBOUNDED."""
+    outcomes = {outcome for pmf in pmfs for outcome in pmf}
+    if any(pmf.keys() != outcomes for pmf in pmfs):
+        return UNBOUNDED
+    return max(max(pmf[o] for pmf in pmfs) / min(pmf[o] for pmf in pmfs) for o in outcomes)

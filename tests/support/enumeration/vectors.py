@@ -8,7 +8,8 @@ values and ``bad`` payloads.  Made: ``expected`` of each case.
 
 ``enumerate`` names ``domain_sizes``, each taken with every epsilon of EPSILONS; or, where a loop
 without bound makes most laws too long to follow, ``pairs`` of epsilon and domain size.  Its
-``parameters``, if any, are those of the mechanism's own that keep the law small.
+``parameters``, if any, are those of the mechanism's own that keep the law small; ``others`` lists
+further parameters with ``domain_sizes`` of their own.
 ``one_pass`` tells that a sampler restarts too often to be followed beyond its first pass.
 ``exhaustive`` lists parameters on so coarse a grid that every string of entropy bits can be tried;
 only a mechanism that loops without bound has none.
@@ -95,8 +96,8 @@ class Small(NamedTuple):
     def values(self) -> list[Any]:
         """All items or all sets; of a range both ends and some points on and off the grid.
 
-        Of pairs every set of keys, each at either end or between.  Of vectors the middle, ends and
-        places between.  Of records all.  Of strings the empty one, some
+        Of pairs every set of keys, each at either end or between.  Of vectors the middle, ends,
+        corners of a cube and places between.  Of records all.  Of strings the empty one, some
         with a common beginning, and one as long as they may be.
         """
         size = self.mechanism.domain_size
@@ -121,6 +122,7 @@ class Small(NamedTuple):
             rest = (0,) * (size - 2)
             few = [(0, 0), (1, -1), (-UNIT, 0), (UNIT // 3, UNIT // 2)]
             few += [(UNIT // 2, -UNIT // 4), (UNIT, 0)]
+            few += [(UNIT, UNIT), (UNIT, -UNIT)] if self.mechanism.cube else []
             return [(*pair, *rest) for pair in few]
         if isinstance(self.mechanism, TextMechanism):
             return [text[:size] for text in (b"", b"a", b"b", b"ab", b"abc\xff"[-size:])]
@@ -140,14 +142,11 @@ def made(name: str, epsilon: str, size: int, **own: int) -> Mechanism[Any]:
 
 def smalls(name: str) -> list[Small]:
     """Return mechanism *name* with every choice of parameters that its file enumerates."""
-    plan, own = read(name)["enumerate"], small_parameters(name)
+    whole = read(name)["enumerate"]
+    least, one_pass = Fraction(Decimal(whole["least_mass"])), whole.get("one_pass", False)
     return [
-        Small(
-            name,
-            made(name, epsilon, size, **own),
-            Fraction(Decimal(plan["least_mass"])),
-            plan.get("one_pass", False),
-        )
+        Small(name, made(name, epsilon, size, **plan.get("parameters", {})), least, one_pass)
+        for plan in (whole, *whole.get("others", ()))
         for epsilon, size in plan.get("pairs") or product(EPSILONS, plan["domain_sizes"])
     ]
 

@@ -78,15 +78,8 @@ class Draws:
         below, rest = divmod(x[0] * (m // shared), w)
         return below + (1 if rest and self.uniform(w) < rest else 0)
 
-    def lie(self, item: int, others: int) -> int:
-        other = self.uniform(others)
-        return other + (other >= item)
-
     def respond(self, item: int, symbols: int, truth: Ratio) -> int:
-        return item if self.true(truth) else self.lie(item, symbols - 1)
-
-    def window(self, step: int, steps: int, width: int, inside: Ratio) -> int:
-        if self.true(inside):
-            return step + self.uniform(width)
-        other = self.uniform(steps)
-        return other + (width if other >= step else 0)
+        if self.true(truth):
+            return item
+        other = self.uniform(symbols - 1)
+        return other + (other >= item)
