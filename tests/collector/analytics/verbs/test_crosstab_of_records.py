@@ -12,7 +12,6 @@ from client_sdk.registry.metric import Metric
 from collector.analytics.records import by_attribute
 from collector.analytics.rows import ALL
 from collector.analytics.verb import Slice
-from collector.core.errors import QueryError
 from collector.core.remarks import Code, remark
 from collector.demo.fleet import label_truth
 from tests.support.crowds.asking import ask
@@ -91,11 +90,6 @@ def test_of_an_attribute_there_is_its_table_alone() -> None:
 
     assert {row.dimensions["attribute"] for row in rows} == {"plan"}
     assert {row.dimensions["answer"] for row in rows} == {"free", "pro", "team", ALL}
-
-
-def test_a_name_that_is_no_attribute_is_refused() -> None:
-    with pytest.raises(QueryError, match=r"options\.of: must be one of: plan, age, label"):
-        ask("crosstab", [part_of(of_records())], options={"of": "answer"})
 
 
 def test_intervals_of_a_cell_hold_the_draw_of_devices_too() -> None:

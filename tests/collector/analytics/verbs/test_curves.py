@@ -30,16 +30,6 @@ def curve_slice(dimensions: dict[str, str] | None = None) -> Slice:
     return slice_of(metric_of(WAVE), BELL.tolist(), dimensions)
 
 
-def test_quantiles_have_the_names_and_the_order_that_were_asked_for() -> None:
-    """Levels in any order; each at its own number."""
-    found = ask("quantile", [curve_slice()], options={"levels": [0.9, 0.5, 0.999]}).rows
-
-    assert [row.item for row in found] == ["p90", "p50", "p99.9"]
-    assert found[1].value == pytest.approx(17, abs=0.7)
-    assert found[1].value < found[0].value < found[2].value  # type: ignore[operator]
-    assert {row.unit for row in found} == {"minutes"}
-
-
 @pytest.mark.parametrize(("place", "end"), [(0, LOWER), (BINS - 1, UPPER)])
 @pytest.mark.parametrize("verb", ["quantile", "estimate"])
 def test_a_quantile_whose_interval_is_an_end_of_the_range_says_so(
@@ -62,20 +52,6 @@ def test_a_quantile_whose_interval_is_an_end_of_the_range_says_so(
 def test_a_quantile_is_named_by_its_level_in_percent(level: float, name: str) -> None:
     """Without the noise of binary fractions."""
     assert name_of(level) == name
-
-
-def test_a_cdf_has_a_row_a_point_with_the_number_itself_counted_in() -> None:
-    """The item is the number; at the far end all are in, below the near end nobody is."""
-    points = [47, 17, -3, 16.5]
-
-    found = ask("cdf", [curve_slice()], options={"points": points}).rows
-
-    assert [row.item for row in found] == ["-3", "16.5", "17", "47"]
-    truth = np.cumsum(BELL) / BELL.sum()
-    values = [row.value for row in found]
-    assert values == pytest.approx([0, truth[16], truth[17], 1], abs=0.02)
-    ends = [end for i in (0, 3) for end in (found[i].ci_low, found[i].ci_high)]
-    assert ends == pytest.approx([0, 0, 1, 1], abs=1e-8)  # sums of floats
 
 
 def test_a_cdf_without_points_runs_from_one_end_to_the_other() -> None:
@@ -109,26 +85,6 @@ def test_the_buckets_of_a_histogram_adjoin_and_their_shares_add_up_to_one() -> N
     assert [row.item for row in found.rows] == [f"{a:.12g}–{b:.12g}" for a, b in pairwise(edges)]
     assert (edges[0], edges[-1], len(edges)) == (0, 47, 9)
     assert sum(row.value or 0 for row in found.rows) == pytest.approx(1, abs=1e-9)
-
-
-def test_a_bucket_holds_its_upper_end() -> None:
-    """All who hold 10 are in 5-10, none in 10-15."""
-    metric = metric_of(WAVE, max="50", epsilon='"8"')
-    held = [0] * 51
-    held[10] = 50_000
-    rows = ask("histogram", [slice_of(metric, held)], options={"buckets": 10}).rows
-
-    largest = max(rows, key=lambda row: row.value or 0)
-    assert largest.item == "5–10"
-
-
-def test_no_more_buckets_than_the_grid_has_steps() -> None:
-    """A bucket between two numbers would be empty by design."""
-    metric = metric_of(WAVE, max="5")
-
-    rows = ask("histogram", [slice_of(metric, [100] * 6)], options={"buckets": 20}).rows
-
-    assert [row.item for row in rows] == ["0–1", "1–2", "2–3", "3–4", "4–5"]
 
 
 def test_ranges_that_adjoin_add_up_exactly() -> None:

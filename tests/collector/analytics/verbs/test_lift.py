@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 
 from client_sdk.core.dataclass import replace
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.types.numbers import NumberDomain
 from collector.analytics.comparing.differences import (
     NO_CHANGE,
     compared,
@@ -24,7 +22,7 @@ from collector.analytics.rows import Findings
 from collector.analytics.verb import Slice, merged
 from collector.core.remarks import Code, remark
 from tests.support.crowds.asking import ask, holds
-from tests.support.crowds.boolean_slices import AGE, drawn, exact, is_at_most
+from tests.support.crowds.boolean_slices import drawn, exact, is_at_most
 from tests.support.crowds.uploads import registry
 from tests.support.enumeration.coverage import fits_rate
 
@@ -41,23 +39,6 @@ def lifted(slices: list[Slice], **options: Any) -> Findings:
     return ask("lift", slices, options={**ASKED, **options})
 
 
-def test_an_arm_is_told_as_difference_and_as_part_of_the_control() -> None:
-    """40 % against 32 % is 8 points, and a quarter more."""
-    found = lifted(arms(0.32, 0.40))
-
-    points, part = found.rows
-    assert points.dimensions == {
-        "arm": "new",
-        "against": "old",
-        "item": "true",
-        "measure": "difference",
-    }
-    assert (points.value, part.value) == pytest.approx((0.08, 0.25), abs=2e-3)
-    assert (points.unit, part.unit) == ("share", "relative")
-    assert points.p_value == part.p_value
-    assert not holds(part, 0)
-
-
 def test_difference_and_lift_agree_on_whether_there_is_any() -> None:
     """Fieller's interval of the ratio holds 1 if and only if that of the difference holds 0."""
     for new in np.linspace(0.3, 0.4, 41).tolist():
@@ -65,26 +46,6 @@ def test_difference_and_lift_agree_on_whether_there_is_any() -> None:
 
         assert (points.note == NO_CHANGE) == (part.note == NO_CHANGE)
         assert holds(part, 0) == (part.note == NO_CHANGE)
-
-
-def test_a_control_that_may_be_zero_has_no_lift() -> None:
-    """But a difference."""
-    points, part = lifted(arms(0.001, 0.2)).rows
-
-    assert points.value is not None
-    assert part.value is None
-    assert part.reason == "no ratio: the control may be 0"
-
-
-def test_several_arms_are_counted_together() -> None:
-    """Two arms are two comparisons."""
-    found = lifted([*arms(0.3, 0.4), exact({"arm": "other"}, 0.3, 10_000)])
-
-    assert found.facts["comparisons"] == 2
-    assert [row.dimensions["arm"] for row in found.rows] == ["new", "new", "other", "other"]
-    alone = lifted(arms(0.3, 0.4))
-    widths = [(rows[0].ci_high or 0) - (rows[0].ci_low or 0) for rows in (found.rows, alone.rows)]
-    assert widths[0] > 1.1 * widths[1]
 
 
 def test_what_cannot_be_seen_is_told_with_what_could() -> None:
@@ -102,17 +63,6 @@ def test_what_cannot_be_seen_is_told_with_what_could() -> None:
     assert lifted(arms(0.3, 0.5)).warnings == (remark(Code.LOOK_ONCE, group="arm"),)
 
 
-def test_an_experiment_says_to_look_once_and_others_that_they_are_none() -> None:
-    """Each in one sentence."""
-    platforms = [
-        exact({"platform": name}, share, 10_000) for name, share in (("old", 0.3), ("new", 0.5))
-    ]
-
-    assert lifted(arms(0.3, 0.5)).warnings == (remark(Code.LOOK_ONCE, group="arm"),)
-    (said,) = lifted(platforms, dimension="platform").warnings
-    assert said == remark(Code.NOT_DRAWN, group="platform")
-
-
 def test_several_that_cannot_be_seen_are_told_in_one_sentence() -> None:
     """Law: each by what tells it from the others, however many arms and items there are."""
     third = exact({"arm": "other"}, 0.327, 10_000)
@@ -120,29 +70,6 @@ def test_several_that_cannot_be_seen_are_told_in_one_sentence() -> None:
 
     assert sentence.text.count(" reports for ") == 2
     assert sentence.text.count("8 times in 10") == 1
-
-
-def test_degrees_that_may_be_below_zero_have_no_parts() -> None:
-    """20 degrees are not twice 10; ages are."""
-    assert isinstance(AGE.domain, NumberDomain)
-    cold = replace(AGE, domain=replace(AGE.domain, minimum=Fraction(-10)))
-    for metric, rows in ((AGE, 2), (cold, 1)):
-        slices = [
-            Slice(metric, {"arm": arm}, 600, np.array([600 * 60, 600 * 3_600, 0]), (0,))
-            for arm in ("old", "new")
-        ]
-
-        assert len(lifted(slices).rows) == rows
-
-
-def test_an_arm_with_few_reports_has_a_reason() -> None:
-    """In both of its rows; and so has every arm if the control has few."""
-    few = exact({"arm": "new"}, 0.5, 60)
-    found = lifted([*arms(0.3, 0.3)[:1], exact({"arm": "b"}, 0.4, 900), few])
-
-    assert {row.dimensions["arm"] for row in found.rows if row.reason} == {"new"}
-    assert len(found.rows) == 4
-    assert not any(row.value for row in lifted([exact({"arm": "old"}, 0.5, 60), few]).rows)
 
 
 def seen(

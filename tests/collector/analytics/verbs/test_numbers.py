@@ -33,14 +33,6 @@ def variance_of(held: Any) -> float:
     return float(np.average((places - np.average(places, weights=held)) ** 2, weights=held))
 
 
-def test_the_mean_has_one_row_in_its_unit() -> None:
-    """The number of the slice has no item."""
-    (row,) = ask("mean", [slice_of(metric_of(WAVE), UNEVEN.tolist(), {"x": "y"})]).rows
-
-    assert (dict(row.dimensions), row.unit) == ({"x": "y"}, "minutes")
-    assert row.value == pytest.approx(np.average(np.arange(BINS), weights=UNEVEN), abs=0.1)
-
-
 def test_the_sum_is_the_mean_times_the_reports_with_its_interval() -> None:
     """The number of reports is exact, so nothing is added to the error."""
     one = slice_of(metric_of(WAVE), UNEVEN.tolist())

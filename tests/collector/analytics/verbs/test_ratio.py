@@ -8,11 +8,10 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from client_sdk.core.dataclass import replace
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.analytics.comparing.numbers import Number
-from collector.analytics.comparing.ratios import UNBOUNDED, ratio_of
+from collector.analytics.comparing.ratios import ratio_of
 from collector.analytics.sums import BOUND_NOTE
 from collector.analytics.verb import Slice, VerbQuery, load
 from collector.core.catalog import Catalog
@@ -54,20 +53,6 @@ REGISTRY: Final = Registry.from_text(
 BOUGHT, SAW, WAITED, PLAN, WEEKLY, YES, NO = (REGISTRY.metric(name) for name in KINDS)
 
 
-def pair(over: float, under: float, n: int = 4_000, **dimensions: str) -> list[Slice]:
-    return [exact(dimensions, over, n, metric=BOUGHT), exact(dimensions, under, n, metric=SAW)]
-
-
-def test_a_ratio_is_one_number_over_the_other_in_words_of_both() -> None:
-    """Both numbers are told, and each row counts the reports of both."""
-    (row,) = ask("ratio", pair(0.3, 0.6)).rows
-    facts = ask("ratio", pair(0.3, 0.6)).facts["sides"][0]
-
-    assert row.value == pytest.approx(0.5, abs=2e-3)
-    assert (row.item, row.unit, row.n) == ("bought / saw", "times", 8_000)
-    assert (facts["numerator"], facts["denominator"]) == pytest.approx((0.3, 0.6), abs=1e-3)
-
-
 def test_numbers_keep_their_unit_and_totals_count_every_report() -> None:
     """Twice as many reports of the first make a total twice as large for each of the second."""
     held = [0] * 20 + [40_000] + [0] * 27
@@ -82,17 +67,6 @@ def test_numbers_keep_their_unit_and_totals_count_every_report() -> None:
         " reports and saw 20,000, so the means are of different devices" in means.warnings[0].text
     )
     assert totals.warnings == ()
-
-
-def test_a_denominator_that_may_be_zero_bounds_nothing() -> None:
-    """There is no number but this reason, and both numbers still."""
-    found = ask("ratio", pair(0.3, 0.01, n=1_000))
-
-    (row,) = found.rows
-    assert row.value is None
-    assert row.ci_high is None
-    assert (row.reason or "").startswith(UNBOUNDED)
-    assert found.facts["sides"][0]["denominator"] == pytest.approx(0.01, abs=1e-3)
 
 
 @pytest.mark.parametrize("under", [0.5, 0.12])
@@ -174,20 +148,6 @@ def test_the_ends_are_where_the_test_of_a_ratio_turns(a: float, b: float, shared
     assert ratio.ci_low < ratio.value < ratio.ci_high
 
 
-def test_groups_are_divided_each_by_its_own_and_none_is_left_out() -> None:
-    """A group of one metric alone has a row with the reason, as has one with few reports."""
-    alone = exact({"platform": "bsd"}, 0.5, 4_000, metric=BOUGHT)
-    few = pair(0.3, 0.6, n=60, platform="win")
-    parts = [*pair(0.3, 0.6, platform="mac"), alone, *few]
-
-    rows = {row.dimensions["platform"]: row for row in ask("ratio", parts).rows}
-
-    assert rows["mac"].value == pytest.approx(0.5, abs=2e-3)
-    assert (rows["bsd"].value, rows["bsd"].n) == (None, 4_000)
-    assert (rows["bsd"].reason or "").startswith("saw: not enough reports: 0 of")
-    assert (rows["win"].reason or "").startswith("bought: not enough reports: 60 of")
-
-
 def test_the_first_metric_is_divided_even_where_it_has_no_reports() -> None:
     """The order is that of the question, not that of the reports."""
     verb = load("ratio")
@@ -197,27 +157,6 @@ def test_the_first_metric_is_divided_even_where_it_has_no_reports() -> None:
 
     assert row.item == "bought / saw"
     assert (row.reason or "").startswith("bought: not enough reports: 0")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"denominator": "maybe"}, "options.denominator: must be one of"),
-        ({"of": "totals", "population": "drawn"}, "options.population: totals are of"),
-    ],
-)
-def test_options_that_mean_nothing_are_refused(options: dict[str, Any], message: str) -> None:
-    """With what would work."""
-    with pytest.raises(QueryError, match=message):
-        ask("ratio", pair(0.3, 0.6), options=options)
-
-
-def test_metrics_that_are_reported_at_other_times_have_no_ratio() -> None:
-    """A week's number over a day's would be read as if both were of one time."""
-    weekly = exact({}, 0.5, 4_000, metric=WEEKLY)
-
-    with pytest.raises(QueryError, match="metrics: must be reported equally often"):
-        ask("ratio", [exact({}, 0.5, 4_000, metric=SAW), weekly])
 
 
 def test_one_metric_is_refused_before_anything_is_read() -> None:
@@ -231,16 +170,3 @@ def test_one_metric_is_refused_before_anything_is_read() -> None:
 def items() -> list[Slice]:
     tally = np.array([2_000, 1_000, 1_000])
     return [Slice(PLAN, {}, 4_000, tally, (0,)), exact({}, 0.5, 4_000, metric=SAW)]
-
-
-def test_metrics_of_one_name_in_two_apps_are_two() -> None:
-    """Each is named with its app, and neither takes the reports of the other."""
-    parts = [
-        exact({}, share, 4_000, metric=replace(BOUGHT, app=app, shared=True))
-        for app, share in (("shop", 0.3), ("cafe", 0.6))
-    ]
-
-    (row,) = ask("ratio", parts).rows
-
-    assert row.item == "shop/bought / cafe/bought"
-    assert row.value == pytest.approx(0.5, abs=2e-3)

@@ -7,10 +7,11 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
+from client_sdk.core.dataclass import replace
 from collector.analytics.verb import Slice, load
 from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
-from tests.support.crowds.boolean_slices import PAGE, exact
+from tests.support.crowds.boolean_slices import PAGE, SHOWN, exact
 from tests.support.device.registries import (
     BOOLEAN,
     CATEGORY,
@@ -25,7 +26,7 @@ from tests.support.device.registries import (
     STRING,
     VECTOR,
 )
-from tests.support.enumeration.populations import WAVE, category, metric_of, slice_of
+from tests.support.enumeration.populations import WAVE, category, metric_of, reported, slice_of
 
 Fields = dict[str, str]
 CURVES: Final = ("quantile", "cdf", "histogram")
@@ -125,6 +126,19 @@ CELLS: Final = metric_of(STRING).mechanism.tally_size
 TEXTS: Final = Slice(metric_of(STRING), {}, CELLS, np.ones(CELLS, dtype=np.int64), (0,))
 PAGES: Final = Slice(PAGE, {"time": "2026"}, 300, np.array([100, 100, 100]), (0,))
 
+SIDES: Final = [exact({}, 0.5, 500, metric=replace(SHOWN, name=name)) for name in ("over", "under")]
+WEEKLY: Final = exact({}, 0.5, 500, metric=replace(SHOWN, name="weekly", every="7d"))
+CELLS_OF_PAIR: Final = slice_of(
+    replace(metric_of(PAIR, mechanism='"grr"'), name="pair"), [2_000, 1_500, 500, 500, 1_500, 4_000]
+)
+RECORDS: Final = Slice(
+    metric_of(RECORD, min_reports="100"),
+    {},
+    *reported(metric_of(RECORD), [{"plan": "free", "age": 20, "label": "left"}] * 200, "0")[::-1],
+    (0,),
+)
+WEEK: Final = slice_of(metric_of(WAVE), [500] * 48, {"time": "2026-03-01"})
+
 
 def answers(*dimensions: str) -> list[Slice]:
     """Return a slice of a boolean that has a value of each of *dimensions*."""
@@ -156,6 +170,28 @@ def answers(*dimensions: str) -> list[Slice]:
                 *((SIZES, ends) for ends in (["many", "some"], ["few", "many"], [0, 1])),
             )
         ),
+        ("ratio", SIDES, {"denominator": "maybe"}, r"options\.denominator: must be one of"),
+        (
+            "ratio",
+            SIDES,
+            {"of": "totals", "population": "drawn"},
+            r"options\.population: totals",
+        ),
+        ("ratio", [SIDES[0], WEEKLY], {}, "metrics: must be reported equally often"),
+        ("ratio", [WEEKLY, SIZES], {}, r"options\.denominator: must be one of: none, some"),
+        ("crosstab", [CELLS_OF_PAIR], {"of": "age"}, r"options\.of: must be one of: sex, income"),
+        ("crosstab", [SIZES, CELLS_OF_PAIR], {"of": "m"}, r"options\.of: the two were collected"),
+        ("crosstab", [RECORDS], {"of": "answer"}, r"options\.of: must be one of: plan, age, label"),
+        ("segments", [PAGES], {}, r"options\.item: must be one of: home, news, shop"),
+        (
+            "trend",
+            answers("time"),
+            {"levels": [0.5]},
+            r"options\.levels: metric=crashed has no",
+        ),
+        ("trend", [WEEK], {"levels": [0.5, 0.5]}, r"options\.levels: must be different"),
+        ("trend", [WEEK], {"levels": [0.5], "item": "mean"}, ".*without an item"),
+        ("trend", [WEEK] * 401, {"levels": [0.5]}, ".*leaves 401 stretches, must be at most 400"),
         ("trend", [PAGES], {"item": "maybe"}, r"options\.item: must be one of: home, news, shop"),
     ],
 )

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from collector.analytics.rows import RAW
-from collector.analytics.verb import OTHER, Slice
+from collector.analytics.verb import Slice
 from collector.analytics.verbs.segments import POOLED, pool_of
-from collector.core.errors import QueryError
 from collector.estimation.significance import each_of
 from tests.support.crowds.asking import ask
-from tests.support.crowds.boolean_slices import PAGE, drawn, exact
+from tests.support.crowds.boolean_slices import drawn, exact
 from tests.support.enumeration.coverage import fits_rate
 
 ALPHA: Final = 0.05
@@ -35,28 +34,6 @@ def test_each_segment_has_its_number_with_intervals_that_hold_together() -> None
     assert (found.rows[0].ci_low, found.rows[0].ci_high) == (alone.ci_low, alone.ci_high)
 
 
-def test_segments_with_few_reports_are_told_together() -> None:
-    """The row together has all their reports, and stands last."""
-    found = ask("segments", regions((0.2, 900), (0.5, 90), (0.3, 60)))
-
-    assert [row.value is None for row in found.rows] == [False, False]
-    other = found.rows[-1]
-    assert other.dimensions == {"region": OTHER, "item": "true"}
-    assert other.n == 150
-    assert other.value == pytest.approx(0.42, abs=0.01)
-    assert found.facts["segments"] == 2
-
-
-def test_segments_that_are_too_few_even_together_say_so() -> None:
-    """Their reports are told, with the reason; of one alone under its own name."""
-    together = ask("segments", regions((0.2, 900), (0.5, 30), (0.3, 60))).rows[-1]
-    alone = ask("segments", regions((0.2, 900), (0.5, 60))).rows[-1]
-
-    assert (together.dimensions["region"], together.n, together.value) == (OTHER, 90, None)
-    assert (alone.dimensions["region"], alone.n, alone.value) == ("1", 60, None)
-    assert "not enough reports: 90 of" in (together.reason or "")
-
-
 def test_pooled_numbers_keep_the_raw_one_and_its_interval() -> None:
     """Nothing but the number itself is changed, and it says so."""
     parts = regions((0.20, 900), (0.30, 300), (0.22, 500), (0.18, 120))
@@ -72,24 +49,6 @@ def test_pooled_numbers_keep_the_raw_one_and_its_interval() -> None:
     (fact,) = found.facts["pooling"]
     for row in found.rows:
         assert abs((row.value or 0) - fact["mean"]) <= abs((row.raw or 0) - fact["mean"])
-
-
-def test_fewer_than_three_segments_are_left_as_they_are() -> None:
-    """Nothing is known of how much segments differ."""
-    found = ask("segments", regions((0.2, 900), (0.4, 300)), postprocess=POOLED)
-
-    assert {row.postprocess for row in found.rows} == {RAW}
-    assert found.facts["pooling"] == []
-
-
-def test_one_item_must_be_named_of_several() -> None:
-    """One picture has one scale."""
-    page = Slice(PAGE, {"platform": "mac"}, 300, np.array([100, 100, 100]), (0,))
-
-    with pytest.raises(QueryError, match=r"^options\.item: must be one of: "):
-        ask("segments", [page])
-    (row,) = ask("segments", [page], options={"item": "news"}).rows
-    assert row.item == "news"
 
 
 def test_equal_numbers_of_unequal_errors_become_their_mean() -> None:

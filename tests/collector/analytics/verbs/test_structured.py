@@ -6,60 +6,19 @@ import numpy as np
 import pytest
 
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.types.joint import RetentionDomain
 from collector.analytics.sums import BOUND_NOTE, Shares
 from collector.analytics.verb import Slice
-from collector.analytics.verbs.map import NOISE
 from tests.support.crowds.asking import ask
-from tests.support.device.registries import FUNNEL, LOCATION, RETENTION
+from tests.support.device.registries import FUNNEL
 from tests.support.enumeration.coverage import fits_rate
-from tests.support.enumeration.populations import drawn, metric_of, slice_of
+from tests.support.enumeration.populations import drawn, metric_of
 
-FURTHEST = (2_000, 3_000, 1_500, 500)  # no step, visit, cart, paid
 TRIALS = 1_000
 ALPHA = 0.05
 
 
 def grr(fields: dict[str, str], **changes: str | None) -> Metric:
     return metric_of(fields, mechanism='"grr"', **changes)
-
-
-def test_a_funnel_tells_how_many_reached_each_step_and_came_from_the_one_before() -> None:
-    """Tails of the furthest step, and ratios of tails."""
-    rows = ask("funnel", [slice_of(grr(FUNNEL), FURTHEST)]).rows
-
-    assert [(row.item, row.dimensions["measure"]) for row in rows] == [
-        *((step, "reached") for step in ("visit", "cart", "paid")),
-        *((step, "of the step before") for step in ("cart", "paid")),
-    ]
-    truth = [5 / 7, 2 / 7, 0.5 / 7, 2 / 5, 1 / 4]
-    assert [row.value for row in rows] == pytest.approx(truth, abs=2e-3)
-    assert all(row.simultaneous and row.ci_low < row.value < row.ci_high for row in rows)  # type: ignore[operator]
-
-
-def test_a_conversion_from_a_step_that_perhaps_nobody_reached_has_a_reason() -> None:
-    """A share of nothing is no number."""
-    rows = ask("funnel", [slice_of(grr(FUNNEL), (4_000, 1_000, 5, 1))]).rows
-
-    assert rows[-1].value is None
-    assert "not sure" in str(rows[-1].reason)
-    assert rows[2].value is not None
-
-
-def test_retention_tells_who_was_active_and_who_of_the_first_period_came_back() -> None:
-    """Bits of the joint answer, and their joint with the first."""
-    metric = grr(RETENTION, periods='["w0", "w1", "w2"]')
-    assert isinstance(metric.domain, RetentionDomain)
-    held = [500, 0, 400, 0, 3_000, 500, 800, 1_800]  # 000, 001, 010, 011, 100, 101, 110, 111
-
-    rows = ask("retention", [slice_of(metric, held)]).rows
-
-    truth = [6_100 / 7_000, 3_000 / 7_000, 2_300 / 7_000, 2_600 / 6_100, 2_300 / 6_100]
-    assert [row.value for row in rows] == pytest.approx(truth, abs=2e-3)
-    assert [(row.item, row.dimensions["measure"]) for row in rows] == [
-        *((period, "active") for period in ("w0", "w1", "w2")),
-        *((period, "of the first period") for period in ("w1", "w2")),
-    ]
 
 
 @pytest.mark.parametrize("forgets", [False, True])
@@ -119,35 +78,3 @@ def test_a_ratio_whose_dependence_is_unknown_takes_the_worst() -> None:
     assert ratio.std_error == pytest.approx(least)
     rows = ask("funnel", [Slice(metric, {}, 9_000, tally, (0,))]).rows
     assert {row.note for row in rows if row.value is not None} == {BOUND_NOTE}
-
-
-def test_a_map_has_a_row_a_cell_and_tells_its_corners() -> None:
-    """Rows from the south, columns from the west; all intervals hold at once."""
-    held = [0, 0, 0, 0, 500, 0, 3_000, 1_500]
-    found = ask("map", [slice_of(grr(LOCATION, epsilon='"2"'), held)])
-
-    assert [row.item for row in found.rows] == [f"{r},{c}" for r in range(2) for c in range(4)]
-    assert found.facts["box"] == [-10, 45.5, 30, 47.5]
-    assert found.facts["cells"]["1,2"] == [10, 46.5, 20, 47.5]
-    assert [row.note for row in found.rows] == [NOISE] * 4 + [None, NOISE, None, None]
-    assert {row.simultaneous for row in found.rows} == {True}
-
-
-def test_a_coarser_map_sums_its_cells_and_keeps_what_is_left_at_the_edge() -> None:
-    """Areas of three by three cells, of which the grid has less."""
-    held = [0, 0, 0, 0, 500, 0, 3_000, 1_500]
-
-    found = ask("map", [slice_of(grr(LOCATION), held)], options={"coarsen": 3})
-
-    assert [row.item for row in found.rows] == ["0,0", "0,1"]
-    assert [row.value for row in found.rows] == pytest.approx([0.7, 0.3], abs=2e-3)
-    assert found.facts["cells"]["0,1"] == [20, 45.5, 30, 47.5]
-
-
-def test_a_map_can_be_cut_to_what_is_surely_there() -> None:
-    """Post-processed by name."""
-    held = [0, 0, 0, 0, 500, 0, 3_000, 1_500]
-
-    rows = ask("map", [slice_of(grr(LOCATION, epsilon='"2"'), held)], postprocess="base_cut").rows
-
-    assert sum(row.value == 0 for row in rows) == 5

@@ -22,24 +22,6 @@ TRIALS = 800
 ALPHA = 0.05
 
 
-def test_rows_are_the_largest_shares_in_order() -> None:
-    """Items stand by their unbiased shares, k of them a slice."""
-    rows = ask("top_k", [slice_of(category(*LABELS), HELD)], options={"k": 3}).rows
-
-    assert [row.item for row in rows] == ["v0", "v1", "v2"]
-    assert all(row.simultaneous for row in rows)
-
-
-def test_the_least_stand_first_if_asked_for() -> None:
-    """The other end, smallest first."""
-    options = {"k": 2, "order": "least"}
-    held = (500, 5, 400, 300)
-
-    rows = ask("top_k", [slice_of(category("a", "b", "c", "d"), held)], options=options).rows
-
-    assert [row.item for row in rows] == ["b", "d"]
-
-
 def test_intervals_are_as_wide_as_for_all_items_not_only_those_shown() -> None:
     """What is picked from many is judged as one of many."""
     one = slice_of(category(*LABELS), HELD)
@@ -90,29 +72,6 @@ def test_a_rank_that_may_be_nearly_any_is_none(
 ) -> None:
     """Two thirds of all ranks say that there are too few reports, and nothing of the item."""
     assert rank_in_words(best, worst, count) == words
-
-
-def test_items_that_noise_alone_may_have_made_are_marked_and_counted() -> None:
-    """Six items are held by nobody."""
-    found = ask("top_k", [slice_of(category(*LABELS, epsilon='"3"'), HELD)])
-
-    (fact,) = found.facts["slices"]
-    assert fact["items"] == len(LABELS)
-    assert fact["not_distinguishable_from_zero"] == 6
-    assert [("zero" in (row.note or "")) for row in found.rows] == [False] * 6 + [True] * 4
-    assert found.rows[0].note is not None
-    assert found.rows[0].note.startswith("rank 1")
-    assert fact["ranks"]["v0"][0] == 1
-
-
-def test_a_slice_that_is_too_small_does_not_tell_which_items_lead() -> None:
-    """Rows without numbers stand as they are declared."""
-    one = slice_of(category(*LABELS), (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 200))
-
-    found = ask("top_k", [one], options={"k": 2})
-
-    assert [(row.item, row.value) for row in found.rows] == [("v0", None), ("v1", None)]
-    assert found.facts == {"slices": []}
 
 
 def asked_of(held: Sequence[int], order: str = "most") -> tuple[Findings, Any]:
