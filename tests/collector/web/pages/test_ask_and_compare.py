@@ -29,26 +29,6 @@ def shown(text: str) -> dict[str, Any]:
     return answer
 
 
-def test_the_fields_of_the_form_are_the_question(visit: Visit) -> None:
-    address = (
-        "/ask?metric=category&verb=top_k&range=7d&by=&by=platform&segment.platform=linux"
-        "&alpha=0.01&option.k=2&option.order=most"
-    )
-
-    response = visit(address)
-
-    assert response.status_code == 200
-    assert shown(response.text) == {
-        "metrics": ["category"],
-        "verb": "top_k",
-        "date_range": "7d",
-        "dimensions": ["platform"],
-        "filters": [["is", "platform", ["linux"]]],
-        "alpha": 0.01,
-        "options": {"k": 2, "order": "most"},
-    }
-
-
 def test_the_link_to_an_answer_asks_the_same_and_fills_the_form(visit: Visit) -> None:
     first = visit("/ask?metric=number&verb=quantile&option.levels=0.5, 0.9&by=version")
     link = next(href for href in Page(first.text).values("href") if href.startswith("/ask?q="))
@@ -73,87 +53,6 @@ def test_every_verb_can_be_asked_by_the_form_or_says_why_not(visit: Visit, verb:
     assert statuses <= {200, 400}
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "/ask?verb=none",
-        "/ask?metric=none&verb=top_k",
-        "/ask?metric=category&verb=top_k&option.k=many",
-        "/ask?metric=category&verb=estimate&alpha=2",
-        "/ask?q={",
-        "/ask?q=[]",
-        '/ask?q={"metrics":["category"],"options":{"none":1}}',
-        '/ask?q={"metrics":["category"],"verb":"none","dimensions":["time"]}',
-        "/ask?metric=category&verb=estimate&by=none",
-    ],
-)
-def test_what_cannot_be_asked_is_told_beside_the_form(visit: Visit, address: str) -> None:
-    response = visit(address)
-
-    assert response.status_code == 400
-    assert "This cannot be asked" in response.text
-    assert "<form" in response.text
-
-
-def test_a_comparison_in_time_tells_both_windows_and_the_difference(visit: Visit) -> None:
-    text = visit("/compare?metric=boolean&by=time&range=7d").text
-
-    assert shown(text)["against"] == "previous"
-    assert 'class="fault"' not in text  # of the two numbers beside it
-    assert text.count("<svg") == 4  # two charts, each for phones, too
-    assert "against 18 to 24 Feb." in text
-
-
-def test_a_comparison_opens_on_the_longest_range_with_reports_before_it(visit: Visit) -> None:
-    """Two weeks were reported: of 14 days or more there is nothing before."""
-    assert shown(visit("/compare?metric=boolean").text)["date_range"] == "7d"
-    assert "Not enough reports to compare yet" not in visit("/compare?metric=boolean").text
-    assert "Not enough reports" in visit("/compare?metric=boolean&range=30d").text
-
-
-def test_a_comparison_is_with_any_earlier_days(visit: Visit) -> None:
-    days = "against=dates&against.from=2026-02-19&against.to=2026-02-20"
-
-    text = visit(f"/compare?metric=boolean&by=time&range=7d&{days}").text
-
-    assert shown(text)["against"] == ["2026-02-19", "2026-02-20"]
-    assert "against 19 to 20 Feb." in text
-    assert 'class="fault"' not in text
-
-
-def test_a_comparison_leaves_out_what_its_filters_say_in_its_files_too(visit: Visit) -> None:
-    text = visit("/compare?metric=boolean&segment.platform=!mac&segment.arm=new&range=7d").text
-    file = Page(text).values("data-copy")[0]
-
-    assert shown(text)["filters"] == [["is", "arm", ["new"]], ["is_not", "platform", ["mac"]]]
-    assert "segment.platform=%21mac" in file
-    assert visit(file).status_code == 200
-
-
-def test_several_values_of_a_dimension_stay_chosen_on_the_page_of_a_metric(visit: Visit) -> None:
-    text = visit("/metric/boolean?segment.platform=linux&segment.platform=mac&range=7d").text
-
-    assert shown(text)["filters"] == [["is", "platform", ["linux", "mac"]]]
-    assert re.findall(r'name="segment.platform" value="(\w+)" checked', text) == [
-        "linux",
-        "mac",
-    ]
-
-
-def test_a_comparison_of_segments_is_against_the_chosen_one(visit: Visit) -> None:
-    text = visit("/compare?metric=boolean&by=arm&against=control").text
-
-    assert shown(text)["options"] == {"against": "control"}
-    assert "no detectable change" in text
-
-
-def test_a_comparison_is_sent_as_a_file(visit: Visit) -> None:
-    for file in Page(visit("/compare?metric=category&by=platform").text).values("data-copy"):
-        response = visit(file)
-        assert response.status_code == 200
-        assert "light" in response.text
-
-
 def test_the_plan_moves_with_its_sliders(visit: Visit) -> None:
     few = visit("/plan?metric=boolean&devices=3&epsilon=1&share=50").text
     many = visit("/plan?metric=boolean&devices=6&epsilon=1&share=50").text
@@ -164,30 +63,6 @@ def test_the_plan_moves_with_its_sliders(visit: Visit) -> None:
         float(re.findall(r'class="big">±([\d.]+) points', text)[0]) for text in (few, many)
     ]
     assert half_widths[0] / half_widths[1] == pytest.approx(1_000**0.5, rel=0.1)
-
-
-def test_a_plan_tells_no_half_width_below_the_least_reports(visit: Visit) -> None:
-    """Law: such answers have no number, so neither does their plan; no share is 200 points off."""
-    text = visit("/plan?metric=boolean&devices=2&epsilon=1&share=10").text
-
-    assert re.search(r'class="big">no number below [\d,]+ reports', text)
-    assert "200 points" not in text
-    assert "half-width of the interval, points" in text
-
-
-def test_the_page_of_items_asks_what_its_tile_asks(visit: Visit) -> None:
-    """Law: where items are sorted the intervals of all hold at once, here as there."""
-    assert shown(visit("/metric/category").text)["verb"] == "top_k"
-
-
-@pytest.mark.parametrize(
-    "query", ["devices=x", "devices=99", "epsilon=0", "epsilon=nan", "share=0", "need=-1"]
-)
-def test_a_plan_of_nonsense_names_what_would_work(visit: Visit, query: str) -> None:
-    response = visit(f"/plan?metric=number&{query}")
-
-    assert response.status_code == 400
-    assert "must be a number from" in response.text
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -14,7 +14,6 @@ from tests.support.device.every_type import fill, registry_text
 from tests.support.store.memory_storage import MemoryStorage
 
 ALONE = "Each device is asked once; these are all reports so far."
-EARLIER = "of the days before there are no reports."
 
 
 @pytest.fixture(scope="module")
@@ -28,30 +27,6 @@ def asked_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]
     browser = create_app(config, storage, lambda: NOON).test_client()
     browser.set_cookie("hearsay", READ_TOKEN)
     return lambda address: browser.get(address, headers=BROWSER).text
-
-
-@pytest.mark.parametrize(
-    ("question", "said"),
-    [
-        ("metric=category&verb=top_k", f"19 Feb to 4 Mar; {EARLIER}"),
-        ("metric=boolean&verb=segments", f"19 Feb to 4 Mar; {EARLIER}"),
-        ("metric=number&verb=quantile", f"19 Feb to 4 Mar; {EARLIER}"),
-        ("metric=location&verb=map&range=7d", "26 Feb to 4 Mar."),
-        ("metric=boolean&verb=lift", f"Each against control. 19 Feb to 4 Mar; {EARLIER}"),
-        ("metric=boolean&verb=compare&range=7d", "25 Feb to 3 Mar against 18 to 24 Feb."),
-    ],
-)
-def test_an_answer_says_of_which_days_it_is(visit: Visit, question: str, said: str) -> None:
-    """Law: a picture of it tells them without the form; days before the first report are none."""
-    page = visit(f"/ask?{question}").text
-
-    assert f'<p class="hint">{said}' in page.partition('id="answer-title"')[2]
-
-
-def test_filters_stand_after_the_days(visit: Visit) -> None:
-    page = visit("/ask?metric=category&verb=top_k&range=7d&segment.platform=linux").text
-
-    assert '<p class="hint">26 Feb to 4 Mar. platform: linux</p>' in page
 
 
 @pytest.mark.parametrize(

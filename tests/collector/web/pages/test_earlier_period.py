@@ -99,16 +99,6 @@ def test_a_chart_of_a_metric_is_saved_with_the_period_that_it_shows(visit: Visit
     assert not EARLIER.search(visit(over_time.replace("&before=previous", "")).text)
 
 
-def test_nothing_can_be_drawn_below_what_is_not_over_time(visit: Visit) -> None:
-    text = visit("/ask", {"metric": "category", "verb": "top_k", "before": "previous"}).text
-
-    assert '<select name="before"' not in text
-    assert not EARLIER.search(text)
-    assert (
-        visit("/ask", {"metric": "category", "verb": "trend", "before": "ever"}).status_code == 400
-    )
-
-
 def test_rows_of_an_answer_and_of_a_comparison_lead_to_the_page_of_what_they_are_of(
     visit: Visit,
 ) -> None:

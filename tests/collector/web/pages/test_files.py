@@ -29,6 +29,7 @@ def kind_of(address: str) -> str:
         ("/metric/location", 4),
         (f"/ask?q={MAP}", 4),
         ("/compare?metric=category&by=platform&range=7d", 3),
+        ("/compare?metric=boolean&segment.platform=!mac&segment.arm=new&range=7d", 3),
     ],
 )
 def test_every_file_that_a_page_offers_can_be_saved(visit: Visit, path: str, count: int) -> None:
@@ -114,24 +115,6 @@ def test_a_chart_by_itself_is_one_document(visit: Visit) -> None:
     assert (root.findtext("{*}title") or "").startswith("All of location")
     assert root.find(".//{*}style") is not None
     assert not [e for e in root.iter() if e.tag.endswith("script")]
-
-
-@pytest.mark.parametrize(
-    ("path", "status", "words"),
-    [
-        (f"/ask.exe?q={MAP}", 404, "Not Found"),
-        ("/metric/category/answer.html", 404, "Not Found"),
-        ("/metric/category/nothing.svg", 404, "Not Found"),
-        ("/metric/category/answer.geojson", 400, "is for answers of the verb map"),
-        (f"/ask.geojson?q={OVER_TIME}", 400, "is for answers of the verb map"),
-        ("/ask.svg?q={}", 400, "metrics"),
-    ],
-)
-def test_a_file_that_cannot_be_says_why(visit: Visit, path: str, status: int, words: str) -> None:
-    response = visit(path)
-
-    assert response.status_code == status
-    assert words in response.text
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "geojson", "svg"])

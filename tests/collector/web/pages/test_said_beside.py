@@ -9,9 +9,8 @@ from flask import Flask
 
 from client_sdk.registry import Registry
 from collector.analytics.rows import GOOD, SHARE, Row, empty_row
-from collector.web.pages.beside import AT_ONCE, UNSURE, order_text
+from collector.web.pages.beside import order_text
 from collector.web.pages.devices import longer
-from tests.collector.web.pages.conftest import Visit
 
 LENGTHS = ("1h", "1d", "7d", "28d", "once")
 ENTRY = (
@@ -55,24 +54,6 @@ def test_a_segment_without_a_number_is_higher_than_none() -> None:
     assert order_text([*rows(("a", 0.1, 0.2), ("b", 0.5, 0.6)), blank]) == (
         "More than noise: b is higher than a."
     )
-
-
-def test_segments_that_are_alike_are_said_to_be_so_once(visit: Visit) -> None:
-    """Law: an answer says it; a metric's page says for all its charts what intervals mean."""
-    answer = visit("/ask?metric=boolean&verb=segments").text
-    page = visit("/metric/boolean").text
-
-    assert UNSURE in answer
-    assert UNSURE not in page
-    assert AT_ONCE in page
-
-
-def test_over_time_and_of_pooled_numbers_no_order_is_told(visit: Visit) -> None:
-    """Law: it is of unbiased numbers, each segment once."""
-    for more in ("&by=platform&by=time:week", "&postprocess=pooled"):
-        page = visit(f"/ask?metric=boolean&verb=segments{more}").text
-        assert "is higher than" not in page
-        assert UNSURE not in page
 
 
 @pytest.mark.parametrize(
