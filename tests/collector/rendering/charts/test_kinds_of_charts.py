@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from collector.analytics.rows import LOWER, SHARE, TIME, Row, quality_of
+from collector.analytics.rows import LOWER, Row, quality_of
 from collector.estimation.estimate import Estimate
 from collector.rendering.charts import Face
 from collector.rendering.charts.bars import NO_CHANGE, verdict
@@ -17,7 +17,6 @@ from collector.rendering.charts.marks import widening
 from collector.rendering.charts.spark import spark
 from collector.rendering.charts.svg import SERIES
 from collector.rendering.numbers import reading
-from collector.rendering.places import Box
 from collector.rendering.tables import table_of
 from tests.support.charts import bars, cdf, difference, dots, grid, heat, histogram, line
 from tests.support.sites.drawing import boxes, of_class, parsed, path_points
@@ -26,15 +25,11 @@ from tests.support.sites.gallery import (
     blank,
     buckets,
     cells,
-    cumulated,
     curves,
     day,
     differences,
     months,
-    platforms,
     row,
-    shares,
-    themes_by_platform,
     themes_over_time,
     two_way,
 )
@@ -47,50 +42,6 @@ def texts(picture: str, *looks: str) -> list[str]:
 
 def labels_of_marks(picture: str) -> list[str]:
     return [mark.get("data-label") or "" for mark in of_class(parsed(picture), "mark")]
-
-
-def exact(time: str, value: float, unit: str = SHARE) -> Row:
-    return replace(row({TIME: time}, value, 0.0, unit=unit), std_error=0.0)
-
-
-def test_bars_are_sorted_by_value_and_keep_their_order_if_asked() -> None:
-    rows = [row("a", 0.1, 0.01), row("b", 0.3, 0.01), row("c", 0.2, 0.01)]
-
-    assert labels_of_marks(bars(rows, "t")) == ["b", "c", "a"]
-    assert labels_of_marks(bars(rows, "t", ranked=False)) == ["a", "b", "c"]
-
-
-def test_rows_that_noise_alone_could_make_are_one_line_with_their_count() -> None:
-    assert "3 more, not distinguishable from 0 (each up to about 1.2 %)" in texts(
-        bars(shares(), "t"), "reason"
-    )
-
-
-def test_bars_of_which_none_is_sure_are_all_shown() -> None:
-    rows = [row(name, 0.001, 0.01) for name in "abc"]
-
-    assert labels_of_marks(bars(rows, "t")) == ["a", "b", "c"]
-
-
-def test_numbers_other_than_shares_are_not_folded_at_zero() -> None:
-    rows = [row(name, value, 3.0, unit="°C") for name, value in zip("abc", (-9, 0, 9), strict=True)]
-
-    assert labels_of_marks(bars(rows, "t")) == ["c", "b", "a"]
-
-
-def test_rows_beyond_the_limit_are_counted() -> None:
-    rows = [row(f"item {i}", 0.9 - i / 100, 0.001) for i in range(54)]
-    picture = bars(rows, "t")
-
-    assert len(of_class(parsed(picture), "bar")) == 20
-    assert "and 34 more, smaller" in texts(picture, "reason")
-
-
-def test_a_row_without_a_number_shows_its_reason_and_no_bar() -> None:
-    picture = bars([row("a", 0.5, 0.01), blank("b")], "t")
-
-    assert REASON in texts(picture, "reason")
-    assert len(of_class(parsed(picture), "bar")) == 1
 
 
 @pytest.mark.parametrize("kind", [line, histogram, cdf, dots, difference, heat, grid])
@@ -124,43 +75,12 @@ def test_sorted_rows_are_told_from_zero_by_intervals_that_hold_all_at_once() -> 
     assert "noise of all rows at once" in " ".join(texts(bars(single, "t"), "subtitle"))
 
 
-def test_rows_of_different_numbers_of_reports_share_no_band_of_noise() -> None:
-    rows = [row(name, 0.2, 0.01, n=n) for name, n in (("a", 100), ("b", 200), ("c", 300))]
-
-    assert of_class(parsed(bars(rows, "t")), "noise") == []
-
-
-def test_a_line_has_a_gap_where_there_is_no_number_and_says_why() -> None:
-    picture = line(months(), "t")
-    root = parsed(picture)
-
-    assert len(of_class(root, "band-1")) == 2
-    reasons = [mark.get("data-reason") for mark in of_class(root, "mark")]
-    assert reasons.count(REASON) == 2
-    said = f"× 2 of 28 points have no number: {REASON}"
-    assert said in texts(picture, "note")
-
-
-def test_a_line_has_a_gap_where_a_day_is_missing() -> None:
-    rows = [row({"time": day(i)}, 0.3, 0.01) for i in (0, 1, 2, 4, 5)]
-
-    assert len(of_class(parsed(line(rows, "t")), "line-1")) == 2
-
-
 def test_a_line_is_dashed_where_the_period_still_runs() -> None:
     root = parsed(line(months(), "t"))
     (dashed,) = of_class(root, "open-1")
 
     assert len(list(path_points(dashed.get("d") or ""))) == 2
     assert len(of_class(root, "ring-1")) == 1
-
-
-def test_no_more_lines_are_drawn_than_can_be_told_apart() -> None:
-    picture = line(themes_over_time(), "t")
-    root = parsed(picture)
-
-    assert len([e for i in range(1, 9) for e in of_class(root, f"line-{i}")]) == SERIES
-    assert "and 1 more, smaller on average" in texts(picture, "note")
 
 
 def test_lines_differ_by_marker_and_are_named_at_their_ends() -> None:
@@ -182,18 +102,6 @@ def test_lines_that_end_at_the_same_place_have_names_apart() -> None:
     assert min(b - a for a, b in pairwise(names)) >= 12
 
 
-def test_times_that_are_no_dates_stand_in_their_order() -> None:
-    rows = [row({"time": name}, 0.3, 0.01) for name in ("before", "during", "after")]
-
-    assert texts(line(rows, "t"), "tick")[-3:] == ["before", "during", "after"]
-
-
-def test_buckets_that_are_no_numbers_keep_their_names() -> None:
-    rows = [row(name, 0.3, 0.01) for name in ("never", "once", "often")]
-
-    assert texts(histogram(rows, "t"), "tick")[-3:] == ["never", "once", "often"]
-
-
 def test_buckets_of_different_width_are_drawn_to_scale() -> None:
     root = parsed(histogram([row("0–10", 0.3, 0.01), row("10–40", 0.3, 0.01)], "t"))
 
@@ -203,33 +111,6 @@ def test_buckets_of_different_width_are_drawn_to_scale() -> None:
     plot = next(box for box in boxes(root) if box.element.get("class") == "outline")
     parts = [(m - plot.left) / (plot.right - plot.left) for m in middles]
     assert parts == pytest.approx([5 / 40, 25 / 40], abs=0.01)
-
-
-def test_quantiles_are_read_off_the_curve_with_their_interval() -> None:
-    (note,) = texts(cdf(cumulated(), "t", x_unit="ms", quantiles=(0.5,)), "note")
-
-    assert note.startswith("p50 ≈ 300 ms (297 to 303)")
-
-
-def test_no_quantile_is_read_off_a_curve_unless_asked_for() -> None:
-    """Law: the verb of quantiles lets the curve rise first, so two numbers would differ."""
-    assert "p50" not in cdf(cumulated(), "t", x_unit="ms")
-
-
-def test_what_is_counted_is_drawn_from_zero_and_shares_up_to_the_whole() -> None:
-    """Law: a single value that all reports have has no axis beyond 100 %."""
-    all_of_them = [exact(day(i), 1.0) for i in range(3)]
-    devices = [exact(day(i), 900.0 + i, unit="devices") for i in range(3)]
-
-    ticks = texts(line(all_of_them, "t"), "tick")
-    assert "100 %" in ticks
-    assert "120 %" not in ticks
-    assert "0" in texts(line(devices, "t"), "tick")
-
-
-def test_no_number_of_reports_is_told_of_rows_that_differ() -> None:
-    """Law: a row without a number is in view, too."""
-    assert "20,000 reports" not in bars([row("a", 0.2, 0.01), blank("b")], "t").split("<g")[0]
 
 
 def test_a_number_at_an_end_of_its_range_is_not_called_counted() -> None:
@@ -254,19 +135,6 @@ def test_the_half_width_that_is_needed_is_not_crossed_by_a_line(need: float) -> 
             assert max(ends) < label.top or min(ends) > label.foot
 
 
-def test_a_quantile_beyond_the_thresholds_has_no_upper_end() -> None:
-    rows = [row(str(a), f, 0.01) for a, f in ((0, 0.1), (10, 0.5), (20, 0.905))]
-
-    (note,) = texts(cdf(rows, "t", quantiles=(0.9,)), "note")
-    assert note.startswith("p90 at least ")
-
-
-def test_dots_are_grouped_by_item_with_one_colour_a_segment() -> None:
-    root = parsed(dots(themes_by_platform(), "t"))
-
-    assert [len(of_class(root, f"dot-{i}")) for i in (1, 2, 3, 4)] == [3, 3, 3, 0]
-
-
 def test_a_difference_that_noise_could_make_is_no_detectable_change() -> None:
     assert [verdict(r) for r in differences()] == [
         "higher, p < 0.001",
@@ -275,10 +143,6 @@ def test_a_difference_that_noise_could_make_is_no_detectable_change() -> None:
         "no number",
     ]
     assert len(of_class(parsed(difference(differences(), "t")), "quiet")) == 1
-
-
-def test_differences_of_shares_are_points() -> None:
-    assert "+2.1 points" in texts(difference(differences(), "t"), "value")
 
 
 def test_cells_are_the_fainter_the_less_sure_they_are() -> None:
@@ -333,20 +197,6 @@ def test_a_large_map_has_one_path_a_colour() -> None:
     assert sum((e.get("class") or "").startswith("cell-") for e in root.iter()) < 40
 
 
-def test_cells_that_noise_alone_could_make_are_counted_and_not_coloured() -> None:
-    picture = grid([row("0,0", 0.2, 0.01), row("0,1", 0.001, 0.01)], "t")
-
-    assert len(of_class(parsed(picture), "mark")) == 1
-    assert "1 cell not distinguishable from 0" in texts(picture, "note")
-
-
-def test_a_map_with_a_box_has_degrees() -> None:
-    places = {f"{r},{c}": Box(13 + c, 52 + r, 14 + c, 53 + r) for r in range(4) for c in range(4)}
-    picture = grid(cells(4, 4, 0.01), "t", places=places)
-
-    assert {"13° E", "17° E", "52° N", "56° N"} <= set(texts(picture, "tick"))
-
-
 def test_more_devices_and_more_epsilon_lie_lower() -> None:
     root = parsed(curve(curves(), "t"))
     paths = [list(path_points(of_class(root, f"line-{i}")[0].get("d") or "")) for i in (1, 2, 3, 4)]
@@ -361,21 +211,6 @@ def test_a_sparkline_has_no_text_but_says_its_last_number() -> None:
 
     assert [e for e in root.iter() if e.tag.endswith("text")] == []
     assert "the last: 32.0 % ± 0.9" in (root.findtext("{*}desc") or "")
-
-
-def test_the_heading_can_be_left_to_the_page() -> None:
-    rows = platforms()
-
-    assert texts(dots(rows, "t"), "title", "subtitle") == ["t", "ms · 95 % intervals"]
-    without = dots(rows, "t", Face(heading=False))
-    assert texts(without, "title", "subtitle") == ["ms · 95 % intervals"]
-
-
-def test_intervals_that_hold_at_once_say_so() -> None:
-    rows = [row("a", 0.2, 0.01, simultaneous=True), row("b", 0.1, 0.01, simultaneous=True)]
-
-    (subtitle,) = texts(bars(rows, "t"), "subtitle")
-    assert "95 % intervals, all at once" in subtitle
 
 
 def test_the_last_bucket_label_does_not_leave_the_picture() -> None:

@@ -99,28 +99,6 @@ def test_all_numbers_of_a_chart_have_as_many_decimals() -> None:
     assert values == ["28.3 %", "6.2 %"]
 
 
-def test_a_number_shows_no_more_than_one_digit_that_it_does_not_deserve() -> None:
-    rows = [row("a", 0.283, 0.03), row("b", 0.0001, 0.00002)]
-
-    assert [value_of(r, least=finest(rows)) for r in rows] == ["28.3 %", "0.010 %"]
-
-
-def test_one_row_with_many_decimals_gives_them_neither_to_the_others_nor_to_itself() -> None:
-    rows = [row("a", 0.27, 0.05), row("b", 0.04627, 0.04327), row("c", 0.0326, 0.00082)]
-
-    least = finest(rows)
-    shown = [f"{value_of(r, least=least)} {margin(r, least=least)}" for r in rows]
-    assert shown == ["27.0 % ± 5.0", "4.6 % ± 4.4", "3.3 % ± 0.2"]
-
-
-def test_a_sign_is_not_rounded_away_for_the_digits_of_others() -> None:
-    rows = [row("a", 0.27, 0.05), row("b", 0.0102, 0.01)]
-
-    least = finest(rows)
-    assert ends_of(rows[1], least=least)[0] == "0.02 %"
-    assert value_of(rows[0], least=least) == "27.0 %"
-
-
 @pytest.mark.parametrize("long", [False, True])
 @pytest.mark.parametrize("name", ["bars", "dots", "difference"])
 def test_no_line_of_a_plot_on_a_phone_runs_through_a_text(name: str, long: bool) -> None:

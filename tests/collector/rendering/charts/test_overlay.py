@@ -7,11 +7,11 @@ from datetime import date, timedelta
 import pytest
 
 from client_sdk.core.errors import InvalidParameterError
-from collector.analytics.rows import ITEM, SHARE, TIME, Chart, Row
+from collector.analytics.rows import ITEM, TIME, Chart, Row
 from collector.rendering.charts import Before, Face, Mark, chart_of
 from tests.support.charts import line
 from tests.support.sites.drawing import of_class, parsed, path_points, tag
-from tests.support.sites.gallery import REASON, blank, month_before, months, notes, row
+from tests.support.sites.gallery import month_before, months, notes, row
 
 START = date(2026, 10, 20)
 
@@ -38,21 +38,6 @@ def test_a_note_stands_at_its_day_and_its_words_are_below() -> None:
     assert float(dash.get("x1") or 0) == pytest.approx(places[2], abs=0.1)
     assert texts(picture, "flag") == ["1"]
     assert texts(picture, "note")[-1] == "1 · 2026-10-22: 2.4 out"
-
-
-def test_a_note_out_of_view_is_not_drawn_and_one_within_the_last_stretch_is() -> None:
-    weeks = [row({TIME: f"2026-10-{d}"}, 0.3, 0.01) for d in ("05", "12", "19")]
-    marks = [Mark("2026-10-04", "early"), Mark("2026-10-23", "in"), Mark("2026-10-26", "late")]
-
-    assert texts(line(weeks, "t", Face(), marks), "note")[-1:] == ["1 · 2026-10-23: in"]
-
-
-def test_notes_that_would_touch_share_a_number() -> None:
-    picture = line(months(), "t", Face(width=420), notes())
-
-    assert texts(picture, "flag") == ["1", "2"]
-    assert "an outage of two hours" in texts(picture, "note")[-1]
-    assert len(of_class(parsed(picture), "reference")) == 3
 
 
 def test_a_note_with_an_address_is_a_link_and_no_script_is_an_address() -> None:
@@ -101,26 +86,6 @@ def test_an_earlier_period_beyond_the_axis_is_cut_off() -> None:
     assert len(middle(line(now, "t", Face(), (), before), "past")) == 4
 
 
-def test_each_line_has_its_own_earlier_one_and_others_are_not_drawn() -> None:
-    now = [dated(i, v, item) for item, v in (("a", 0.3), ("b", 0.2)) for i in range(7)]
-    old = [dated(i - 7, v, item) for item, v in (("b", 0.1), ("c", 0.4)) for i in range(7)]
-    picture = line(now, "t", Face(), (), Before(old, 7, "the week before"))
-
-    assert len(of_class(parsed(picture), "past-2")) == 1
-    assert [of_class(parsed(picture), f"past-{n}") for n in (1, 3)] == [[], []]
-    assert "thin: the week before" in texts(picture, "note")
-
-
-def test_an_earlier_period_without_numbers_says_why() -> None:
-    now = [dated(i, 0.3) for i in range(7)]
-    empty = [blank({TIME: "2026-10-13"})]
-
-    few = line(now, "t", Face(), (), Before(empty, 7, "the week before"))
-    none = line(now, "t", Face(), (), Before([], 7, "the week before"))
-    assert f"the week before: {REASON}" in texts(few, "note")
-    assert "the week before: no reports" in texts(none, "note")
-
-
 def test_both_reach_every_chart_over_time_of_an_answer() -> None:
     marks, before = notes(), month_before()
     picture = chart_of(Chart.ROWS, months(), "t", Face(), marks=marks, before=before)
@@ -129,14 +94,6 @@ def test_both_reach_every_chart_over_time_of_an_answer() -> None:
     assert middle(picture, "past")
     assert texts(picture, "flag") == ["1", "2", "3"]
     assert texts(whole, "flag") == []
-
-
-def test_numbers_of_another_unit_are_no_earlier_period() -> None:
-    times = [row({TIME: f"2026-10-{d}"}, 400.0, 9.0, unit="ms") for d in range(10, 17)]
-    shares = [row({TIME: f"2026-10-{d:02}"}, 0.2, 0.01, unit=SHARE) for d in range(3, 10)]
-    picture = chart_of(Chart.ROWS, times, "t", Face(), before=Before(shares, 7, "the week before"))
-
-    assert "the week before: no reports" in texts(picture, "note")
 
 
 def test_the_earlier_period_has_another_sample_in_the_legend_than_the_noise() -> None:
