@@ -107,20 +107,3 @@ def test_a_worker_beats_while_it_runs_and_ends_well_when_asked(
         during = hearsay(environment, "worker", "--check").returncode
 
     assert (before, during, process.returncode) == (1, 0, 0)
-
-
-def test_preparing_a_store_twice_is_as_good_as_once(environment: dict[str, str]) -> None:
-    first, second = (hearsay(environment, "init") for _ in range(2))
-
-    assert (first.returncode, first.stdout) == (0, "store ready: 4 shards\n")
-    assert (second.returncode, second.stdout) == (0, "store ready: 4 shards\n")
-
-
-def test_another_number_of_shards_is_refused(environment: dict[str, str]) -> None:
-    hearsay(environment, "init")
-
-    result = hearsay({**environment, "HEARSAY_SHARDS": "5"}, "init")
-
-    assert result.returncode == 1
-    assert "shards" in result.stderr
-    assert "Traceback" not in result.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -20,7 +19,7 @@ from collector.core.errors import QueryError
 from collector.core.remarks import Code
 from collector.query import Answer, plan, read, run
 from tests.support.crowds.uploads import NOON, TODAY
-from tests.support.device.registries import BOOLEAN, FUNNEL, RETENTION, file_with
+from tests.support.device.registries import BOOLEAN, RETENTION, file_with
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.store.memory_storage import MemoryStorage
 
@@ -47,17 +46,6 @@ def asked(now: dict[str, str], before: dict[str, str], verb: str, **fields: Any)
 
 def codes_of(answer: Answer) -> set[Code]:
     return {remark.code for remark in answer.meta.warnings}
-
-
-def test_shares_of_the_same_items_are_about_all_reports() -> None:
-    """Each definition at its own ε, weighted by its reports."""
-    found = asked({**CATEGORY, "epsilon": '"2"'}, {**CATEGORY, "epsilon": '"1"'}, "frequency")
-
-    assert {row.n for row in found.rows} == {6_000}
-    assert sum(row.value or 0 for row in found.rows) == pytest.approx(1)
-    assert len(found.meta.metrics[0].definitions) == 2
-    counted = "m: 3000 reports under earlier definitions are counted, too"
-    assert counted in map(str, found.meta.warnings)
 
 
 @pytest.mark.parametrize(("parts", "is_told"), [((80, 70), True), ((50, 40), False)])
@@ -89,17 +77,6 @@ def test_items_that_changed_are_not_added_up() -> None:
 
     assert {row.n for row in found.rows} == {3_000}
     assert Code.EARLIER_LEFT_OUT in codes_of(found)
-
-
-def test_quantiles_of_several_definitions_are_not_averaged() -> None:
-    """The mean of two medians is the median of nobody."""
-    wave = {**NUMBER, "mechanism": '"square_wave"'}
-
-    found = asked(wave, {**wave, "epsilon": '"2"'}, "estimate")
-
-    assert {row.n for row in found.rows} == {3_000}
-    left_out = "m: 3000 reports under earlier definitions are left out; ask for them by"
-    assert any(str(each).startswith(left_out) for each in found.meta.warnings)
 
 
 def test_what_is_picked_or_compared_rests_on_the_current_definition_alone() -> None:
@@ -134,7 +111,6 @@ def test_questions_that_would_give_too_many_rows_are_refused() -> None:
 
 BY_NOW, BEFORE = {**CATEGORY, "epsilon": '"2"'}, {**CATEGORY, "epsilon": '"1"'}
 NUMBERS = [{**NUMBER, "mechanism": '"hybrid"', "epsilon": f'"{epsilon}"'} for epsilon in (2, 1)]
-FUNNELS = [{**FUNNEL, "every": '"1d"', "min_reports": "100", "epsilon": f'"{e}"'} for e in (2, 1)]
 RETURNS = [{**RETENTION, "min_reports": "100", "epsilon": f'"{e}"'} for e in (8, 6)]
 QUESTIONS: dict[str, dict[str, Any]] = {
     "trend": {"dimensions": ["time"]},
@@ -182,64 +158,6 @@ def answered(verb: str, crowd: tuple[Catalog, MemoryStorage], **fields: Any) -> 
         **fields,
     }
     return run(plan(read(json.dumps(body).encode()), catalog, NOON), storage)
-
-
-def item_of(verb: str, definitions: Sequence[dict[str, str]]) -> dict[str, Any]:
-    item = {"category": "a", "funnel": "paid"}.get(json.loads(definitions[0]["type"]))
-    return {"options": {**QUESTIONS[verb].get("options", {}), "item": item}} if item else {}
-
-
-@pytest.mark.parametrize("verb", ["trend", "segments"])
-@pytest.mark.parametrize(
-    "definitions", [[BY_NOW, BEFORE], NUMBERS, FUNNELS], ids=lambda d: d[0]["type"]
-)
-def test_what_is_followed_has_the_reports_of_all_definitions(
-    verb: str, definitions: list[dict[str, str]]
-) -> None:
-    """Law: each number is that of every definition, weighted by its reports; so is its error."""
-    fields = item_of(verb, definitions)
-
-    whole, *each = (answered(verb, crowd(definitions, only), **fields) for only in (None, 0, 1))
-
-    assert len(whole.rows) == 2
-    for row, *parts in zip(whole.rows, *(one.rows for one in each), strict=True):
-        n = sum(part.n for part in parts)
-        assert row.dimensions == parts[0].dimensions
-        assert row.n == n
-        assert row.value == pytest.approx(sum(part.n * part.value for part in parts) / n)
-        squares = sum((part.n * part.std_error) ** 2 for part in parts)
-        assert row.std_error == pytest.approx(squares**0.5 / n)
-    others = each[1].meta.n
-    assert f"m: {others} reports under earlier definitions are counted, too" in map(
-        str, whole.meta.warnings
-    )
-
-
-@pytest.mark.parametrize("verb", ["compare", "lift"])
-@pytest.mark.parametrize(
-    "definitions", [[BY_NOW, BEFORE], NUMBERS, FUNNELS], ids=lambda d: d[0]["type"]
-)
-def test_what_is_compared_has_the_reports_of_all_definitions(
-    verb: str, definitions: list[dict[str, str]]
-) -> None:
-    """Law: a difference is that of the numbers of both sides, each of all definitions.
-
-    What the devices scatter counts, too: its error is at least that of the rows that stand alone.
-    """
-    fields = item_of(verb, definitions)
-    apart = "trend" if verb == "compare" else "segments"
-    item = item_of(apart, definitions)
-
-    whole, sides = (
-        answered(verb, crowd(definitions), **fields),
-        answered(apart, crowd(definitions), **item),
-    )
-
-    first, second = sides.rows if verb == "lift" else sides.rows[::-1]
-    row, alone = whole.rows[0], math.hypot(first.std_error or 0, second.std_error or 0)
-    assert row.n == first.n + second.n == whole.meta.n
-    assert row.value == pytest.approx((first.value or 0) - (second.value or 0))
-    assert (row.std_error or 0) >= alone * (1 - 1e-9)
 
 
 def test_a_series_whose_definition_changed_is_no_change() -> None:

@@ -50,23 +50,6 @@ def test_a_single_epoch_is_named_once() -> None:
     assert [reading.label(epoch) for epoch in reading.epochs] == [day(TODAY - 2), day(TODAY - 1)]
 
 
-def test_compare_tells_a_window_from_the_period_before_it() -> None:
-    """Home was first for 20 % of its devices, and is for 40 %."""
-    storage = MemoryStorage()
-    for epoch, tally in ((TODAY - 3, [1_500, 2_500, 2_000]), (TODAY - 1, [2_200, 1_900, 1_900])):
-        cell = Cell(PAGE.digest, epoch, segment_text(PAGE, {}))
-        storage.put({cell: list(enumerate([sum(tally), *tally]))})
-
-    found = run(asked("page", TODAY - 1, TODAY, verb="compare"), storage)
-
-    home = found.rows[0]
-    assert home.dimensions["time"] == f"{day(TODAY - 1)}/{day(TODAY)}"
-    assert home.dimensions["against"] == f"{day(TODAY - 3)}/{day(TODAY - 2)}"
-    assert home.value == pytest.approx((2_200 - 1_500) / 6_000 / (0.5761 - 0.2119), abs=1e-3)
-    assert home.p_value is not None
-    assert home.p_value < 1e-6
-
-
 @pytest.mark.parametrize(
     ("metric", "first", "message"),
     [
