@@ -187,7 +187,7 @@ TEXTS: Final[
     "/ask?metric=boolean&verb=segments&by=platform&by=time:week": ([], ["is higher than", UNSURE]),
     "/ask?metric=boolean&verb=segments&postprocess=pooled": ([], ["is higher than", UNSURE]),
     "/privacy": (['href="/privacy/differencing"'], []),
-    "/metric/held": (["Bar chart of", "Dots with intervals of"], []),
+    "/metric/key_value": (["Bar chart of", "Dots with intervals of"], []),
 }
 
 NOT_ASKED: Final = "This cannot be asked"
