@@ -15,13 +15,11 @@ from client_sdk.registry.contract import Registry
 from collector.analytics.rows import Row
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell, segment_text
-from collector.core.config import Config
 from collector.query import plan, read, run
-from collector.web import create_app
 from tests.support.crowds.uploads import NOON, READ_TOKEN
 from tests.support.device.learning import registry_text
 from tests.support.enumeration.seeded import SeededRandomness
-from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.sites.in_memory import in_memory
 from tests.support.store.memory_storage import MemoryStorage
 
 TEXT: Final = registry_text(more="radius = 8")
@@ -126,11 +124,8 @@ def test_rounds_of_another_definition_are_not_added_to_those_of_this() -> None:
 
 
 def test_the_page_of_the_metric_tells_why_there_is_no_number(tmp_path: Path) -> None:
-    path = tmp_path / "metrics.toml"
-    path.write_text(TEXT, encoding="utf-8")
-    config = Config.from_env({"HEARSAY_REGISTRY": str(path), "HEARSAY_READ_TOKEN": READ_TOKEN})
     storage = stored({"1": 150, "2": 150})
-    browser = create_app(config, storage, lambda: NOON, MemoryCredentials()).test_client()
+    browser = in_memory(tmp_path, TEXT, storage=storage).test_client()
     for address in ("/metric/ranker", "/ask?metric=ranker&verb=vector", "/"):
         shown = browser.get(address, headers={"Authorization": f"Bearer {READ_TOKEN}"})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from html import unescape
@@ -16,14 +15,12 @@ from client_sdk.registry import Registry
 from collector.cli import main
 from collector.client import Client
 from collector.core.cells import Cell
-from collector.core.config import Config
 from collector.core.errors import AnswerError
-from collector.web import create_app
 from tests.support.crowds.asked import post
-from tests.support.crowds.uploads import NOON, READ_TOKEN, TODAY, bearer
+from tests.support.crowds.uploads import READ_TOKEN, TODAY, bearer
 from tests.support.device.registries import CATEGORY, NUMBER, file_with, table
+from tests.support.sites.in_memory import in_memory
 from tests.support.sites.served import served
-from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
 
 DURATION: Final = {**NUMBER, "type": '"duration"', "every": '"1d"', "min_reports": "100"}
@@ -39,19 +36,13 @@ REPORTS: Final = {NOW: 1_000, BEFORE: 5_000, TYPE: 300}
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Flask:
     """A collector whose metric had another mechanism, and once another type."""
-    folder, storage = tmp_path_factory.mktemp("registries"), MemoryStorage()
-    paths = [folder / f"{place}.toml" for place in range(3)]
-    for path, (text, n) in zip(paths, REPORTS.items(), strict=True):
-        path.write_text(text, encoding="utf-8")
+    storage = MemoryStorage()
+    for text, n in REPORTS.items():
         metric = Registry.from_text(text).metric("m")
         share, rest = divmod(n, metric.mechanism.tally_size)
         counts = [share + (place < rest) for place in range(metric.mechanism.tally_size)]
         storage.put({Cell(metric.digest, TODAY - 2, ""): list(enumerate([n, *counts]))})
-    settings = {
-        "HEARSAY_REGISTRY": os.pathsep.join(map(str, paths)),
-        "HEARSAY_READ_TOKEN": READ_TOKEN,
-    }
-    return create_app(Config.from_env(settings), storage, lambda: NOON, MemoryCredentials())
+    return in_memory(tmp_path_factory.mktemp("registries"), *REPORTS, storage=storage)
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from collector.core.config import Config
-from collector.web import create_app
 from tests.collector.web.pages.conftest import BROWSER, Visit
-from tests.support.crowds.uploads import NOON, READ_TOKEN, WRITE_KEY
 from tests.support.device.every_type import fill, registry_text
+from tests.support.sites.in_memory import browser_of, in_memory
 from tests.support.store.memory_storage import MemoryStorage
 
 ALONE = "Each device is asked once; these are all reports so far."
@@ -19,13 +17,9 @@ ALONE = "Each device is asked once; these are all reports so far."
 @pytest.fixture(scope="module")
 def asked_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     """Return the pages of a collector whose metrics are asked once of each device."""
-    storage, path = MemoryStorage(), tmp_path_factory.mktemp("once") / "metrics.toml"
+    storage, folder = MemoryStorage(), tmp_path_factory.mktemp("once")
     fill(storage, "once", epochs=1)
-    path.write_text(registry_text("once"), encoding="utf-8")
-    settings = {"HEARSAY_REGISTRY": str(path), "HEARSAY_WRITE_KEY": WRITE_KEY}
-    config = Config.from_env({**settings, "HEARSAY_READ_TOKEN": READ_TOKEN})
-    browser = create_app(config, storage, lambda: NOON).test_client()
-    browser.set_cookie("hearsay", READ_TOKEN)
+    browser = browser_of(in_memory(folder, registry_text("once"), storage=storage))
     return lambda address: browser.get(address, headers=BROWSER).text
 
 

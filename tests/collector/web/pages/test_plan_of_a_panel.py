@@ -5,13 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from collector.core.config import Config
-from collector.web import create_app
-from tests.support.crowds.uploads import NOON, READ_TOKEN, WRITE_KEY
 from tests.support.device.device import metric_text
+from tests.support.sites.in_memory import browser_of, in_memory
 from tests.support.sites.page import Page
-from tests.support.store.memory_credentials import MemoryCredentials
-from tests.support.store.memory_storage import MemoryStorage
 
 HEAD = 'schema = 1\napp = "demo"\n[panel]\nweek = "4"\n'
 WEEKLY = "".join(metric_text(f"m{place}", every="7d") for place in range(10))
@@ -19,13 +15,7 @@ WEEKLY = "".join(metric_text(f"m{place}", every="7d") for place in range(10))
 
 def shown(folder: Path, text: str, address: str) -> str:
     """Return what the page at *address* says of a registry, in one line."""
-    path = folder / "metrics.toml"
-    path.write_text(text, encoding="utf-8")
-    names = ("HEARSAY_REGISTRY", "HEARSAY_WRITE_KEY", "HEARSAY_READ_TOKEN")
-    config = Config.from_env(dict(zip(names, (str(path), WRITE_KEY, READ_TOKEN), strict=True)))
-    client = create_app(config, MemoryStorage(), lambda: NOON, MemoryCredentials()).test_client()
-    client.set_cookie("hearsay", READ_TOKEN)
-    reply = client.get(address, headers={"Accept": "text/html"})
+    reply = browser_of(in_memory(folder, text)).get(address, headers={"Accept": "text/html"})
     assert reply.status_code == 200, reply.text
     return re.sub(r"\s+", " ", Page(reply.text).text)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,17 +9,15 @@ import pytest
 from flask import Flask, request
 from flask.testing import FlaskClient
 
-from collector.core.config import Config
 from collector.core.credentials import ANALYST, READ, Credential
 from collector.core.errors import ConfigError
-from collector.web import create_app
 from collector.web.auth import PEER
 from collector.web.ingest.front import Front
 from collector.workspace.documents import Author, Document, Note
-from tests.support.crowds.uploads import NOON, TODAY, WRITE_KEY, bearer, registry_text
+from tests.support.crowds.uploads import TODAY, WRITE_KEY, bearer, registry_text
+from tests.support.sites.in_memory import in_memory
 from tests.support.sites.rsgi import Request, answers
 from tests.support.store.memory_credentials import MemoryCredentials
-from tests.support.store.memory_storage import MemoryStorage
 
 PROXY: Final = "10.0.3.7"
 HTML: Final = {"Accept": "text/html"}
@@ -37,13 +34,9 @@ def app(tmp_path: Path) -> Flask:
 
 
 def app_of(folder: Path, **changes: str) -> Flask:
-    paths = [folder / "test.toml", folder / "other.toml"]
     own = 'app = { name = "other", separate = true }'
     texts = registry_text(), registry_text().replace('app = "test"', own)
-    for path, text in zip(paths, texts, strict=True):
-        path.write_text(text, encoding="utf-8")
     settings = {
-        "HEARSAY_REGISTRY": os.pathsep.join(map(str, paths)),
         "HEARSAY_WRITE_KEY": WRITE_KEY,
         "HEARSAY_TRUSTED_PROXIES": f"{PROXY},10.0.4.0/30",
         "HEARSAY_GROUPS": GROUPS,
@@ -53,8 +46,7 @@ def app_of(folder: Path, **changes: str) -> Flask:
     for token, label in (("a-token-labelled-ada", "ada"), ("one-token", ""), ("another-token", "")):
         credential = Credential(READ, app="other", role=ANALYST, expires=TODAY + 9, label=label)
         stored.add(token, credential)
-    config = Config.from_env({**settings, **changes})
-    return create_app(config, MemoryStorage(), lambda: NOON, stored)
+    return in_memory(folder, *texts, credentials=stored, settings={**settings, **changes})
 
 
 def named(user: str = "ada@example.org", groups: str = "everyone", **more: str) -> dict[str, str]:

@@ -15,15 +15,13 @@ from werkzeug.datastructures import MultiDict
 from client_sdk.registry import Registry
 from collector.analytics.comparing.arms import are_arms, arms_of
 from collector.analytics.verb import load, names
-from collector.core.config import Config
 from collector.core.errors import QueryError
 from collector.query.completion import dimension_of
-from collector.web import create_app
 from collector.web.pages import fields, questions
 from collector.web.pages.choices import choices_of, filters_of, in_words, segment_of
 from tests.collector.web.pages.conftest import BROWSER, Visit
-from tests.support.crowds.uploads import NOON, READ_TOKEN, WRITE_KEY
 from tests.support.device.every_type import NAMES, fill, registry_text
+from tests.support.sites.in_memory import browser_of, in_memory
 from tests.support.sites.page import Page
 from tests.support.store.memory_storage import MemoryStorage
 
@@ -240,15 +238,10 @@ def test_limits_are_asked_for_only_of_numbers() -> None:
 @pytest.fixture(scope="module")
 def weekly(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
     """A browser on metrics of weeks: the first days of this one, and four before it."""
-    path = tmp_path_factory.mktemp("weeks") / "metrics.toml"
-    path.write_text(registry_text("7d"), encoding="utf-8")
     storage = MemoryStorage()
     fill(storage, "7d", 30)
-    settings = {"HEARSAY_REGISTRY": str(path), "HEARSAY_WRITE_KEY": WRITE_KEY}
-    config = Config.from_env({**settings, "HEARSAY_READ_TOKEN": READ_TOKEN})
-    client = create_app(config, storage, lambda: NOON).test_client()
-    client.set_cookie("hearsay", READ_TOKEN)
-    return client
+    folder = tmp_path_factory.mktemp("weeks")
+    return browser_of(in_memory(folder, registry_text("7d"), storage=storage))
 
 
 @pytest.mark.parametrize("page", ["/ask?metric=boolean&verb=compare", "/compare?metric=boolean"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Final
@@ -12,13 +11,13 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from client_sdk.core.epoch import DAY
-from collector.core.config import Config
 from collector.core.credentials import ANALYST, OPERATOR, READ, VIEWER, Credential, digest_of
 from collector.web import create_app
 from tests.collector.web.conftest import MakeApp
 from tests.collector.web.pages.conftest import BROWSER, END, ONE_METRIC, token_of
 from tests.support.crowds.uploads import ADMIN_TOKEN, NOON, READ_TOKEN, WRITE_KEY, bearer
 from tests.support.device.every_type import NAMES, registry_text
+from tests.support.sites.in_memory import browser_of, in_memory
 from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
 
@@ -381,16 +380,16 @@ def test_operations_and_the_record_tell_of_no_metric_and_no_app_of_others(
     tmp_path: Path, storage: MemoryStorage, credentials: MemoryCredentials
 ) -> None:
     """Not even that one of them is about to expire."""
-    paths = [tmp_path / f"{app}.toml" for app in ("ours", "theirs")]
-    for path in paths:
-        text = registry_text().replace('app = "types"', f'app = "{path.stem}"')
-        renamed = re.sub(r"\[metrics\.(\w+)\]", rf"[metrics.{path.stem}_\1]", text)
-        path.write_text(renamed.replace("2027-12-31", "2026-03-10"), encoding="utf-8")
-    config = Config.from_env({"HEARSAY_REGISTRY": os.pathsep.join(map(str, paths))})
+    texts = []
+    for app in ("ours", "theirs"):
+        text = registry_text().replace('app = "types"', f'app = "{app}"')
+        renamed = re.sub(r"\[metrics\.(\w+)\]", rf"[metrics.{app}_\1]", text)
+        texts.append(renamed.replace("2027-12-31", "2026-03-10"))
     ours = Credential(READ, app="ours", role=OPERATOR, expires=END)
     token = credentials.add("hsr_of-one-app", ours)
-    client = create_app(config, storage, lambda: NOON, credentials).test_client()
-    client.set_cookie("hearsay", token)
+    client = browser_of(
+        in_memory(tmp_path, *texts, storage=storage, credentials=credentials, settings={}), token
+    )
 
     pages = {
         path: client.get(path, headers=BROWSER).text for path in PAGES if "category" not in path
