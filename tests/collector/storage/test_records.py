@@ -31,6 +31,7 @@ from collector.storage.records import (
     WatchStore,
 )
 from collector.storage.redis import RedisStorage
+from tests.support.known import known
 from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryWatches
 from tests.support.store.servers import EVERY_STORE, MEMORY
@@ -205,9 +206,8 @@ def watches(server_kind: str, keys: Keys, request: pytest.FixtureRequest) -> Wat
 def test_a_ledger_is_replaced_only_by_who_has_read_the_one_before(watches: WatchStore) -> None:
     assert watches.ledger() == (b"", WatchLedger())
 
-    first = watches.replace(b"", WatchLedger(holder="a"))
+    first = known(watches.replace(b"", WatchLedger(holder="a")))
     late = watches.replace(b"", WatchLedger(holder="b"))
-    assert first is not None
     second = watches.replace(first, WatchLedger(holder="c"))
     stale = watches.replace(first, WatchLedger(holder="d"))
 
@@ -218,8 +218,7 @@ def test_a_ledger_is_replaced_only_by_who_has_read_the_one_before(watches: Watch
 @EVERY_STORE
 def test_a_replacement_that_is_repeated_has_happened_once_and_says_so(watches: WatchStore) -> None:
     """Law: a command whose answer was lost is sent again."""
-    first = watches.replace(b"", WatchLedger(holder="a"))
-    assert first is not None
+    first = known(watches.replace(b"", WatchLedger(holder="a")))
 
     assert watches.replace(b"", WatchLedger(holder="a")) == first
     second = watches.replace(first, WatchLedger(holder="b"))

@@ -20,6 +20,7 @@ from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask, holds
 from tests.support.device.registries import STRING
 from tests.support.enumeration.populations import metric_of
+from tests.support.known import known
 
 METRIC: Final = metric_of(STRING, epsilon='"4"')
 HELD: Final = {"crash": 60_000, "hang": 30_000, "overheat": 20_000, "": 15_000, "zzz": 100}
@@ -116,8 +117,7 @@ def test_too_few_reports_for_the_threshold_give_a_reason_and_the_reports_needed(
 
     (row,), (fact,) = found.rows, found.facts["slices"]
     assert row.value is None
-    assert row.reason is not None
-    assert f"{fact['reports_needed']:,} are needed for a share of 0.1 %" in row.reason
+    assert f"{fact['reports_needed']:,} are needed for a share of 0.1 %" in known(row.reason)
     assert fact["reports_needed"] > 100 * sum(HELD.values()) / 10
     assert fact["detectable_share"] > 0.001
 
@@ -266,8 +266,7 @@ def test_a_slice_below_the_least_reports_says_why() -> None:
     (row,) = ask("heavy_hitters", [crowd({"crash": 90})], options=LETTERS).rows
 
     assert row.value is None
-    assert row.reason is not None
-    assert "not enough reports" in row.reason
+    assert "not enough reports" in known(row.reason)
 
 
 def pauses_of(parts: int, **options: Any) -> tuple[Findings, int]:

@@ -25,6 +25,7 @@ from tests.support.crowds.asking import ask, holds
 from tests.support.crowds.boolean_slices import drawn, exact, is_at_most
 from tests.support.crowds.uploads import registry
 from tests.support.enumeration.coverage import fits_rate
+from tests.support.known import known
 
 ALPHA: Final = 0.05
 PRECISE: Final = registry("4.0").metric("crashed")  # so that noise is a small part of the error
@@ -121,11 +122,9 @@ def test_the_interval_of_a_lift_holds_the_true_lift_as_often_as_it_says() -> Non
             )["true"]
             for share in (0.12, 0.08)
         )
-        found = lift(new, old, ALPHA)
-        assert found is not None
+        found = known(lift(new, old, ALPHA))
         held += found.ci_low <= 0.5 <= found.ci_high
-        sure = lift(new, Number(old.value, 0.0, old.n), ALPHA)
-        assert sure is not None
+        sure = known(lift(new, Number(old.value, 0.0, old.n), ALPHA))
         narrow += sure.ci_low <= 0.5 <= sure.ci_high
 
     assert fits_rate(held, rounds, 1 - ALPHA)

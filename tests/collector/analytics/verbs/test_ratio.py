@@ -24,6 +24,7 @@ from tests.support.crowds.uploads import NOON
 from tests.support.device.registries import BOOLEAN, CATEGORY, HEAD, table
 from tests.support.enumeration.coverage import fits_rate
 from tests.support.enumeration.populations import WAVE, slice_of
+from tests.support.known import known
 
 ALPHA: Final = 0.05
 TRIALS: Final = 600
@@ -123,8 +124,7 @@ def test_of_drawn_devices_it_is_a_bound_that_holds_however_both_go_together() ->
         assert row.note == BOUND_NOTE
         missed += not holds(row, 1.0)
         numbers = [Number(x, x * (1 - x) / n, n) for x in (holders, 1 - holders)]
-        independent = ratio_of(numbers[0], numbers[1], ALPHA)
-        assert independent is not None
+        independent = known(ratio_of(numbers[0], numbers[1], ALPHA))
         careless += not independent.ci_low <= 1.0 <= independent.ci_high
 
     assert is_at_most(missed, TRIALS, ALPHA)
@@ -138,9 +138,8 @@ def test_the_ends_are_where_the_test_of_a_ratio_turns(a: float, b: float, shared
     """Derived from the definition: at each end (a - r b)^2 is z^2 times its variance."""
     first, under = Number(a, 0.09, 10), Number(b, 0.16, 10)
 
-    ratio = ratio_of(first, under, ALPHA, shared)
+    ratio = known(ratio_of(first, under, ALPHA, shared))
 
-    assert ratio is not None
     z = normal_quantile(ALPHA)
     for end in (ratio.ci_low, ratio.ci_high):
         variance = 0.09 + end**2 * 0.16 + 2 * shared * abs(end)

@@ -14,6 +14,7 @@ from collector.estimation.significance import each_of
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import drawn, exact
 from tests.support.enumeration.coverage import fits_rate
+from tests.support.known import known
 
 ALPHA: Final = 0.05
 
@@ -53,27 +54,24 @@ def test_pooled_numbers_keep_the_raw_one_and_its_interval() -> None:
 
 def test_equal_numbers_of_unequal_errors_become_their_mean() -> None:
     """Where errors explain all, segments do not differ: weights are those of least variance."""
-    found = pool_of([0.1, 0.2, 0.3], [0.04, 0.01, 0.04])
+    found = known(pool_of([0.1, 0.2, 0.3], [0.04, 0.01, 0.04]))
 
-    assert found is not None
     assert found.between == 0
     assert found.values == pytest.approx((0.2, 0.2, 0.2))
 
 
 def test_sure_numbers_stay() -> None:
     """Where errors explain nothing, nothing is moved."""
-    found = pool_of([0.1, 0.5, 0.9], [1e-9] * 3)
+    found = known(pool_of([0.1, 0.5, 0.9], [1e-9] * 3))
 
-    assert found is not None
     assert found.values == pytest.approx((0.1, 0.5, 0.9), abs=1e-6)
     assert found.between == pytest.approx(0.16)  # the sample variance
 
 
 def test_the_variance_between_segments_is_that_worked_out_by_hand() -> None:
     """Weights 1, 1 and 1/4 about their mean 4/3, two degrees of freedom."""
-    found = pool_of([0.0, 3.0, 0.0], [1.0, 1.0, 4.0])
+    found = known(pool_of([0.0, 3.0, 0.0], [1.0, 1.0, 4.0]))
 
-    assert found is not None
     apart = 1 * (4 / 3) ** 2 + 1 * (5 / 3) ** 2 + (4 / 3) ** 2 / 4
     assert found.between == pytest.approx((apart - 2) / (2.25 - 2.0625 / 2.25))
 
@@ -87,8 +85,7 @@ def test_pooling_errs_less_over_all_segments_together(scatter: float) -> None:
         truth = 0.4 + chance.normal(0, scatter, 20)
         errors = chance.uniform(0.02, 0.1, 20)
         raw = chance.normal(truth, errors)
-        found = pool_of(raw.tolist(), (errors**2).tolist())
-        assert found is not None
+        found = known(pool_of(raw.tolist(), (errors**2).tolist()))
         for name, values in (("raw", raw), ("pooled", found.values), ("mean", [found.mean] * 20)):
             risks[name].append(float(((np.array(values) - truth) ** 2).sum()))
     gain = np.array(risks["raw"]) - risks["pooled"]

@@ -19,6 +19,7 @@ from collector.rendering.charts.svg import SERIES
 from collector.rendering.numbers import reading
 from collector.rendering.tables import table_of
 from tests.support.charts import bars, cdf, difference, dots, grid, heat, histogram, line
+from tests.support.known import known
 from tests.support.sites.drawing import boxes, of_class, parsed, path_points
 from tests.support.sites.gallery import (
     REASON,
@@ -160,10 +161,7 @@ def test_cells_are_the_fainter_the_less_sure_they_are() -> None:
 
 def replace_quality(made: Row) -> Row:
     """Return the row as it is: the gallery's rows have the quality of their interval."""
-    assert made.value is not None
-    assert made.ci_low is not None
-    assert made.ci_high is not None
-    estimate = Estimate(made.value, 0.0, made.ci_low, made.ci_high)
+    estimate = Estimate(known(made.value), 0.0, known(made.ci_low), known(made.ci_high))
     assert made.quality == quality_of(estimate)
     return made
 

@@ -10,6 +10,7 @@ from collector.core.exclusions import Exclusion, to_json
 from collector.storage.records import FIRING, QUIET, UNABLE, UNKNOWN, Verdict
 from collector.workspace.watch.evaluation import MOST_LATE, due, evaluate, newest
 from tests.support.device.registries import BOOLEAN, FUNNEL, NUMBER, PAIR, RETENTION
+from tests.support.known import known
 from tests.support.store.stored import queue_one
 from tests.support.store.watched import NEWEST, NOON, TODAY, Desk, catalog_of
 
@@ -47,9 +48,7 @@ def test_a_threshold_fires_only_if_the_number_is_surely_beyond_it(
     said = verdict(desk)
 
     assert said.state == state
-    assert said.low is not None
-    assert said.high is not None
-    assert said.low <= share <= said.high
+    assert known(said.low) <= share <= known(said.high)
     assert said.text.startswith("Dark mode: ")
 
 
