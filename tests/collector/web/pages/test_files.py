@@ -1,4 +1,4 @@
-"""Every answer of a page can be saved: its numbers, its chart, and of a map its cells."""
+"""Files of answers and pages of maps."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import json
+import re
 
 import pytest
 from flask.testing import FlaskClient
@@ -124,3 +125,17 @@ def test_no_file_opens_without_a_token(browser: FlaskClient, kind: str) -> None:
 
         assert response.status_code == 303
         assert "/login" in response.headers["Location"]
+
+
+CELL = "42° to 43° N, 3° to 4° E"
+NUMBERED = re.compile(r">\s*[0-9],[0-9]\s*<")  # a cell by row and column, for people to read
+
+
+@pytest.mark.parametrize("path", ["/metric/location", "/ask?metric=location&verb=map"])
+def test_no_cell_of_a_map_is_told_by_its_row_and_column(visit: Visit, path: str) -> None:
+    """Neither in the chart nor in its table."""
+    panel = visit(path).text.partition('id="answer"')[2].partition("</section>")[0]
+
+    assert f'data-row="{CELL}' in panel
+    assert '<th scope="row">42° to 43° N</th>' in panel
+    assert NUMBERED.findall(panel) == []
