@@ -78,6 +78,8 @@ def test_a_file_holds_all_numbers_exactly() -> None:
     assert [float(r["value"]) for r in found] == [0.1 + 0.2, 2 / 3]
     assert list(found[0]) == ["item", "platform", *COLUMNS]
     assert [r["platform"] for r in found] == ["", "linux"]
+    assert csv_of(rows).endswith("\r\n")
+    assert set(COLUMNS) <= set(csv_of([]).split("\r\n")[0].split(","))
 
 
 def test_a_missing_number_is_empty_in_a_file_and_never_zero() -> None:
@@ -87,7 +89,8 @@ def test_a_missing_number_is_empty_in_a_file_and_never_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    "label", ["=1+1", "@SUM(A1)", "+cmd|' /C calc'!A0", "-2+3+cmd|x", "\t=1", "\r=1", " =1"]
+    "label",
+    ["=1+1", "@sum", "+a", "-a", "+cmd|' /C calc'!A0", "-2+3+cmd|x", "\t=1", "\r=1", " =1"],
 )
 def test_a_label_that_a_spreadsheet_would_run_is_made_inert(label: str) -> None:
     (found,) = read(csv_of([row(label, 0.1, 0.01)]))
@@ -95,7 +98,10 @@ def test_a_label_that_a_spreadsheet_would_run_is_made_inert(label: str) -> None:
     assert found["item"] == f"'{label}"
 
 
-@pytest.mark.parametrize("label", ["-5", "-5–0", "-5..0", "+3", "a=b", 'say "hi", twice', "a\nb"])
+@pytest.mark.parametrize(
+    "label",
+    ["-5", "-20-10", "-5–0", "+3", "a=b", 'say "hi", twice', "a\nb", "a\r\nb", " a ", "ü", "'"],
+)
 def test_other_labels_are_left_as_they_are(label: str) -> None:
     (found,) = read(csv_of([row(label, 0.1, 0.01)]))
 
