@@ -26,6 +26,7 @@ GROUPS: Final = (
     "writers=other:analyst"
 )
 TOKEN: Final = "hsr_a-token-of-the-store"
+OTHER: Final = "192.0.2.9"  # the address of somebody who comes directly
 
 
 @pytest.fixture
@@ -62,35 +63,83 @@ def visit(
     return client.get(path, headers=headers, environ_overrides={PEER: peer})
 
 
-def test_who_comes_through_the_proxy_is_named_and_sees_what_the_groups_open(app: Flask) -> None:
-    page = visit(app, "/", named())
+LOG_IN: Final = "/login?next=/metric/test/page"
+BUTTON: Final = '<a class="button primary" href="/metric/test/page">Continue {}</a>'
+BOTH: Final = named(groups="everyone,shop-team")  # a viewer of test who owns other
+BASIC: Final = {"Authorization": "Basic YWRhOg=="}  # of oauth2-proxy, unless it is told not to
+DEAD: Final = "hsr_of-last-year"
+# Path, headers, status; what the page has and has not; the token of the cookie, and the peer.
+VISITS: Final[list[tuple[str, dict[str, str], int, str, str, str, str]]] = [
+    (path, headers, status, *(*more, "", "", "", "")[:4])
+    for path, headers, status, *more in (
+        ("/", named(), 200, "ada@example.org", "Log out"),  # that is the proxy's
+        ("/ask", named(), 403),
+        ("/operations", named(groups="everyone,sre"), 200),
+        (LOG_IN, named(), 200, BUTTON.format("as ada@example.org")),
+        (LOG_IN, HTML, 200, BUTTON.format("with the log-in of your organization"), "", "", OTHER),
+        # A right in one app asks nothing of another.
+        ("/", BOTH, 200, 'href="/metric/test/page"'),
+        ("/ask", BOTH, 200, "Overview"),
+        ("/compare?metric=test/page", BOTH, 404),
+        ("/compare?metric=other/page", BOTH, 200),
+        # A forwarded address is not looked at either way.
+        ("/", named(**{"X-Forwarded-For": "6.6.6.6"}), 200),
+        # Without a name there is the log-in as ever.
+        ("/", HTML, 303),
+        ("/", named(user=" "), 303),
+        ("/", {**HTML, "X-Forwarded-Groups": "sre"}, 303),
+        # A browser sends the proxy's cookie also for other sites: what a name opens is for eyes.
+        ("/v1/metrics", named(groups="sre"), 401),
+        ("/v1/metrics/other%2Fpage/estimate", named(groups="sre"), 401),
+        ("/metrics", named(groups="sre"), 401),
+        ("/v1/metrics", {**named(), **bearer(TOKEN)}, 200),
+        # A token goes before the name, and a dead one does not.
+        ("/ask", named(), 200, "", "", TOKEN),
+        ("/", named(), 200, "", "", DEAD),
+        ("/ask", named(), 403, "", "", DEAD),
+        # A header that the proxy adds for itself is not taken for a token.
+        ("/", named(**BASIC), 200),
+        ("/", {**HTML, **BASIC}, 303),
+        # Another site may link here and take nothing in.
+        *(
+            ("/", named(**{"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode}), status)
+            for site, mode, status in (
+                ("none", "navigate", 200),
+                ("same-origin", "cors", 200),
+                ("cross-site", "navigate", 200),
+                ("cross-site", "no-cors", 403),
+                ("same-site", "cors", 403),
+                ("cross-site", "", 403),
+            )
+        ),
+        ("/", named(groups="kitchen"), 403, "HEARSAY_GROUPS"),
+        (
+            "/",
+            named(user="<script>alert(1)</script>"),
+            200,
+            "&lt;script&gt;alert",
+            "<script>alert",
+        ),
+    )
+]
 
-    assert page.status_code == 200
-    assert "ada@example.org" in page.text
-    assert "Log out" not in page.text  # that is the proxy's
-    assert visit(app, "/ask", named()).status_code == 403
-    assert visit(app, "/operations", named(groups="everyone,sre")).status_code == 200
 
+@pytest.mark.parametrize(("path", "headers", "status", "said", "unsaid", "token", "peer"), VISITS)
+def test_a_visit_through_the_proxy_sees_what_its_name_and_groups_open(
+    app: Flask,
+    path: str,
+    headers: dict[str, str],
+    status: int,
+    said: str,
+    unsaid: str,
+    token: str,
+    peer: str,
+) -> None:
+    page = visit(app, path, headers, peer or PROXY, token)
 
-def test_the_log_in_page_leads_on_to_the_log_in_of_the_proxy(app: Flask) -> None:
-    """To the page that was asked for; someone whom the proxy has named sees the own name."""
-    where = "/login?next=/metric/test/page"
-    button = '<a class="button primary" href="/metric/test/page">Continue {}</a>'
-
-    assert button.format("as ada@example.org") in visit(app, where, named()).text
-    direct = visit(app, where, HTML, peer="192.0.2.9").text
-    assert button.format("with the log-in of your organization") in direct
-
-
-def test_a_right_in_one_app_asks_nothing_of_another(app: Flask) -> None:
-    """A viewer of *test* who owns *other*: Ask offers, and answers, what is of *other* alone."""
-    both = named(groups="everyone,shop-team")
-
-    assert 'href="/metric/test/page"' in visit(app, "/", both).text
-    form = visit(app, "/ask", both).text
-    assert "Overview" in form
-    assert visit(app, "/compare?metric=test/page", both).status_code == 404
-    assert visit(app, "/compare?metric=other/page", both).status_code == 200
+    assert page.status_code == status
+    assert said in page.text
+    assert not unsaid or unsaid not in page.text
 
 
 def test_the_operator_of_an_app_is_told_that_counts_are_of_all_apps(tmp_path: Path) -> None:
@@ -123,68 +172,6 @@ def test_a_name_from_any_other_address_is_refused_whatever_it_says_of_its_way(
     assert page.status_code == 403
     assert "HEARSAY_TRUSTED_PROXIES" in page.text
     assert "ada" not in page.text
-
-
-def test_a_forwarded_address_is_not_looked_at_either_way(app: Flask) -> None:
-    assert visit(app, "/", named(**{"X-Forwarded-For": "6.6.6.6"})).status_code == 200
-
-
-def test_without_a_name_there_is_the_log_in_as_ever(app: Flask) -> None:
-    assert visit(app, "/", HTML).status_code == 303
-    assert visit(app, "/", named(user=" ")).status_code == 303
-    assert visit(app, "/", {**HTML, "X-Forwarded-Groups": "sre"}).status_code == 303
-
-
-def test_the_api_and_the_state_take_no_name_but_a_token(app: Flask) -> None:
-    """A browser sends the proxy's cookie also for other sites: what a name opens is for eyes."""
-    for path in ("/v1/metrics", "/v1/metrics/other%2Fpage/estimate", "/metrics"):
-        assert visit(app, path, named(groups="sre")).status_code == 401
-    assert visit(app, "/v1/metrics", {**named(), **bearer(TOKEN)}).status_code == 200
-
-
-def test_a_token_goes_before_the_name_and_a_dead_one_does_not(app: Flask) -> None:
-    assert visit(app, "/ask", named(), token=TOKEN).status_code == 200
-    assert visit(app, "/", named(), token="hsr_of-last-year").status_code == 200
-    assert visit(app, "/ask", named(), token="hsr_of-last-year").status_code == 403
-
-
-def test_a_header_that_the_proxy_adds_for_itself_is_not_taken_for_a_token(app: Flask) -> None:
-    """oauth2-proxy sends Authorization: Basic with the name, unless it is told not to."""
-    assert visit(app, "/", named(Authorization="Basic YWRhOg==")).status_code == 200
-    assert visit(app, "/", {**HTML, "Authorization": "Basic YWRhOg=="}).status_code in (303, 401)
-
-
-@pytest.mark.parametrize(
-    ("site", "mode", "status"),
-    [
-        ("none", "navigate", 200),
-        ("same-origin", "cors", 200),
-        ("cross-site", "navigate", 200),
-        ("cross-site", "no-cors", 403),
-        ("same-site", "cors", 403),
-        ("cross-site", "", 403),
-    ],
-)
-def test_another_site_may_link_here_and_take_nothing_in(
-    app: Flask, site: str, mode: str, status: int
-) -> None:
-    fetch = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode}
-
-    assert visit(app, "/", named(**fetch)).status_code == status
-
-
-def test_a_name_without_a_group_of_ours_is_told_which_setting_decides(app: Flask) -> None:
-    page = visit(app, "/", named(groups="kitchen"))
-
-    assert page.status_code == 403
-    assert "HEARSAY_GROUPS" in page.text
-
-
-def test_a_name_is_text_in_the_page(app: Flask) -> None:
-    page = visit(app, "/", named(user="<script>alert(1)</script>"))
-
-    assert "<script>alert" not in page.text
-    assert "&lt;script&gt;alert" in page.text
 
 
 def test_other_headers_can_name_people(tmp_path: Path) -> None:
