@@ -42,23 +42,29 @@ def warned(verb: str, mac: list[int], **more: Any) -> bool:
     return Code.UNEVEN in [each.code for each in answer.meta.warnings]
 
 
-@pytest.mark.parametrize("verb", QUESTIONS)
-def test_a_group_that_has_more_of_the_later_days_is_warned_of(verb: str) -> None:
-    assert warned(verb, LATER)
+A_DAY = str(np.datetime64(TODAY - 2, "D"))
 
 
 @pytest.mark.parametrize("verb", QUESTIONS)
-def test_groups_of_equal_mixes_are_not_however_large_one_is(verb: str) -> None:
-    assert not warned(verb, EVEN)
-    assert not warned(verb, [7 * n for n in EVEN])
+@pytest.mark.parametrize(
+    ("mac", "more", "is_warned"),
+    [
+        (LATER, {}, True),
+        # Groups of equal mixes are not warned of, however large one is.
+        (EVEN, {}, False),
+        ([7 * n for n in EVEN], {}, False),
+        # Nor is anything within a day: both ways that the warning names end it.
+        (LATER, {"dimensions": ["time", "platform"], "along": True}, False),
+        (LATER, {"date_range": (A_DAY, A_DAY)}, False),
+    ],
+)
+def test_a_group_that_has_more_of_the_later_days_is_warned_of(
+    verb: str, mac: list[int], more: dict[str, Any], is_warned: bool
+) -> None:
+    options = {"options": _along(verb)} if more.get("along") else {}
+    asked = {name: value for name, value in more.items() if name != "along"}
 
-
-@pytest.mark.parametrize("verb", QUESTIONS)
-def test_within_a_day_nothing_is_to_be_said(verb: str) -> None:
-    """Law: both ways that the warning names end it."""
-    assert not warned(verb, LATER, dimensions=["time", "platform"], options=_along(verb))
-    day = str(np.datetime64(TODAY - 2, "D"))
-    assert not warned(verb, LATER, date_range=(day, day))
+    assert warned(verb, mac, **asked, **options) == is_warned
 
 
 def _along(verb: str) -> dict[str, Any]:
