@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from collector.query import Answer, Plan, Query, earlier, plan, run
 from collector.query.cache import key_of
 from tests.support.crowds.uploads import NOON, TODAY, registry
 from tests.support.device.registries import BOOLEAN, file_with
+from tests.support.known import known
 from tests.support.store.memory_storage import MemoryStorage
 
 REGISTRY = registry(min_reports=100)
@@ -33,74 +35,72 @@ def asked(metric: str, first: int, last: int, **more: Any) -> Plan:
     return plan(query, Catalog([REGISTRY]), NOON)
 
 
-def test_the_window_and_the_period_before_it_are_two_stretches() -> None:
-    """Of the same length, next to each other, each named by its first and last day."""
-    (reading,) = asked("page", TODAY - 6, TODAY).readings
-
-    assert list(reading.epochs) == list(range(TODAY - 13, TODAY + 1))
-    assert reading.label is not None
-    assert [reading.label(TODAY - 7), reading.label(TODAY - 6)] == [
-        f"{day(TODAY - 13)}/{day(TODAY - 7)}",
-        f"{day(TODAY - 6)}/{day(TODAY)}",
-    ]
-
-
-def test_a_single_epoch_is_named_once() -> None:
-    """Yesterday and the day before."""
-    (reading,) = asked("page", TODAY - 1, TODAY - 1).readings
-
-    assert reading.label is not None
-    assert [reading.label(epoch) for epoch in reading.epochs] == [day(TODAY - 2), day(TODAY - 1)]
-
-
-@pytest.mark.parametrize(
-    ("metric", "first", "message"),
-    [
-        ("opted_in", TODAY, "reported once"),
-        ("crashed", TODAY - 300, "must leave at most 5000 epochs"),
-        ("page", TODAY - 9_999, "must leave at most 5000 epochs"),
-    ],
-)
-def test_a_period_that_cannot_be_read_is_refused(metric: str, first: int, message: str) -> None:
-    """With what would work."""
-    with pytest.raises(QueryError, match=message):
-        asked(metric, first, TODAY)
-
-
-def test_no_period_begins_before_the_first_day() -> None:
-    """Epochs are not negative."""
-    with pytest.raises(QueryError, match="room for as long a period after 1970-01-01"):
-        asked("page", 3, 9)
-
-
 def compared(first: int, last: int, against: Any, **more: Any) -> Plan:
     days = day(first), day(last)
     return plan(Query(["page"], date_range=days, against=against, **more), CATALOG, NOON)
 
 
-def test_two_ranges_are_two_stretches_whatever_lies_between() -> None:
-    """The days between are of neither."""
-    (reading,) = compared(TODAY - 6, TODAY, (day(TODAY - 40), day(TODAY - 31))).readings
-
-    assert list(reading.epochs) == [*range(TODAY - 40, TODAY - 30), *range(TODAY - 6, TODAY + 1)]
-    assert reading.label is not None
-    assert {reading.label(epoch) for epoch in reading.epochs} == {
-        f"{day(TODAY - 40)}/{day(TODAY - 31)}",
-        f"{day(TODAY - 6)}/{day(TODAY)}",
-    }
+YEAR_AGO: Final = Query(["page"], date_range=("2024-02-01", "2024-02-29"), against="year")
 
 
-def test_a_year_ago_are_the_same_dates() -> None:
-    """A month is held against the month of that name; of a leap day the day before."""
-    query = Query(["page"], date_range=("2024-02-01", "2024-02-29"), against="year")
+@pytest.mark.parametrize(
+    ("made", "epochs", "labels"),
+    [
+        # Of the same length, next to each other, each named by its first and last day.
+        (
+            asked("page", TODAY - 6, TODAY),
+            [*range(TODAY - 13, TODAY + 1)],
+            [(TODAY - 13, TODAY - 7), (TODAY - 6, TODAY)],
+        ),
+        (asked("page", TODAY - 1, TODAY - 1), [TODAY - 2, TODAY - 1], [(TODAY - 2,), (TODAY - 1,)]),
+        # The days between are of neither.
+        (
+            compared(TODAY - 6, TODAY, (day(TODAY - 40), day(TODAY - 31))),
+            [*range(TODAY - 40, TODAY - 30), *range(TODAY - 6, TODAY + 1)],
+            [(TODAY - 40, TODAY - 31), (TODAY - 6, TODAY)],
+        ),
+        # A month is held against the month of that name; of a leap day the day before.
+        (
+            plan(YEAR_AGO, CATALOG, NOON),
+            [*range(19_389, 19_417), *range(19_754, 19_783)],
+            [(19_389, 19_416), (19_754, 19_782)],
+        ),
+    ],
+)
+def test_two_stretches_are_named_by_their_first_and_last_day(
+    made: Plan, epochs: list[int], labels: list[tuple[int, ...]]
+) -> None:
+    (reading,) = made.readings
 
-    (reading,) = plan(query, CATALOG, NOON).readings
+    label = known(reading.label)
+    assert list(reading.epochs) == epochs
+    assert [*dict.fromkeys(map(label, epochs))] == ["/".join(map(day, each)) for each in labels]
 
-    assert reading.label is not None
-    assert {reading.label(epoch) for epoch in reading.epochs} == {
-        "2023-02-01/2023-02-28",
-        "2024-02-01/2024-02-29",
-    }
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: asked("opted_in", TODAY, TODAY), "reported once"),
+        (lambda: asked("crashed", TODAY - 300, TODAY), "must leave at most 5000 epochs"),
+        (lambda: asked("page", TODAY - 9_999, TODAY), "must leave at most 5000 epochs"),
+        (lambda: asked("page", 3, 9), "room for as long a period after 1970-01-01"),
+        # Each is one row; a chart asks for both by itself.
+        *(
+            (
+                lambda verb=verb: compared(
+                    TODAY, TODAY, "previous", verb=verb, dimensions=["time:day"]
+                ),
+                r"against: .*ask for each range by itself",
+            )
+            for verb in ("trend", "estimate")
+        ),
+    ],
+)
+def test_a_period_that_cannot_be_read_is_refused_with_what_would_work(
+    ask: Callable[[], Plan], message: str
+) -> None:
+    with pytest.raises(QueryError, match=message):
+        ask()
 
 
 def test_against_needs_no_dimension_and_is_the_period_where_it_is_the_previous() -> None:
@@ -161,15 +161,6 @@ def test_a_range_that_cannot_be_held_against_is_refused(
     ends = tuple(map(day, against)) if isinstance(against, tuple) else against
     with pytest.raises(QueryError, match=message):
         compared(first, min(TODAY, first + 600), ends)
-
-
-@pytest.mark.parametrize(
-    ("verb", "dimensions"), [("trend", ["time:day"]), ("estimate", ["time:day"])]
-)
-def test_two_stretches_are_not_shown_day_by_day(verb: str, dimensions: list[str]) -> None:
-    """Each is one row; a chart asks for both by itself."""
-    with pytest.raises(QueryError, match=r"against: .*ask for each range by itself"):
-        compared(TODAY, TODAY, "previous", verb=verb, dimensions=dimensions)
 
 
 def test_the_question_of_the_earlier_range_alone_is_for_a_chart() -> None:
