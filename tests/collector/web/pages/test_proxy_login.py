@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 from flask import Flask, request
@@ -68,78 +68,81 @@ BUTTON: Final = '<a class="button primary" href="/metric/test/page">Continue {}<
 BOTH: Final = named(groups="everyone,shop-team")  # a viewer of test who owns other
 BASIC: Final = {"Authorization": "Basic YWRhOg=="}  # of oauth2-proxy, unless it is told not to
 DEAD: Final = "hsr_of-last-year"
-# Path, headers, status; what the page has and has not; the token of the cookie, and the peer.
-VISITS: Final[list[tuple[str, dict[str, str], int, str, str, str, str]]] = [
-    (path, headers, status, *(*more, "", "", "", "")[:4])
-    for path, headers, status, *more in (
-        ("/", named(), 200, "ada@example.org", "Log out"),  # that is the proxy's
-        ("/ask", named(), 403),
-        ("/operations", named(groups="everyone,sre"), 200),
-        (LOG_IN, named(), 200, BUTTON.format("as ada@example.org")),
-        (LOG_IN, HTML, 200, BUTTON.format("with the log-in of your organization"), "", "", OTHER),
-        # A right in one app asks nothing of another.
-        ("/", BOTH, 200, 'href="/metric/test/page"'),
-        ("/ask", BOTH, 200, "Overview"),
-        ("/compare?metric=test/page", BOTH, 404),
-        ("/compare?metric=other/page", BOTH, 200),
-        # A forwarded address is not looked at either way.
-        ("/", named(**{"X-Forwarded-For": "6.6.6.6"}), 200),
-        # Without a name there is the log-in as ever.
-        ("/", HTML, 303),
-        ("/", named(user=" "), 303),
-        ("/", {**HTML, "X-Forwarded-Groups": "sre"}, 303),
-        # A browser sends the proxy's cookie also for other sites: what a name opens is for eyes.
-        ("/v1/metrics", named(groups="sre"), 401),
-        ("/v1/metrics/other%2Fpage/estimate", named(groups="sre"), 401),
-        ("/metrics", named(groups="sre"), 401),
-        ("/v1/metrics", {**named(), **bearer(TOKEN)}, 200),
-        # A token goes before the name, and a dead one does not.
-        ("/ask", named(), 200, "", "", TOKEN),
-        ("/", named(), 200, "", "", DEAD),
-        ("/ask", named(), 403, "", "", DEAD),
-        # A header that the proxy adds for itself is not taken for a token.
-        ("/", named(**BASIC), 200),
-        ("/", {**HTML, **BASIC}, 303),
-        # Another site may link here and take nothing in.
-        *(
-            ("/", named(**{"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode}), status)
-            for site, mode, status in (
-                ("none", "navigate", 200),
-                ("same-origin", "cors", 200),
-                ("cross-site", "navigate", 200),
-                ("cross-site", "no-cors", 403),
-                ("same-site", "cors", 403),
-                ("cross-site", "", 403),
-            )
-        ),
-        ("/", named(groups="kitchen"), 403, "HEARSAY_GROUPS"),
-        (
-            "/",
-            named(user="<script>alert(1)</script>"),
-            200,
-            "&lt;script&gt;alert",
-            "<script>alert",
-        ),
-    )
+
+
+class Seen(NamedTuple):
+    """A visit, its status, and what its page has and has not."""
+
+    path: str
+    headers: dict[str, str]
+    status: int
+    said: str = ""
+    unsaid: str | None = None
+    token: str = ""  # of the cookie
+    peer: str = PROXY
+
+
+VISITS: Final = [
+    Seen("/", named(), 200, "ada@example.org", "Log out"),  # that is the proxy's
+    Seen("/ask", named(), 403),
+    Seen("/operations", named(groups="everyone,sre"), 200),
+    Seen(LOG_IN, named(), 200, BUTTON.format("as ada@example.org")),
+    Seen(LOG_IN, HTML, 200, BUTTON.format("with the log-in of your organization"), peer=OTHER),
+    # A right in one app asks nothing of another.
+    Seen("/", BOTH, 200, 'href="/metric/test/page"'),
+    Seen("/ask", BOTH, 200, "Overview"),
+    Seen("/compare?metric=test/page", BOTH, 404),
+    Seen("/compare?metric=other/page", BOTH, 200),
+    # A forwarded address is not looked at either way.
+    Seen("/", named(**{"X-Forwarded-For": "6.6.6.6"}), 200),
+    # Without a name there is the log-in as ever.
+    Seen("/", HTML, 303),
+    Seen("/", named(user=" "), 303),
+    Seen("/", {**HTML, "X-Forwarded-Groups": "sre"}, 303),
+    # A browser sends the proxy's cookie also for other sites: what a name opens is for eyes.
+    Seen("/v1/metrics", named(groups="sre"), 401),
+    Seen("/v1/metrics/other%2Fpage/estimate", named(groups="sre"), 401),
+    Seen("/metrics", named(groups="sre"), 401),
+    Seen("/v1/metrics", {**named(), **bearer(TOKEN)}, 200),
+    # A token goes before the name, and a dead one does not.
+    Seen("/ask", named(), 200, token=TOKEN),
+    Seen("/", named(), 200, token=DEAD),
+    Seen("/ask", named(), 403, token=DEAD),
+    # A header that the proxy adds for itself is not taken for a token.
+    Seen("/", named(**BASIC), 200),
+    Seen("/", {**HTML, **BASIC}, 303),
+    # Another site may link here and take nothing in.
+    *(
+        Seen("/", named(**{"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode}), status)
+        for site, mode, status in (
+            ("none", "navigate", 200),
+            ("same-origin", "cors", 200),
+            ("cross-site", "navigate", 200),
+            ("cross-site", "no-cors", 403),
+            ("same-site", "cors", 403),
+            ("cross-site", "", 403),
+        )
+    ),
+    Seen("/", named(groups="kitchen"), 403, "HEARSAY_GROUPS"),
+    Seen(
+        "/",
+        named(user="<script>alert(1)</script>"),
+        200,
+        "&lt;script&gt;alert",
+        "<script>alert",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("path", "headers", "status", "said", "unsaid", "token", "peer"), VISITS)
+@pytest.mark.parametrize("seen", VISITS)
 def test_a_visit_through_the_proxy_sees_what_its_name_and_groups_open(
-    app: Flask,
-    path: str,
-    headers: dict[str, str],
-    status: int,
-    said: str,
-    unsaid: str,
-    token: str,
-    peer: str,
+    app: Flask, seen: Seen
 ) -> None:
-    page = visit(app, path, headers, peer or PROXY, token)
+    page = visit(app, seen.path, seen.headers, seen.peer, seen.token)
 
-    assert page.status_code == status
-    assert said in page.text
-    assert not unsaid or unsaid not in page.text
+    assert page.status_code == seen.status
+    assert seen.said in page.text
+    assert seen.unsaid is None or seen.unsaid not in page.text
 
 
 def test_the_operator_of_an_app_is_told_that_counts_are_of_all_apps(tmp_path: Path) -> None:
