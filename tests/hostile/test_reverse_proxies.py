@@ -178,7 +178,8 @@ def test_a_body_that_says_it_is_too_long_is_answered_413_by_the_proxy(
     """
     said = proxy.send(head(f"Content-Length: {size}", path=path), bytes(size), patience=2.0)
 
-    assert statuses(said) in ([413], [] if size > GATEWAY_LIMIT else [413])
+    hangs_up = size > GATEWAY_LIMIT and proxy.folder.name.startswith("caddy")
+    assert statuses(said) in ([413], [] if hangs_up else [413])
     assert b"application/problem+json" not in said
 
 
@@ -377,11 +378,13 @@ def test_caddy_keeps_no_address_where_the_collector_is_away(tmp_path: Path, line
 
     with shipped_caddy(tmp_path, free_port(), text.replace(line, "")) as alone:
         said = alone.send(LAST, sender=ELSEWHERE)
-        alone.send(head("Content-Length: 99999999"), patience=QUIET, sender=ELSEWHERE)
+        forged = head("Content-Length: 99999999", "X-Forwarded-For: 203.0.113.9")
+        alone.send(forged, patience=QUIET, sender=ELSEWHERE)
         logs = alone.log()
 
     assert statuses(said) == [502]
     assert (ELSEWHERE in logs) == bool(line)
+    assert line or "203.0.113.9" not in logs
 
 
 @pytest.fixture(scope="module")

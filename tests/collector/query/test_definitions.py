@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -24,7 +25,7 @@ from collector.core.remarks import Code
 from collector.query import Answer, plan, read, run
 from tests.support.crowds.uploads import NOON, READ_TOKEN, TODAY
 from tests.support.device.learning import registry_text
-from tests.support.device.registries import BOOLEAN, RETENTION, file_with
+from tests.support.device.registries import BOOLEAN, FUNNEL, RETENTION, file_with
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.sites.in_memory import in_memory
 from tests.support.store.memory_storage import MemoryStorage
@@ -164,6 +165,67 @@ def answered(verb: str, crowd: tuple[Catalog, MemoryStorage], **fields: Any) -> 
         **fields,
     }
     return run(plan(read(json.dumps(body).encode()), catalog, NOON), storage)
+
+
+FUNNELS = [{**FUNNEL, "every": '"1d"', "min_reports": "100", "epsilon": f'"{e}"'} for e in (2, 1)]
+
+
+def item_of(verb: str, definitions: Sequence[dict[str, str]]) -> dict[str, Any]:
+    item = {"category": "a", "funnel": "paid"}.get(json.loads(definitions[0]["type"]))
+    return {"options": {**QUESTIONS[verb].get("options", {}), "item": item}} if item else {}
+
+
+@pytest.mark.parametrize("verb", ["trend", "segments"])
+@pytest.mark.parametrize(
+    "definitions", [[BY_NOW, BEFORE], NUMBERS, FUNNELS], ids=lambda d: d[0]["type"]
+)
+def test_what_is_followed_has_the_reports_of_all_definitions(
+    verb: str, definitions: list[dict[str, str]]
+) -> None:
+    """Law: each number is that of every definition, weighted by its reports; so is its error."""
+    fields = item_of(verb, definitions)
+
+    whole, *each = (answered(verb, crowd(definitions, only), **fields) for only in (None, 0, 1))
+
+    assert len(whole.rows) == 2
+    for row, *parts in zip(whole.rows, *(one.rows for one in each), strict=True):
+        n = sum(part.n for part in parts)
+        assert row.dimensions == parts[0].dimensions
+        assert row.n == n
+        assert row.value == pytest.approx(sum(part.n * part.value for part in parts) / n)
+        squares = sum((part.n * part.std_error) ** 2 for part in parts)
+        assert row.std_error == pytest.approx(squares**0.5 / n)
+    others = each[1].meta.n
+    assert f"m: {others} reports under earlier definitions are counted, too" in map(
+        str, whole.meta.warnings
+    )
+
+
+@pytest.mark.parametrize("verb", ["compare", "lift"])
+@pytest.mark.parametrize(
+    "definitions", [[BY_NOW, BEFORE], NUMBERS, FUNNELS], ids=lambda d: d[0]["type"]
+)
+def test_what_is_compared_has_the_reports_of_all_definitions(
+    verb: str, definitions: list[dict[str, str]]
+) -> None:
+    """Law: a difference is that of the numbers of both sides, each of all definitions.
+
+    What the devices scatter counts, too: its error is at least that of the rows that stand alone.
+    """
+    fields = item_of(verb, definitions)
+    apart = "trend" if verb == "compare" else "segments"
+    item = item_of(apart, definitions)
+
+    whole, sides = (
+        answered(verb, crowd(definitions), **fields),
+        answered(apart, crowd(definitions), **item),
+    )
+
+    first, second = sides.rows if verb == "lift" else sides.rows[::-1]
+    row, alone = whole.rows[0], math.hypot(first.std_error or 0, second.std_error or 0)
+    assert row.n == first.n + second.n == whole.meta.n
+    assert row.value == pytest.approx((first.value or 0) - (second.value or 0))
+    assert (row.std_error or 0) >= alone * (1 - 1e-9)
 
 
 def test_a_series_whose_definition_changed_is_no_change() -> None:
