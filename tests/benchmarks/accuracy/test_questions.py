@@ -105,6 +105,7 @@ def test_a_row_with_too_few_reports_is_an_answer_if_the_page_says_so_too() -> No
     rest = {**ROW, "dimensions": {"version": "(other)", "item": "home"}}
 
     assert kind(ASKED, few, f"<p>{FEW_REPORTS}</p>") == FEW
+    assert kind(ASKED, few, f"<p>{FEW_REPORTS.capitalize()}.</p>") == FEW
     assert kind(ASKED, few, "<p>no</p>") == MISSING
     assert kind(ASKED, {**few, "reason": "no reports"}, "<p>no reports</p>") == MISSING
     assert kind(ASKED, rest, "<p>(other): 43 %</p>") == FEW
