@@ -198,7 +198,10 @@ class Environment:
     def install(self, address: str, *requirements: str) -> None:
         """Have the pip of this environment install *requirements* from the index at *address*."""
         pip = ("-m", "pip", "--python", str(self.bin / "python"), "install", "--quiet")
-        subprocess.run([sys.executable, *pip, "--index-url", address, *requirements], check=True)
+        of_system = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        subprocess.run(
+            [sys.executable, *pip, "--index-url", address, *requirements], check=True, env=of_system
+        )
 
     def run(self, command: str, *options: str, **variables: str) -> str:
         """Return what *command* of this environment prints, be it an error."""

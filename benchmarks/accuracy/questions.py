@@ -135,7 +135,8 @@ def _held(
     own = [row for row in numbers if not _is_rest(row)]
     pairs = [(row, true) for row in own if (true := truth(row)) is not None]
     if few and not pairs:
-        said = few[0].removeprefix(f"{question.request['metrics'][0]}: ") in page
+        reason = few[0].removeprefix(f"{question.request['metrics'][0]}: ")
+        said = reason.casefold() in page.casefold()
         words = "all of its groups together, as (other)" if few[0] == _REST else few[0]
         return Verdict(question, FEW if said else MISSING, words, choices)
     if len(pairs) + len(few) < question.rows and len(own) == len(numbers):

@@ -29,16 +29,14 @@ from client_sdk.registry import Registry
 from client_sdk.upload.transport import Answer
 from collector.analytics.rows import ALL
 from collector.core.cells import LAST_DAYS, LAST_VERSION
-from collector.core.config import Config
-from collector.web import create_app
 from tests.support.crowds.asked import post as ask
-from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY
+from tests.support.crowds.uploads import READ_TOKEN
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import make_client, metric_text
 from tests.support.enumeration.seeded import SeededRandomness
+from tests.support.sites.in_memory import in_memory
 from tests.support.sites.page import Page
 from tests.support.sites.posting import fold, post
-from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
 
 DEVICES: Final = 120
@@ -121,15 +119,8 @@ def visits(draw: random.Random) -> Iterator[tuple[int, bool, bool]]:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    path = tmp_path_factory.mktemp("monthly") / "metrics.toml"
-    path.write_text(TEXT, encoding="utf-8")
-    settings = {
-        "HEARSAY_REGISTRY": str(path),
-        "HEARSAY_WRITE_KEY": WRITE_KEY,
-        "HEARSAY_READ_TOKEN": READ_TOKEN,
-    }
     storage, clock = MemoryStorage(), FakeClock(START + DAY // 2)
-    app = create_app(Config.from_env(settings), storage, clock, MemoryCredentials())
+    app = in_memory(tmp_path_factory.mktemp("monthly"), TEXT, storage=storage, clock=clock)
     return simulated(storage, app.test_client(), clock)
 
 

@@ -1,10 +1,4 @@
-"""A model is learned in four rounds: commands, a real collector, devices with one report each.
-
-600 devices of a gateway and one of its own, with ε 16, so that so few say something.  False alarms:
-in 316 passes of 500 such reports the scores of both rows had the right sign with 6 standard
-deviations to spare, of 600 it is 6.6: by a normal law 1e-10.  Reports are drawn from the operating
-system's entropy.
-"""
+"""Models on their whole way: four rounds of gradients, and factors of tastes."""
 
 from __future__ import annotations
 
@@ -16,7 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from click.testing import CliRunner
+import requests
+from click.testing import CliRunner, Result
 
 from client_sdk.client import Client
 from client_sdk.gateway import Gateway
@@ -25,9 +20,11 @@ from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.registry import Registry
 from collector.cli import main
-from tests.support.crowds.uploads import GATEWAY_KEY, READ_TOKEN, WRITE_KEY
+from tests.support.crowds.uploads import GATEWAY_KEY, READ_TOKEN, WRITE_KEY, bearer
 from tests.support.device.learning import SEED, registry_text
+from tests.support.device.registries import CATEGORY, HEAD, TASTE, table
 from tests.support.patience import PATIENCE
+from tests.support.sites.page import Page
 from tests.support.sites.site import Site, running_site
 from tests.support.store.servers import needs_real
 
@@ -132,3 +129,150 @@ def report(site: Site, registry: Path, folder: Path, number: int, crowd: Any, da
         assert gateway.stats()["recorded"] == DEVICES
         assert gateway.stats()["already_reported"] == DEVICES
         assert gateway.flush().complete
+
+
+# The smallest of the two eigenvalues, near 1, is 9 deviations above the noise of so many reports.
+TASTERS: Final = 600
+RARE: Final = 120  # of them make a report of the other metric
+ITEMS: Final = '["news", "chess", "sport"]'
+TEXT: Final = HEAD + "".join(
+    [
+        table(
+            "shows", TASTE, values=ITEMS, epsilon='"4"', min_reports="100", segments="[]",
+            title='"Shows"', question='"Which shows are liked?"',
+        ),
+        table(
+            "rare", TASTE, values=ITEMS, epsilon='"0.5"', min_reports="100", segments="[]",
+            title='"Rare"', question='"Which rare shows are liked?"',
+        ),
+        table("plan", CATEGORY, every='"once"', segments="[]"),
+    ]
+)  # fmt: skip
+REGISTRY: Final = Registry.from_text(TEXT)
+PLACES: Final = (
+    *("/", "/metric/shows", "/privacy", "/privacy/people", "/plan?metric=shows"),
+    *("/ask?metric=shows", "/ask?metric=shows&verb=vector", "/ask?metric=shows&verb=estimate"),
+)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("registry") / "metrics.toml"
+    path.write_text(TEXT, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, path: Path) -> Iterator[Site]:
+    """A collector that has a report of each of TASTERS, of a Client or behind a gateway."""
+    folder = tmp_path_factory.mktemp("site")
+    with running_site(folder, path, WRITE_KEY, READ_TOKEN, GATEWAY_KEY) as running:
+        for _ in range(2):
+            with Client(
+                running.url, WRITE_KEY, path, consent="granted", data_dir=None, mode="manual",
+                opt_outs=NoOptOuts(),
+            ) as client:  # fmt: skip
+                client.record("shows", ["news", "chess"])
+                client.record("shows", ["sport"])  # a second answer is none
+                client.flush()
+        with Gateway(
+            running.url, GATEWAY_KEY, path, consent="granted", data_dir=None,
+            caps=Caps(report="9", metric_week="9", week="9"), opt_outs=NoOptOuts(),
+        ) as gateway:  # fmt: skip
+            for device in range(TASTERS - 2):
+                likes = ["news", "chess"] if device % 6 else ["sport"]
+                gateway.record(f"device {device}", "shows", likes)
+                if device < RARE:
+                    gateway.record(f"device {device}", "rare", likes)
+            while not gateway.flush().complete:
+                pass
+        running.wait_until_folded()
+        yield running
+
+
+def learn(site: Site, path: Path, *words: str) -> Result:
+    """Return what ``hearsay learn factors`` said."""
+    settings = {"HEARSAY_REGISTRY": str(path), "REDIS_URL": site.redis_url}
+    return CliRunner().invoke(main, ["learn", "factors", *words], env=settings)
+
+
+def test_factors_that_were_learned_recommend_on_a_device(
+    site: Site, path: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "factors.json"
+
+    done = learn(site, path, "shows", "-o", str(model))
+
+    assert done.exit_code == 0, done.output
+    written = json.loads(model.read_text("utf-8"))
+    assert (written["kind"], written["reports"]) == ("factors", TASTERS)
+    assert written["definition"] == REGISTRY.metric("shows").digest.hex()
+    with Client(
+        site.url, WRITE_KEY, path, consent="denied", data_dir=None, mode="manual",
+        opt_outs=NoOptOuts(),
+    ) as client:  # fmt: skip
+        assert client.recommend("shows", model, 1, likes=["news"]) == ["chess"]
+        assert client.recommend("shows", model, likes=[])[0] in {"news", "chess"}
+
+
+def test_too_few_reports_for_their_noise_are_refused_with_how_many_would_do(
+    site: Site, path: Path
+) -> None:
+    done = learn(site, path, "rare")
+
+    assert done.exit_code == 1
+    assert "metric=rare: no eigenvalue is above the noise" in done.stderr
+    assert "are enough for the first factor" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("plan",), "metric=plan: no reports in this window"),
+        (("nothing",), "metric=nothing: is not known"),
+        (("shows", "--rank", "0"), "rank=0: must be at least 1"),
+    ],
+)
+def test_what_has_no_factors_is_said_in_a_line(
+    site: Site, path: Path, words: tuple[str, ...], said: str
+) -> None:
+    done = learn(site, path, *words)
+
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_page_tells_which_part_of_all_likes_an_item_has(site: Site) -> None:
+    body = {"metrics": ["shows"], "verb": "vector"}
+
+    answer = requests.post(
+        f"{site.url}/v1/query", json=body, headers=bearer(READ_TOKEN), timeout=PATIENCE
+    ).json()
+
+    rows = {row["dimensions"]["item"]: row for row in answer["rows"]}
+    assert list(rows) == ["news", "chess", "sport"]
+    for item, exact in (("news", 41.7), ("chess", 41.7), ("sport", 16.6)):
+        row = rows[item]
+        assert row["unit"] == "% of likes"
+        assert row["n"] == TASTERS
+        assert abs(row["value"] - exact) < 7 * row["std_error"] + 1
+        assert row["ci_low"] < row["value"] < row["ci_high"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_page_shows_a_taste(site: Site, place: str) -> None:
+    session = requests.Session()
+    session.cookies.set("hearsay", READ_TOKEN)
+
+    shown = session.get(f"{site.url}{place}", headers={"Accept": "text/html"}, timeout=PATIENCE)
+
+    assert shown.status_code == 200, shown.text
+    assert 'class="fault"' not in shown.text
+    text = Page(shown.text).text
+    assert "Shows" in text or "shows" in text
+    if place.startswith("/metric") or "verb" in place:
+        assert "% of likes" in text
+        assert "<svg" in shown.text
+    session.close()

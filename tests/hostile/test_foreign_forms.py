@@ -22,14 +22,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.cli import main
-from collector.core.config import Config
-from collector.web import create_app
 from tests.support.crowds.asked import JANUARY, JANUARY_5, store
 from tests.support.crowds.examples import trying
-from tests.support.crowds.uploads import NOON, READ_TOKEN, bearer, registry, registry_text
+from tests.support.crowds.uploads import READ_TOKEN, bearer, registry, registry_text
 from tests.support.device.terminals import shown_on_terminal
+from tests.support.sites.in_memory import in_memory
 from tests.support.sites.served import served
-from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
 
 # What no terminal may be sent, but for tab and the end of a line.
@@ -107,10 +105,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     storage, metric = MemoryStorage(), registry().metric("page")
     for platform, n in (("linux", 4_000), ("mac", 2_000)):
         store(storage, metric, JANUARY_5, n, platform=platform)
-    path = tmp_path_factory.mktemp("foreign") / "metrics.toml"
-    path.write_text(registry_text(), encoding="utf-8")
-    config = Config.from_env({"HEARSAY_REGISTRY": str(path), "HEARSAY_READ_TOKEN": READ_TOKEN})
-    client = create_app(config, storage, lambda: NOON, MemoryCredentials()).test_client()
+    folder = tmp_path_factory.mktemp("foreign")
+    client = in_memory(folder, registry_text(), storage=storage).test_client()
     return {
         verb: client.post(
             "/v1/query",

@@ -16,20 +16,17 @@ import pytest
 from client_sdk.core.epoch import day_of
 from client_sdk.wire.oblivious import REQUEST_TYPE
 from client_sdk.wire.private_token import week_of
-from collector.core.config import Config
 from collector.issuer.allowance import Allowance
 from collector.issuer.server import IssuerApp
 from collector.relay.batches import Batches
 from collector.relay.front import Front as RelayFront
 from collector.relay.networks import Rates
-from collector.web import create_app
 from collector.web.ingest.front import Front
 from tests.support.crowds.uploads import WRITE_KEY, bearer, registry_text
 from tests.support.device.clock import NOON
 from tests.support.device.issuing import MACHINES, keys_from
+from tests.support.sites.in_memory import in_memory
 from tests.support.sites.rsgi import Request, Response, answers
-from tests.support.store.memory_credentials import MemoryCredentials
-from tests.support.store.memory_storage import MemoryStorage
 
 WEEK: Final = week_of(day_of(NOON))
 SERVERS: Final = ("collector", "relay", "issuer")
@@ -63,11 +60,7 @@ def server_of(name: str, folder: Path) -> Iterator[tuple[Any, Request]]:
         good = Request("/", headers={"content-type": REQUEST_TYPE}, parts=(b"message",))
         yield RelayFront(batches, Rates(100, lambda: 0.0)), good
     else:
-        path = folder / "metrics.toml"
-        path.write_text(registry_text(), encoding="utf-8")
-        config = Config.from_env({"HEARSAY_REGISTRY": str(path), "HEARSAY_WRITE_KEY": WRITE_KEY})
-        app = create_app(config, MemoryStorage(), credentials=MemoryCredentials())
-        yield Front(app), Request("/livez", "GET", bearer(WRITE_KEY))
+        yield Front(in_memory(folder, registry_text())), Request("/livez", "GET", bearer(WRITE_KEY))
 
 
 def ask(name: str, folder: Path, **changes: Any) -> Response:

@@ -8,7 +8,6 @@ no arithmetic on the answers can part.
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -25,18 +24,17 @@ from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.core.catalog import Catalog
 from collector.core.cells import ATTESTED, RELAYED, UNKNOWN, Cell, key_source, segment_text
-from collector.core.config import Config
 from collector.core.credentials import ANALYST, OWNER, READ, Credential
 from collector.core.entry import AcceptedColumn
 from collector.core.errors import ExclusionError
 from collector.estimation.tally import tally_entries
 from collector.query import Query
-from collector.query.repair import ExclusionRequest, exclude, include, proposed
-from collector.web import create_app
+from collector.query.repair import Wish, exclude, include, proposed
 from collector.web.services import services_of
 from collector.workspace.documents import Board, Panel
 from tests.collector.query.test_repair import Records
 from tests.support.crowds.uploads import NOON, TODAY, bearer
+from tests.support.sites.in_memory import in_memory
 from tests.support.store.authors import ADA
 from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
@@ -189,24 +187,20 @@ def too_fine(counts: Mapping[int, int], seen: set[frozenset[int]]) -> list[set[i
 def deployment(tmp_path: Path) -> tuple[FlaskClient, MemoryStorage]:
     storage = MemoryStorage()
     storage.clock, storage.times = int(NOON), (NOON,)
-    paths = []
-    for place, text in enumerate(texts()):
-        paths.append(tmp_path / f"{place}.toml")
-        paths[-1].write_text(text, encoding="utf-8")
-    names = os.pathsep.join(map(str, paths))
-    config, tokens = Config.from_env({"HEARSAY_REGISTRY": names}), MemoryCredentials()
+    tokens = MemoryCredentials()
     for token, role in ((OWNER_TOKEN, OWNER), (ANALYST_TOKEN, ANALYST)):
         tokens.add(token, Credential(READ, role=role, expires=TODAY + 9))
-    return create_app(config, storage, lambda: NOON, tokens).test_client(), storage
+    app = in_memory(tmp_path, *texts(), storage=storage, credentials=tokens, settings={})
+    return app.test_client(), storage
 
 
-def wish(chance: random.Random) -> ExclusionRequest:
+def wish(chance: random.Random) -> Wish:
     """Return what an operator may type: by key or version, of some days, of a metric or all."""
     first, last = sorted(chance.choices(DAYS, k=2))
     by = chance.choice(["key", "key", "version"])
     name = chance.choice(["2.2", "2.3"] if by == "version" else [key for key in KEYS if key])
     metrics = chance.choice([(), (), ("editor/page",), ("viewer/page", "editor/page")])
-    return ExclusionRequest(by, name, "why", "ada", metrics, text_of(first), text_of(last))  # type: ignore[arg-type]
+    return Wish(by, name, "why", "ada", metrics, text_of(first), text_of(last))  # type: ignore[arg-type]
 
 
 def change(chance: random.Random, storage: MemoryStorage) -> None:

@@ -13,16 +13,14 @@ from urllib.parse import quote
 import pytest
 from flask import Flask
 
-from collector.core.config import Config
 from collector.core.credentials import ADMIN, GATEWAY, OPEN, READ, ROLES, WRITE, Credential
 from collector.intake.wire import JSON
-from collector.web import create_app
 from collector.web.auth import scope
 from collector.web.ingest.front import Front
-from tests.support.crowds.uploads import NOON, TODAY, as_json, registry_text, upload
+from tests.support.crowds.uploads import TODAY, as_json, registry_text, upload
+from tests.support.sites.in_memory import in_memory
 from tests.support.sites.rsgi import Request, answers
 from tests.support.store.memory_credentials import MemoryCredentials
-from tests.support.store.memory_storage import MemoryStorage
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "operate" / "security.md"
 FORM: Final = "application/x-www-form-urlencoded"
@@ -51,14 +49,12 @@ def secret_of(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Flask:
-    path = tmp_path_factory.mktemp("rights") / "metrics.toml"
-    path.write_text(registry_text(), encoding="utf-8")
     stored = MemoryCredentials()
     for name, credential in (*BAD.items(), *GOOD.items()):
         if credential:
             stored.add(secret_of(name), credential)
-    config = Config.from_env({"HEARSAY_REGISTRY": str(path), "HEARSAY_ORIGINS": LISTED})
-    return create_app(config, MemoryStorage(), lambda: NOON, stored)
+    folder, settings = tmp_path_factory.mktemp("rights"), {"HEARSAY_ORIGINS": LISTED}
+    return in_memory(folder, registry_text(), credentials=stored, settings=settings)
 
 
 def routes(app: Flask) -> list[tuple[str, str]]:

@@ -94,6 +94,7 @@ def asked(truth: float) -> Question:
         (ASKED, ROW, "<script>43</script>", "", MISSING),
         (ASKED, EMPTY, "43 %", "", MISSING),
         (ASKED, SMALL, f"<p>{FEW_REPORTS}</p>", "", FEW),
+        (ASKED, SMALL, f"<p>{FEW_REPORTS.capitalize()}.</p>", "", FEW),
         (ASKED, SMALL, "<p>no</p>", "", MISSING),
         (ASKED, {**EMPTY, "reason": {"code": "no_base", "text": "no ratio"}}, "<p>no ratio</p>", "", MISSING),
         (ASKED, REST, "<p>(other): 43 %</p>", "", FEW),

@@ -338,7 +338,7 @@ SOURCE_BANK: Final = (
     ),
     SourceBug(
         "the key of a report lost at intake",
-        "tests/collector/web/test_ingest.py"
+        "tests/collector/web/test_uploads.py"
         "::test_what_is_known_of_how_an_upload_came_reaches_the_store_with_its_reports",
         "collector/web/ingest/upload.py",
         "        source |= grant.source\n",

@@ -1,4 +1,4 @@
-"""Keys with numbers from registry to answer: who holds a key, and the mean of its numbers."""
+"""Keys with numbers, sets and distributions from registry to answer."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import re
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import pytest
 
-from client_sdk.mechanisms import KeyValueMechanism
+from client_sdk.mechanisms import KeyValueMechanism, SetMechanism
+from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.analytics.rows import Row
+from collector.demo.fleet import label_truth
 from collector.estimation.estimate import normal_quantile, ratio_limits
 from collector.planning.registry_report import (
     compare_mechanisms,
@@ -24,10 +26,10 @@ from collector.planning.registry_report import (
     warnings,
 )
 from tests.support.crowds.asking import answer, holds
-from tests.support.crowds.truths import label_truth
-from tests.support.device.registries import KEY_VALUE, file_with
-from tests.support.enumeration.populations import reported
+from tests.support.device.registries import KEY_VALUE, NUMBER, SET, file_with
+from tests.support.enumeration.populations import metric_of, reported
 from tests.support.enumeration.seeded import SeededRandomness
+from tests.support.known import known
 from tests.support.references.key_value_reference import HeldPairs
 
 DOCS = (Path(__file__).parents[3] / "docs" / "ask" / "registry.md").read_text("utf-8")
@@ -98,8 +100,7 @@ def test_a_mean_is_given_exactly_where_the_share_is_surely_above_zero() -> None:
     rows = answered(metric(), PEOPLE)
 
     for share, mean in zip(rows[:3], rows[3:], strict=True):
-        assert share.ci_low is not None
-        assert (mean.value is not None) == (share.ci_low > 0)
+        assert (mean.value is not None) == (known(share.ci_low) > 0)
 
 
 def test_means_and_their_intervals_stay_within_the_range() -> None:
@@ -107,9 +108,7 @@ def test_means_and_their_intervals_stay_within_the_range() -> None:
     rows = answered(metric(epsilon='"2"'), {Held(video=30): 1_000, Held(video=30, music=-10): 1})
 
     mean = rows[3]
-    assert mean.value is not None
-    assert mean.ci_low is not None
-    assert -10 <= mean.ci_low <= mean.value <= 30
+    assert -10 <= known(mean.ci_low) <= known(mean.value) <= 30
     assert mean.ci_high == 30
 
 
@@ -217,3 +216,51 @@ def test_the_standard_error_predicted_of_a_mean_is_that_of_the_delta_method() ->
     found = mechanism.means(mechanism.tally(payloads, np), n, np)
 
     assert found.variances[0] ** 0.5 == pytest.approx(mechanism.predict_mean(n, 1.0), rel=0.05)
+
+
+SURE: Final = 1e-6  # at this level every interval holds
+WAVE: Final = {**NUMBER, "mechanism": '"square_wave"'}
+PADDED: Final = {**SET, "mechanism": '"padding_sampling"', "parameters": "{ pad = 2 }"}
+SETS: Final[Counter[object]] = Counter({("a", "b"): 600, ("b",): 300, (): 100})
+MINUTES: Final[Counter[object]] = Counter(i % 15 / 2 for i in range(6_000))  # 0 to 7
+QUANTILES: Final = ["p10", "p25", "p50", "p75", "p90"]
+
+
+def test_auto_takes_a_mechanism_that_cuts_no_set_and_none_for_distributions() -> None:
+    sets, number = metric_of(SET), metric_of(NUMBER, mechanism='"auto"')
+
+    assert isinstance(sets.mechanism, SetMechanism)
+    assert sets.mechanism_name == "sampled_item"
+    assert sets.mechanism.most == sets.domain.size == 3
+    assert not isinstance(number.mechanism, SquareWave)
+
+
+def test_the_parameters_of_a_set_are_in_its_meaning() -> None:
+    meaning = metric_of(PADDED).meaning
+
+    assert '"mechanism":{"name":"padding_sampling","pad":2,"unary":0}' in meaning
+
+
+def test_the_true_answer_counts_items_and_is_in_the_unit_of_the_domain() -> None:
+    ends = label_truth(metric_of(WAVE), {0.0: 50, 10.0: 50})
+
+    assert label_truth(metric_of(SET), SETS) == {"a": 0.6, "b": 0.9, "c": 0.0}
+    assert (ends["p10"], ends["p90"]) == pytest.approx((0, 10), abs=0.25)
+    assert ends["mean"] == 5
+
+
+def test_the_quantiles_of_a_distribution_rise_within_its_range_and_the_mean_is_raw() -> None:
+    metric = metric_of(WAVE, epsilon='"4"')
+
+    rows = answer(metric, *reported(metric, MINUTES.elements(), "types"), SURE)
+
+    assert [row.item for row in rows] == [*QUANTILES, "mean"]
+    assert [row.postprocess for row in rows] == ["monotone"] * 5 + ["raw"]
+    assert all((row.ci_low or 0) >= 0 and (row.ci_high or 99) <= 10.5 for row in rows)
+
+
+def test_the_plan_of_a_set_compares_mechanisms_of_sets_only() -> None:
+    lines = list(compare_mechanisms(metric_of(SET), payload_bytes=8))
+
+    assert [line for line in lines if "sampled_item: error" in line and "auto takes it" in line]
+    assert not [line for line in lines if "grr" in line or "duchi" in line]

@@ -25,6 +25,7 @@ from collector.estimation.precision import (
 )
 from tests.support.device.registries import BOOLEAN, CATEGORY, NUMBER
 from tests.support.enumeration.populations import metric_of
+from tests.support.known import known
 
 Z: Final = NormalDist().inv_cdf(0.975)
 COIN: Final = GRR("1", 2)
@@ -38,9 +39,8 @@ def test_as_many_reports_as_said_give_the_wished_half_width_and_one_fewer_does_n
     """Law: the number is the least."""
     mechanism = load(name)("1", 32)
 
-    found = reports_for(mechanism, wish)
+    found = known(reports_for(mechanism, wish))
 
-    assert found is not None
     assert half_width(mechanism, found) <= wish < half_width(mechanism, found - 1)
 
 
@@ -91,9 +91,8 @@ def test_an_effect_of_the_planned_size_is_found_with_the_planned_power() -> None
     A rate of 0.8 lies outside of 0.8 ± 0.04 with a chance of 3e-10.  The coin's variance and that
     of the sample add up to that of its reports, a quarter over (p-q)^2.
     """
-    devices = devices_to_detect(COIN, 0.05, (0.5, 0.5), 0.05, 0.8)
+    devices = known(devices_to_detect(COIN, 0.05, (0.5, 0.5), 0.05, 0.8))
 
-    assert devices is not None
     assert abs(power_of(COIN, 0.05, devices) - 0.8) < 0.04
     assert power_of(COIN, 0.05, devices // 2) < 0.6  # a plan of half the devices would be seen
 
@@ -101,16 +100,14 @@ def test_an_effect_of_the_planned_size_is_found_with_the_planned_power() -> None
 def test_what_can_be_detected_and_what_it_takes_agree() -> None:
     """Law: the devices for an effect detect it, and one fewer of them does not."""
     arms = (0.9, 0.1)
-    devices = devices_to_detect(COIN, 0.03, arms, 0.05, 0.8)
-    assert devices is not None
+    devices = known(devices_to_detect(COIN, 0.03, arms, 0.05, 0.8))
 
     at, below = (
         detectable(COIN, (int(0.9 * n), int(0.1 * n)), 0.05, 0.8) for n in (devices, devices - 1)
     )
 
     assert at <= 0.03 < below
-    even = devices_to_detect(COIN, 0.03, (0.5, 0.5), 0.05, 0.8)
-    assert even is not None
+    even = known(devices_to_detect(COIN, 0.03, (0.5, 0.5), 0.05, 0.8))
     assert even < devices
 
 
@@ -129,8 +126,7 @@ def test_a_need_is_in_the_unit_of_the_answers() -> None:
 def test_what_is_still_needed_falls_to_nothing_with_the_reports_that_come() -> None:
     """Law: needed less n, at least what min_reports asks, and never below 0."""
     metric = metric_of(CATEGORY, need="0.02", min_reports="500")
-    needed = reports_for(metric.mechanism, 0.02)
-    assert needed is not None
+    needed = known(reports_for(metric.mechanism, 0.02))
 
     assert still_needed(metric, 0) == needed
     assert still_needed(metric, needed - 1) == 1

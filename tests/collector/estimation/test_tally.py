@@ -143,11 +143,6 @@ def test_merge_pads_some_vectors_as_it_pads_all(short: list[bytes], full: list[b
     ]
 
 
-def test_merge_of_nothing_is_zero() -> None:
-    assert merged([]) == [0] * 6
-    assert merged([b""]) == [0] * 6
-
-
 def test_merge_adds_more_than_one_block() -> None:
     size = 1 << 20
     vector = pack(1, 2) + bytes(8 * (size - 2)) + pack(3)

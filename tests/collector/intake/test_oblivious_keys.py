@@ -1,4 +1,4 @@
-"""The file of keys that open capsules: made, added to, and refused where it is not right."""
+"""Keys of capsules, and capsules that they open."""
 
 from __future__ import annotations
 
@@ -7,14 +7,23 @@ import os
 import stat
 from datetime import date
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 from click.testing import CliRunner
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from hypothesis import given
+from hypothesis import strategies as st
 
-from client_sdk.upload.ohttp import configuration_of
+from client_sdk.core.limits import SIZE_CLASSES
+from client_sdk.upload.ohttp import configuration_of, seal
+from client_sdk.wire import binary_http
+from client_sdk.wire.binary_http import Request
+from client_sdk.wire.oblivious import decode_configurations
 from collector.cli import main
-from collector.core.errors import ConfigError
-from collector.intake.oblivious_keys import SETTING, add_key, read_keys, relay_key
+from collector.core.errors import CapsuleError, ConfigError, MalformedUploadError
+from collector.intake.capsules import OpenCapsule, Opener
+from collector.intake.oblivious_keys import SETTING, ObliviousKey, add_key, read_keys, relay_key
 
 DAY = date(2026, 11, 23)
 
@@ -128,3 +137,111 @@ def test_the_command_prints_what_applications_need_and_no_secret(path: str) -> N
     secrets = [row["secret"] for row in json.loads(Path(path).read_text("ascii"))["keys"]]
     printed = "".join(run.output for run in (first, second, shown, third))
     assert not any(secret in printed for secret in secrets)
+
+
+VECTORS: Final[dict[str, Any]] = json.loads(
+    Path("tests/vectors/http/oblivious_http.json").read_text("utf-8")
+)
+EXAMPLE: Final = {name: bytes.fromhex(text) for name, text in VECTORS["example"].items()}
+KEY: Final = decode_configurations(
+    len(EXAMPLE["key_configuration"]).to_bytes(2, "big") + EXAMPLE["key_configuration"]
+)[0]
+OURS: Final = ObliviousKey(KEY.key_id, EXAMPLE["secret_key"], KEY.public, "2026-11-01")
+OPENER: Final = Opener([OURS])
+
+
+def test_the_request_of_the_standard_is_opened() -> None:
+    capsule = OPENER.open(EXAMPLE["encapsulated_request"])
+
+    assert capsule.request == EXAMPLE["request"]
+    assert capsule.secret == EXAMPLE["secret"]
+    assert capsule.read() == Request("GET", "https", "example.com", "/")
+
+
+def test_the_answer_of_the_standard_is_sealed() -> None:
+    opened = OPENER.open(EXAMPLE["encapsulated_request"])
+    nonce = EXAMPLE["response_nonce"]
+    parts = opened.request, opened.encapsulated, opened.secret
+    capsule = OpenCapsule(*parts, AESGCM, lambda _: nonce)
+
+    assert capsule.seal(EXAMPLE["response"]) == EXAMPLE["encapsulated_response"]
+
+
+@pytest.mark.parametrize("case", VECTORS["bad_requests"], ids=lambda case: str(case["because"]))
+def test_what_cannot_be_opened_says_always_the_same(case: dict[str, str]) -> None:
+    with pytest.raises(CapsuleError) as caught:
+        OPENER.open(bytes.fromhex(case["message"]))
+
+    assert str(caught.value) == str(CapsuleError())
+    assert caught.value.__cause__ is None
+
+
+@given(request=st.binary(max_size=200), flipped=st.integers(0, 2_000))
+def test_a_capsule_with_another_bit_is_not_opened(request: bytes, flipped: int) -> None:
+    message = bytearray(seal(KEY, request).message)
+    assert OPENER.open(bytes(message)).request == request
+
+    message[flipped // 8 % len(message)] ^= 1 << flipped % 8
+
+    with pytest.raises(CapsuleError):
+        OPENER.open(bytes(message))
+
+
+def test_two_keys_are_good_at_a_time() -> None:
+    other = ObliviousKey(9, secret := bytes(range(32)), public_of(secret), "2026-11-02")
+    both = Opener([other, OURS])
+
+    for key in (KEY, other.configuration):
+        assert both.open(seal(key, b"x").message).request == b"x"
+    with pytest.raises(CapsuleError):
+        OPENER.open(seal(other.configuration, b"x").message)
+
+
+def public_of(secret: bytes) -> bytes:
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    return X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
+
+
+@pytest.mark.parametrize("size", [0, 1, 900, 990, 991, 992, 1_000, 4_000, 60_000])
+def test_answers_have_one_of_few_sizes(size: int) -> None:
+    sealed = seal(KEY, EXAMPLE["request"])
+
+    answer = OPENER.open(sealed.message).answer(202, (("a", "b"),), b"x" * size)
+
+    assert len(answer) in SIZE_CLASSES
+    response = binary_http.decode_response(sealed.open_answer(answer))
+    assert (response.status, response.content) == (202, b"x" * size)
+
+
+def test_two_answers_to_one_capsule_share_nothing() -> None:
+    capsule = OPENER.open(EXAMPLE["encapsulated_request"])
+
+    first, second = (capsule.answer(202, (), b"") for _ in range(2))
+
+    blocks = {first[at : at + 8] for at in range(len(first) - 7)}
+    assert not any(second[at : at + 8] in blocks for at in range(len(second) - 7))
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"",
+        b"\x01\x40\xc8",
+        binary_http.encode_request(Request("GET", "https", "", "/", (("a", "1"), ("a", "2")))),
+        binary_http.encode_request(Request("GET", "https", "", "/", trailers=(("a", "1"),))),
+        binary_http.encode_request(Request("GET", "https", "", "/", (("expect", "100-continue"),))),
+    ],
+)
+def test_what_is_no_plain_request_is_refused(request_: bytes) -> None:
+    capsule = OPENER.open(seal(KEY, request_).message)
+
+    with pytest.raises(MalformedUploadError, match="capsule: "):
+        capsule.read()
+
+
+def test_a_key_and_a_capsule_show_no_secret_where_they_are_printed() -> None:
+    shown = repr(OURS) + repr(OPENER.open(EXAMPLE["encapsulated_request"]))
+
+    for name in ("secret_key", "secret", "request"):
+        assert repr(EXAMPLE[name]) not in shown

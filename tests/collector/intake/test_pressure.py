@@ -46,6 +46,7 @@ from collector.storage.records import BYTES_BEGUN
 from collector.storage.redis import SEEN_DAYS
 from collector.storage.values import Health
 from tests.support.device.clock import NOON, FakeClock
+from tests.support.known import known
 from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
 
@@ -396,8 +397,7 @@ def process(store: MemoryCredentials, wall: FakeClock) -> Process:
 def test_a_flood_ends_at_the_daily_share_and_other_keys_go_on(
     process: Process, wall: FakeClock
 ) -> None:
-    most = daily_uploads(SMALL.memory_limit)
-    assert most is not None
+    most = known(daily_uploads(SMALL.memory_limit))
 
     taken = process.send(FLOODED, 10 * most), process.send(QUIET, 5)
     wall.advance(days=1)
@@ -409,8 +409,7 @@ def test_a_flood_ends_at_the_daily_share_and_other_keys_go_on(
 def test_floods_of_many_days_stay_within_the_share_of_the_key() -> None:
     """Twice the mean of the days on which ids are kept, so a fleet that returns is no flood."""
     limit = 768 << 20
-    most = daily_uploads(limit)
-    assert most is not None
+    most = known(daily_uploads(limit))
 
     assert most * BYTES_PER_ID * SEEN_DAYS == pytest.approx(BURST_DAYS * SHARE * limit, rel=0.01)
     assert most > 1_700_000  # uploads a day, for which such a store is said to be enough

@@ -141,12 +141,6 @@ def test_what_the_device_seals_decodes_to_the_same_upload() -> None:
     assert decode(body, JSON) == Upload(UPLOAD_ID, TODAY, SEGMENT, COLUMNS)
 
 
-def test_both_encodings_decode_to_the_same_upload() -> None:
-    text = as_json(upload(COLUMNS, segment=SEGMENT))
-
-    assert decode(text, JSON) == decode(WHOLE, MSGPACK)
-
-
 def test_an_upload_without_a_segment_has_none() -> None:
     assert decode(without("segment"), JSON).segment == {}
 

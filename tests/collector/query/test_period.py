@@ -1,19 +1,24 @@
-"""An earlier range beside the window: the previous period, a year ago, or any two days."""
+"""Earlier ranges beside the window, and whole periods where the running one cannot answer."""
 
 from __future__ import annotations
 
-from datetime import date, timedelta
-from typing import Any
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final
 
 import pytest
 
+from client_sdk.registry.contract import Registry
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell, segment_text
 from collector.core.config import RelayTerms
 from collector.core.errors import QueryError
-from collector.query import Plan, Query, earlier, plan, run
+from collector.core.remarks import Code, remark
+from collector.query import Answer, Plan, Query, earlier, plan, run
 from collector.query.cache import key_of
 from tests.support.crowds.uploads import NOON, TODAY, registry
+from tests.support.device.registries import BOOLEAN, file_with
+from tests.support.known import known
 from tests.support.store.memory_storage import MemoryStorage
 
 REGISTRY = registry(min_reports=100)
@@ -30,91 +35,72 @@ def asked(metric: str, first: int, last: int, **more: Any) -> Plan:
     return plan(query, Catalog([REGISTRY]), NOON)
 
 
-def test_the_window_and_the_period_before_it_are_two_stretches() -> None:
-    """Of the same length, next to each other, each named by its first and last day."""
-    (reading,) = asked("page", TODAY - 6, TODAY).readings
-
-    assert list(reading.epochs) == list(range(TODAY - 13, TODAY + 1))
-    assert reading.label is not None
-    assert [reading.label(TODAY - 7), reading.label(TODAY - 6)] == [
-        f"{day(TODAY - 13)}/{day(TODAY - 7)}",
-        f"{day(TODAY - 6)}/{day(TODAY)}",
-    ]
-
-
-def test_a_single_epoch_is_named_once() -> None:
-    """Yesterday and the day before."""
-    (reading,) = asked("page", TODAY - 1, TODAY - 1).readings
-
-    assert reading.label is not None
-    assert [reading.label(epoch) for epoch in reading.epochs] == [day(TODAY - 2), day(TODAY - 1)]
-
-
-def test_compare_tells_a_window_from_the_period_before_it() -> None:
-    """Home was first for 20 % of its devices, and is for 40 %."""
-    storage = MemoryStorage()
-    for epoch, tally in ((TODAY - 3, [1_500, 2_500, 2_000]), (TODAY - 1, [2_200, 1_900, 1_900])):
-        cell = Cell(PAGE.digest, epoch, segment_text(PAGE, {}))
-        storage.put({cell: list(enumerate([sum(tally), *tally]))})
-
-    found = run(asked("page", TODAY - 1, TODAY, verb="compare"), storage)
-
-    home = found.rows[0]
-    assert home.dimensions["time"] == f"{day(TODAY - 1)}/{day(TODAY)}"
-    assert home.dimensions["against"] == f"{day(TODAY - 3)}/{day(TODAY - 2)}"
-    assert home.value == pytest.approx((2_200 - 1_500) / 6_000 / (0.5761 - 0.2119), abs=1e-3)
-    assert home.p_value is not None
-    assert home.p_value < 1e-6
-
-
-@pytest.mark.parametrize(
-    ("metric", "first", "message"),
-    [
-        ("opted_in", TODAY, "reported once"),
-        ("crashed", TODAY - 300, "must leave at most 5000 epochs"),
-        ("page", TODAY - 9_999, "must leave at most 5000 epochs"),
-    ],
-)
-def test_a_period_that_cannot_be_read_is_refused(metric: str, first: int, message: str) -> None:
-    """With what would work."""
-    with pytest.raises(QueryError, match=message):
-        asked(metric, first, TODAY)
-
-
-def test_no_period_begins_before_the_first_day() -> None:
-    """Epochs are not negative."""
-    with pytest.raises(QueryError, match="room for as long a period after 1970-01-01"):
-        asked("page", 3, 9)
-
-
 def compared(first: int, last: int, against: Any, **more: Any) -> Plan:
     days = day(first), day(last)
     return plan(Query(["page"], date_range=days, against=against, **more), CATALOG, NOON)
 
 
-def test_two_ranges_are_two_stretches_whatever_lies_between() -> None:
-    """The days between are of neither."""
-    (reading,) = compared(TODAY - 6, TODAY, (day(TODAY - 40), day(TODAY - 31))).readings
-
-    assert list(reading.epochs) == [*range(TODAY - 40, TODAY - 30), *range(TODAY - 6, TODAY + 1)]
-    assert reading.label is not None
-    assert {reading.label(epoch) for epoch in reading.epochs} == {
-        f"{day(TODAY - 40)}/{day(TODAY - 31)}",
-        f"{day(TODAY - 6)}/{day(TODAY)}",
-    }
+YEAR_AGO: Final = Query(["page"], date_range=("2024-02-01", "2024-02-29"), against="year")
 
 
-def test_a_year_ago_are_the_same_dates() -> None:
-    """A month is held against the month of that name; of a leap day the day before."""
-    query = Query(["page"], date_range=("2024-02-01", "2024-02-29"), against="year")
+@pytest.mark.parametrize(
+    ("made", "epochs", "labels"),
+    [
+        # Of the same length, next to each other, each named by its first and last day.
+        (
+            asked("page", TODAY - 6, TODAY),
+            [*range(TODAY - 13, TODAY + 1)],
+            [(TODAY - 13, TODAY - 7), (TODAY - 6, TODAY)],
+        ),
+        (asked("page", TODAY - 1, TODAY - 1), [TODAY - 2, TODAY - 1], [(TODAY - 2,), (TODAY - 1,)]),
+        # The days between are of neither.
+        (
+            compared(TODAY - 6, TODAY, (day(TODAY - 40), day(TODAY - 31))),
+            [*range(TODAY - 40, TODAY - 30), *range(TODAY - 6, TODAY + 1)],
+            [(TODAY - 40, TODAY - 31), (TODAY - 6, TODAY)],
+        ),
+        # A month is held against the month of that name; of a leap day the day before.
+        (
+            plan(YEAR_AGO, CATALOG, NOON),
+            [*range(19_389, 19_417), *range(19_754, 19_783)],
+            [(19_389, 19_416), (19_754, 19_782)],
+        ),
+    ],
+)
+def test_two_stretches_are_named_by_their_first_and_last_day(
+    made: Plan, epochs: list[int], labels: list[tuple[int, ...]]
+) -> None:
+    (reading,) = made.readings
 
-    (reading,) = plan(query, CATALOG, NOON).readings
+    label = known(reading.label)
+    assert list(reading.epochs) == epochs
+    assert [*dict.fromkeys(map(label, epochs))] == ["/".join(map(day, each)) for each in labels]
 
-    assert reading.label is not None
-    assert {reading.label(epoch) for epoch in reading.epochs} == {
-        "2023-02-01/2023-02-28",
-        "2024-02-01/2024-02-29",
-    }
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: asked("opted_in", TODAY, TODAY), "reported once"),
+        (lambda: asked("crashed", TODAY - 300, TODAY), "must leave at most 5000 epochs"),
+        (lambda: asked("page", TODAY - 9_999, TODAY), "must leave at most 5000 epochs"),
+        (lambda: asked("page", 3, 9), "room for as long a period after 1970-01-01"),
+        # Each is one row; a chart asks for both by itself.
+        *(
+            (
+                lambda verb=verb: compared(
+                    TODAY, TODAY, "previous", verb=verb, dimensions=["time:day"]
+                ),
+                r"against: .*ask for each range by itself",
+            )
+            for verb in ("trend", "estimate")
+        ),
+    ],
+)
+def test_a_period_that_cannot_be_read_is_refused_with_what_would_work(
+    ask: Callable[[], Plan], message: str
+) -> None:
+    with pytest.raises(QueryError, match=message):
+        ask()
 
 
 def test_against_needs_no_dimension_and_is_the_period_where_it_is_the_previous() -> None:
@@ -177,15 +163,6 @@ def test_a_range_that_cannot_be_held_against_is_refused(
         compared(first, min(TODAY, first + 600), ends)
 
 
-@pytest.mark.parametrize(
-    ("verb", "dimensions"), [("trend", ["time:day"]), ("estimate", ["time:day"])]
-)
-def test_two_stretches_are_not_shown_day_by_day(verb: str, dimensions: list[str]) -> None:
-    """Each is one row; a chart asks for both by itself."""
-    with pytest.raises(QueryError, match=r"against: .*ask for each range by itself"):
-        compared(TODAY, TODAY, "previous", verb=verb, dimensions=dimensions)
-
-
 def test_the_question_of_the_earlier_range_alone_is_for_a_chart() -> None:
     """As long, in the same dimensions, and itself a question that can be asked."""
     days = day(TODAY - 6), day(TODAY)
@@ -228,3 +205,97 @@ def test_answers_against_different_ranges_are_kept_apart() -> None:
 
     assert None not in keys | split
     assert (len(keys), len(split)) == (3, 2)
+
+
+# A Tuesday; four weeks began on 2026-02-09, and are running.
+NOW: Final = datetime(2026, 3, 3, 10, tzinfo=UTC).timestamp()
+SUMS: Final = {"aggregate": '"any"', "otherwise": "false", "mechanism": '"grr"'}
+
+
+def catalog_of(every: str, more: dict[str, str]) -> Catalog:
+    form = {**BOOLEAN, "every": f'"{every}"', "min_reports": "100", **more}
+    return Catalog([Registry.from_text(file_with(form))])
+
+
+def answer(
+    every: str, adds_up: bool, days: Any, stored: dict[int, int] | None = None, **more: Any
+) -> Answer:
+    """Return the answer over *days* at NOW, of a store with reports by their epoch."""
+    catalog, storage = catalog_of(every, SUMS if adds_up else {}), MemoryStorage()
+    for epoch, n in (stored or {}).items():
+        storage.put({Cell(catalog.metric("m").digest, epoch, ""): [(0, n), (1, n), (2, 0)]})
+    return run(plan(Query(["m"], date_range=days, **more), catalog, NOW), storage)
+
+
+@pytest.mark.parametrize(
+    ("every", "adds_up", "words", "window"),
+    [
+        ("7d", True, "7d", ("2026-02-23", "2026-02-23")),
+        ("7d", True, "day", ("2026-02-23", "2026-02-23")),
+        ("7d", True, "28d", ("2026-02-02", "2026-02-23")),
+        ("7d", True, "month", ("2026-02-23", "2026-02-23")),
+        ("7d", True, "year", ("2026-01-05", "2026-02-23")),
+        ("28d", True, "7d", ("2026-01-12", "2026-01-12")),
+        ("28d", True, "28d", ("2026-01-12", "2026-01-12")),
+        ("1d", True, "day", ("2026-03-02", "2026-03-02")),
+        ("1d", True, "7d", ("2026-02-24", "2026-03-02")),
+        ("1h", True, "day", ("2026-03-03T00:00Z", "2026-03-03T23:00Z")),
+        ("7d", False, "7d", ("2026-03-02", "2026-03-02")),
+        ("1d", False, "7d", ("2026-02-25", "2026-03-03")),
+    ],
+)
+def test_what_adds_up_is_asked_of_whole_periods(
+    every: str, adds_up: bool, words: str, window: tuple[str, str]
+) -> None:
+    """Law: it is reported when a period is over, so the running one has no report ever."""
+    (basis,) = answer(every, adds_up, words).meta.metrics
+
+    assert (basis.window.first, basis.window.last) == window
+
+
+@pytest.mark.parametrize("adds_up", [False, True])
+@pytest.mark.parametrize("against", ["previous", "year"])
+@pytest.mark.parametrize("words", ["day", "7d", "14d", "28d", "30d", "91d"])
+@pytest.mark.parametrize("every", ["1h", "1d", "7d", "28d"])
+def test_a_comparison_takes_equal_stretches_of_whole_periods(
+    every: str, words: str, against: Any, adds_up: bool
+) -> None:
+    """Law: as many periods on either side, the later of them over."""
+    catalog = catalog_of(every, SUMS if adds_up else {})
+    query = Query(["m"], verb="compare", date_range=words, against=against)
+
+    (reading,) = plan(query, catalog, NOW).readings
+
+    assert reading.earlier is not None
+    assert 2 * len(reading.earlier) == len(reading.epochs)
+    assert not reading.is_open
+
+
+def test_dates_stay_as_they_are_given_and_a_period_that_runs_says_why_it_is_empty() -> None:
+    found = answer("7d", True, ("2026-03-02", "2026-03-03"))
+
+    assert found.meta.metrics[0].window.first == "2026-03-02"
+    assert remark(Code.SENT_LATER, "m") in found.meta.warnings
+
+
+def test_an_earlier_range_without_reports_is_named_by_its_days() -> None:
+    """Law: no row of last year is no silence about last year."""
+    week = 2930  # begins on 2026-02-23
+    found = answer("7d", False, "7d", {week: 500, week - 1: 500}, against="year")
+
+    assert "m: 2025-02-24 to 2025-03-02: no reports" in map(str, found.meta.warnings)
+    found = answer("7d", False, "7d", {week: 500, week - 1: 500}, against="previous")
+    assert Code.NO_EARLIER_REPORTS not in [each.code for each in found.meta.warnings]
+
+
+def test_the_whole_periods_count_what_came_late_for_each_of_them() -> None:
+    """Law: that the last period ended yesterday leaves no report of the ones before it out."""
+    catalog, storage = catalog_of("7d", SUMS), MemoryStorage()
+    for epoch, lateness in ((2930, 0), (2930, 1), (2929, 3), (2928, 2)):  # 2930 ended on Sunday
+        cell = Cell(catalog.metric("m").digest, epoch, "", lateness)
+        storage.put({cell: [(0, 500), (1, 500), (2, 0)]})
+
+    reply = run(plan(Query(["m"], date_range="28d"), catalog, NOW), storage)
+
+    assert reply.meta.n == 2_000
+    assert reply.meta.metrics[0].version is None

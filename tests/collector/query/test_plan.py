@@ -11,7 +11,6 @@ from client_sdk.registry.metric import Metric
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell, class_of, segment_text
 from collector.core.errors import DamagedTallyError, QueryError
-from collector.estimation.precision import ALPHA
 from collector.query import Answer, Plan, plan, question, run
 from collector.query.plan import Reading
 from tests.support.crowds.uploads import NOON, TODAY, registry
@@ -82,71 +81,64 @@ def test_a_window_of_weeks_leaves_out_a_week_that_began_before() -> None:
     assert asked.window == (day(MONDAY - 7), day(MONDAY))
 
 
-def test_a_question_is_about_everybody_at_the_usual_level_unless_it_says_otherwise() -> None:
-    assert ask(PAGE, {}, NOON).query.alpha == ALPHA
-    assert ask(PAGE, {}, NOON).filters == {}
-    assert ask(PAGE, {"segment.platform": "mac"}, NOON).filters == {"platform": {"mac"}}
+@pytest.mark.parametrize(
+    ("parameters", "named", "metric"),
+    [
+        ({"from": day(TODAY - 420)}, ".*at most 10000 epochs", CRASHED),
+        ({"from": day(TODAY - 1), "to": day(TODAY)}, ".*no whole epoch of 7d", THEME),
+        *(
+            (*case, PAGE)
+            for case in (
+                ({"from": "yesterday"}, "from"),
+                ({"to": "2026-13-01"}, "to"),
+                ({"to": "2026-W05-1"}, "to"),
+                ({"to": "20260101"}, "to"),
+                ({"to": ""}, "to"),
+                ({"to": "2026-01-01T00:00"}, "to"),
+                ({"to": "0001-01-01"}, "to"),
+                ({"to": "9999-12-31"}, "to"),
+                ({"from": "1969-12-31"}, "from"),
+                ({"from": "2026-02-02", "to": "2026-02-01"}, "from"),
+                ({"from": "1970-01-01"}, "from"),
+                ({"alpha": "0"}, "alpha"),
+                ({"alpha": "1"}, "alpha"),
+                ({"alpha": "nan"}, "alpha"),
+                ({"alpha": "inf"}, "alpha"),
+                ({"alpha": "-0.05"}, "alpha"),
+                ({"alpha": "5%"}, "alpha"),
+                ({"segment.platform": "amiga"}, "segment.platform"),
+                ({"segment.channel": "beta"}, "segment"),
+                ({"segment.": "mac"}, "segment"),
+            )
+        ),
+    ],
+)
+def test_a_bad_parameter_is_named(parameters: dict[str, str], named: str, metric: Metric) -> None:
+    with pytest.raises(QueryError, match=rf"^{named}\b"):
+        ask(metric, parameters, NOON)
 
 
-def test_a_window_is_open_while_its_last_epoch_runs() -> None:
-    questions = [reading(PAGE, {"to": day(to)}, NOON) for to in (TODAY - 1, TODAY, TODAY + 1)]
-
-    assert [question.is_open for question in questions] == [False, True, True]
-    assert reading(OPTED_IN, {}, NOON).is_open
-
-
-def test_what_is_reported_once_has_no_period_that_is_not_complete() -> None:
-    """More devices may still answer, so its answers are no version; but no period is cut short."""
-    assert not reading(OPTED_IN, {}, NOON).is_unfinished
-    assert reading(PAGE, {"to": day(TODAY)}, NOON).is_unfinished
-
-
-def test_an_hour_is_closed_when_the_next_begins() -> None:
-    last_hour = {"from": day(TODAY), "to": day(TODAY)}
-    end = (TODAY + 1) * DAY
-
-    assert reading(CRASHED, last_hour, end - 1).is_open
-    assert not reading(CRASHED, last_hour, end).is_open
+HOUR = {"from": day(TODAY), "to": day(TODAY)}
 
 
 @pytest.mark.parametrize(
-    ("parameters", "named"),
+    ("metric", "parameters", "now", "is_open", "is_unfinished"),
     [
-        ({"from": "yesterday"}, "from"),
-        ({"to": "2026-13-01"}, "to"),
-        ({"to": "2026-W05-1"}, "to"),
-        ({"to": "20260101"}, "to"),
-        ({"to": ""}, "to"),
-        ({"to": "2026-01-01T00:00"}, "to"),
-        ({"to": "0001-01-01"}, "to"),
-        ({"to": "9999-12-31"}, "to"),
-        ({"from": "1969-12-31"}, "from"),
-        ({"from": "2026-02-02", "to": "2026-02-01"}, "from"),
-        ({"from": "1970-01-01"}, "from"),
-        ({"alpha": "0"}, "alpha"),
-        ({"alpha": "1"}, "alpha"),
-        ({"alpha": "nan"}, "alpha"),
-        ({"alpha": "inf"}, "alpha"),
-        ({"alpha": "-0.05"}, "alpha"),
-        ({"alpha": "5%"}, "alpha"),
-        ({"segment.platform": "amiga"}, "segment.platform"),
-        ({"segment.channel": "beta"}, "segment"),
-        ({"segment.": "mac"}, "segment"),
+        (PAGE, {"to": day(TODAY - 1)}, NOON, False, False),
+        (PAGE, {"to": day(TODAY)}, NOON, True, True),
+        (PAGE, {"to": day(TODAY + 1)}, NOON, True, True),
+        # More devices may still answer; but no period is cut short.
+        (OPTED_IN, {}, NOON, True, False),
+        (CRASHED, HOUR, (TODAY + 1) * DAY - 1, True, True),
+        (CRASHED, HOUR, (TODAY + 1) * DAY, False, False),
     ],
 )
-def test_a_bad_parameter_is_named(parameters: dict[str, str], named: str) -> None:
-    with pytest.raises(QueryError, match=rf"^{named}\b"):
-        ask(PAGE, parameters, NOON)
+def test_a_window_is_open_while_its_last_epoch_runs(
+    metric: Metric, parameters: dict[str, str], now: float, is_open: bool, is_unfinished: bool
+) -> None:
+    found = reading(metric, parameters, now)
 
-
-def test_a_window_of_too_many_hours_is_refused() -> None:
-    with pytest.raises(QueryError, match="at most 10000 epochs"):
-        ask(CRASHED, {"from": day(TODAY - 420)}, NOON)
-
-
-def test_a_window_without_a_whole_week_is_refused() -> None:
-    with pytest.raises(QueryError, match="no whole epoch of 7d"):
-        ask(THEME, {"from": day(TODAY - 1), "to": day(TODAY)}, NOON)
+    assert (found.is_open, found.is_unfinished) == (is_open, is_unfinished)
 
 
 def test_an_answer_adds_the_epochs_of_its_window_and_no_others() -> None:
@@ -168,14 +160,6 @@ def test_a_segment_below_min_reports_has_no_number_even_if_the_whole_has() -> No
     part = run(ask(PAGE, {"segment.platform": "mac"}, NOON), stored(counts))
 
     assert [row.value for row in part.rows] == [None, None, None]
-
-
-def test_nothing_stored_is_an_answer_of_no_reports() -> None:
-    empty = run(ask(PAGE, {}, NOON), MemoryStorage())
-    n = reports(empty)
-
-    assert n == 0
-    assert all(row.value is None for row in empty.rows)
 
 
 def test_another_metric_in_the_same_epoch_is_not_counted() -> None:

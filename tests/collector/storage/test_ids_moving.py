@@ -1,4 +1,4 @@
-"""Ids of a slot that is half moved: no order of its keys makes an upload count twice."""
+"""Slots of a cluster that move: entries are folded once, and no repeat is taken."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from contextlib import suppress
 import pytest
 from redis.crc import key_slot
 
+from client_sdk.core.epoch import ONCE
+from client_sdk.mechanisms.items.grr import GRR
 from collector.core.config import STANDARD
+from collector.core.entry import AcceptedColumn, encode
 from collector.core.errors import StorageUnavailableError
 from collector.storage import cluster as followed
 from collector.storage.connect import open_connection
@@ -17,6 +20,7 @@ from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
+from collector.worker.worker import MAX_DELIVERIES, Pace, Worker
 from tests.support.store.cluster import (
     Node,
     begin_move,
@@ -27,7 +31,7 @@ from tests.support.store.cluster import (
 )
 from tests.support.store.ids import LIBRARY, remembered
 from tests.support.store.servers import needs_real, own_keys
-from tests.support.store.stored import DAY
+from tests.support.store.stored import CELL, DAY, total
 
 pytestmark = [pytest.mark.real, needs_real]
 
@@ -113,3 +117,40 @@ def test_a_bucket_that_is_not_asked_whether_it_is_there_is_caught(
             node.connection.call("FUNCTION", "LOAD", "REPLACE", LIBRARY)
 
     assert True in told
+
+
+ENTRY = encode([AcceptedColumn(CELL, bytes([0]))])
+TRIES = 2 * MAX_DELIVERIES
+
+
+@pytest.mark.parametrize("first", ["nothing", "tally", "stream"])
+def test_entries_of_a_slot_on_its_way_are_folded_once_it_has_arrived(
+    store: RedisStorage, cluster_nodes: list[Node], keys: Keys, first: str
+) -> None:
+    """Also where every key of the step is there, but not one that only some shards have."""
+    pace = Pace(min_idle_ms=0)
+    worker = Worker(store, {CELL.metric: GRR("1", 3)}, {CELL.metric: ONCE}, pace=pace)
+    store.append(secrets.token_bytes(16), DAY, ENTRY, 1)
+    worker.step()
+    store.append(secrets.token_bytes(16), DAY, ENTRY, 1)
+    slot = key_slot(keys.stream(0).encode())
+    source = holder_of(cluster_nodes, slot)
+    target = next(node for node in cluster_nodes if node is not source)
+    target_id = begin_move(slot, source, target)
+    names = {"tally": keys.tally(0, CELL), "stream": keys.stream(0)}
+    if first in names:
+        move_key(names[first], source, target)
+
+    folded = 0
+    for _ in range(TRIES):
+        with suppress(StorageUnavailableError):
+            folded += worker.step()
+    while left := source.connection.call("CLUSTER", "GETKEYSINSLOT", slot, 1):
+        move_key(left[0], source, target)
+    for node in (target, source, *cluster_nodes):
+        node.connection.call("CLUSTER", "SETSLOT", slot, "NODE", target_id)
+    worker.step()
+
+    assert folded == 0
+    assert total(store, 3)[0] == 2
+    assert (store.backlog(), store.counters()[0].quarantined.uploads) == (0, 0)

@@ -10,7 +10,7 @@ from operator import itemgetter
 import pytest
 
 from collector.storage.connection import Connection
-from collector.storage.hashes import MemoryHashes, RedisHashes
+from collector.storage.hashes import Hashes, MemoryHashes, RedisHashes
 from collector.storage.keys import Keys
 from collector.storage.records import (
     BYTES_BEGUN,
@@ -31,8 +31,7 @@ from collector.storage.records import (
     WatchStore,
 )
 from collector.storage.redis import RedisStorage
-from tests.support.store.memory_credentials import MemoryCredentials
-from tests.support.store.memory_storage import MemoryWatches
+from tests.support.known import known
 from tests.support.store.servers import EVERY_STORE, MEMORY
 
 DAY = 30_000  # in 2052, so that no server forgets it
@@ -40,12 +39,8 @@ FIRST, SECOND = b"d" * 32, b"e" * 32
 
 
 @pytest.fixture
-def credentials(server_kind: str, keys: Keys, request: pytest.FixtureRequest) -> CredentialStore:
-    """An empty store of keys and tokens."""
-    if server_kind == MEMORY:
-        return MemoryCredentials()
-    request.getfixturevalue("store")  # which is prepared, and deleted at the end
-    return CredentialStore(RedisHashes(request.getfixturevalue("server"), keys.prefix))
+def credentials(hashes: Hashes) -> CredentialStore:
+    return CredentialStore(hashes)
 
 
 @EVERY_STORE
@@ -103,12 +98,27 @@ OF_WORKER = ActivityRecord("worker", "0b", {}, 1_700_000_001)
 
 
 @pytest.fixture
-def activity(server_kind: str, keys: Keys, request: pytest.FixtureRequest) -> ActivityStore:
-    """A store of counts in which no process has said anything."""
+def hashes(server_kind: str, keys: Keys, request: pytest.FixtureRequest) -> Hashes:
+    """Empty hashes of each store; in memory they have a clock that stands."""
     if server_kind == MEMORY:
-        return ActivityStore(MemoryHashes())
+        return MemoryHashes(lambda: DAY)
     request.getfixturevalue("store")  # which is prepared, and deleted at the end
-    return ActivityStore(RedisHashes(request.getfixturevalue("server"), keys.prefix))
+    return RedisHashes(request.getfixturevalue("server"), keys.prefix)
+
+
+@pytest.fixture
+def activity(hashes: Hashes) -> ActivityStore:
+    return ActivityStore(hashes)
+
+
+@pytest.fixture
+def suspicions(hashes: Hashes) -> SuspicionStore:
+    return SuspicionStore(hashes)
+
+
+@pytest.fixture
+def watches(hashes: Hashes) -> WatchStore:
+    return WatchStore(hashes)
 
 
 @EVERY_STORE
@@ -138,15 +148,6 @@ def test_a_count_that_a_process_leaves_out_stays_as_it_was(activity: ActivitySto
 
 EARLIER = WatchRecord(1_700_000_000, 19_675, 7, {"2023-11-13": ["'a' changed"]})
 LATER = WatchRecord(1_700_090_000, 19_676, 7, {})
-
-
-@pytest.fixture
-def suspicions(server_kind: str, keys: Keys, request: pytest.FixtureRequest) -> SuspicionStore:
-    """A store in which nothing was found yet."""
-    if server_kind == MEMORY:
-        return SuspicionStore(MemoryHashes())
-    request.getfixturevalue("store")  # which is prepared, and deleted at the end
-    return SuspicionStore(RedisHashes(request.getfixturevalue("server"), keys.prefix))
 
 
 @EVERY_STORE
@@ -192,22 +193,12 @@ def test_fields_that_are_not_ours_are_passed_over(
     assert suspicions.records() == {b"a" * 6: EARLIER}
 
 
-@pytest.fixture
-def watches(server_kind: str, keys: Keys, request: pytest.FixtureRequest) -> WatchStore:
-    """An empty store of watches."""
-    if server_kind == MEMORY:
-        return MemoryWatches(DAY)
-    request.getfixturevalue("store")
-    return WatchStore(RedisHashes(request.getfixturevalue("server"), keys.prefix))
-
-
 @EVERY_STORE
 def test_a_ledger_is_replaced_only_by_who_has_read_the_one_before(watches: WatchStore) -> None:
     assert watches.ledger() == (b"", WatchLedger())
 
-    first = watches.replace(b"", WatchLedger(holder="a"))
+    first = known(watches.replace(b"", WatchLedger(holder="a")))
     late = watches.replace(b"", WatchLedger(holder="b"))
-    assert first is not None
     second = watches.replace(first, WatchLedger(holder="c"))
     stale = watches.replace(first, WatchLedger(holder="d"))
 
@@ -218,8 +209,7 @@ def test_a_ledger_is_replaced_only_by_who_has_read_the_one_before(watches: Watch
 @EVERY_STORE
 def test_a_replacement_that_is_repeated_has_happened_once_and_says_so(watches: WatchStore) -> None:
     """Law: a command whose answer was lost is sent again."""
-    first = watches.replace(b"", WatchLedger(holder="a"))
-    assert first is not None
+    first = known(watches.replace(b"", WatchLedger(holder="a")))
 
     assert watches.replace(b"", WatchLedger(holder="a")) == first
     second = watches.replace(first, WatchLedger(holder="b"))
@@ -256,7 +246,7 @@ def test_series_are_kept_by_name_beside_the_ledger_and_forgotten(watches: WatchS
 
 
 @EVERY_STORE
-def test_the_time_of_watches_is_that_of_the_store(watches: WatchStore) -> None:
-    assert watches.now() == pytest.approx(
-        DAY if isinstance(watches, MemoryWatches) else time.time(), abs=60
-    )
+def test_the_time_of_watches_is_that_of_the_store(watches: WatchStore, server_kind: str) -> None:
+    expected = DAY if server_kind == MEMORY else time.time()
+
+    assert watches.now() == pytest.approx(expected, abs=60)

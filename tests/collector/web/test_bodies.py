@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import tracemalloc
 import zlib
 from io import BytesIO
@@ -11,21 +10,18 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from client_sdk.core.limits import MAX_DEVICE_BODY, MAX_GATEWAY_BODY, MAX_INFLATION
+from client_sdk.core.limits import MAX_DEVICE_BODY, MAX_INFLATION
 from client_sdk.wire.reports import Column
 from collector.core.errors import BodyTooLargeError, MalformedUploadError
 from collector.web.ingest.upload import inflate
 from tests.support.crowds.uploads import (
-    GATEWAY_KEY,
     TODAY,
     WRITE_KEY,
     as_json,
-    as_msgpack,
     bearer,
     registry,
     upload,
 )
-from tests.support.sites.posting import post
 
 PAGE = registry().metric("page")
 BODY = as_json(upload([Column(PAGE.digest, TODAY, b"\2")]))
@@ -51,11 +47,6 @@ class Trickle:
         return part
 
 
-def padded(size: int) -> bytes:
-    """Return an upload of *size* bytes: JSON may end in spaces."""
-    return BODY.ljust(size)
-
-
 def post_chunked(client: FlaskClient, stream: Trickle, key: str = WRITE_KEY) -> TestResponse:
     return client.post(
         "/v1/reports",
@@ -67,28 +58,6 @@ def post_chunked(client: FlaskClient, stream: Trickle, key: str = WRITE_KEY) -> 
             "CONTENT_LENGTH": "",
         },
     )
-
-
-@pytest.mark.parametrize("key", [WRITE_KEY, GATEWAY_KEY])
-@pytest.mark.parametrize("over", [0, 1])
-def test_a_body_may_be_as_long_as_its_key_allows(client: FlaskClient, key: str, over: int) -> None:
-    limit = MAX_DEVICE_BODY if key == WRITE_KEY else MAX_GATEWAY_BODY
-
-    response = post(client, padded(limit + over), key=key)
-
-    assert response.status_code == (413 if over else 202)
-
-
-def test_a_gateway_sends_columns_that_a_device_could_not(client: FlaskClient) -> None:
-    body = as_msgpack([Column(PAGE.digest, TODAY, bytes(MEGABYTE))])
-
-    answers = [
-        post(client, body, key=key, content_type="application/msgpack")
-        for key in (WRITE_KEY, GATEWAY_KEY)
-    ]
-
-    assert [answer.status_code for answer in answers] == [413, 202]
-    assert answers[1].get_json()["accepted"] == MEGABYTE
 
 
 def test_a_declared_body_of_a_hundred_megabytes_is_refused_unread(client: FlaskClient) -> None:
@@ -143,55 +112,6 @@ def bomb(size: int) -> bytes:
     megabyte = bytes(MEGABYTE)
     parts = [deflater.compress(megabyte) for _ in range(size // MEGABYTE)]
     return b"".join((*parts, deflater.flush()))
-
-
-def test_gzip_is_read(client: FlaskClient) -> None:
-    response = post(client, gzip.compress(BODY), encoding="gzip")
-
-    assert response.get_json() == {"accepted": 1, "duplicate": False, "rejected": []}
-
-
-@pytest.mark.parametrize("over", [0, 1])
-def test_gzip_may_inflate_to_a_multiple_of_the_limit(client: FlaskClient, over: int) -> None:
-    body = gzip.compress(padded(MAX_DEVICE_BODY * MAX_INFLATION + over))
-
-    response = post(client, body, encoding="gzip")
-
-    assert response.status_code == (413 if over else 202)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        gzip.compress(BODY)[:-1],
-        gzip.compress(BODY)[:20],
-        gzip.compress(BODY) + b"garbage",
-        gzip.compress(BODY) + gzip.compress(BODY),
-        gzip.compress(BODY)[:-5] + bytes(5),
-        zlib.compress(BODY),
-        BODY,
-        b"",
-    ],
-    ids=["cut", "cut early", "garbage after", "two", "wrong checksum", "zlib", "plain", "empty"],
-)
-def test_what_is_not_one_whole_gzip_stream_is_malformed(client: FlaskClient, body: bytes) -> None:
-    response = post(client, body, encoding="gzip")
-
-    assert response.status_code == 400
-
-
-@pytest.mark.parametrize("encoding", ["br", "deflate", "gzip, gzip", "zstd", "x"])
-def test_another_encoding_is_not_read(client: FlaskClient, encoding: str) -> None:
-    assert post(client, BODY, encoding=encoding).status_code == 415
-
-
-def test_a_bomb_is_refused(client: FlaskClient) -> None:
-    body = bomb(BOMB_SIZE)
-
-    response = post(client, body, encoding="gzip")
-
-    assert len(body) < MAX_DEVICE_BODY
-    assert response.status_code == 413
 
 
 def test_a_bomb_takes_no_more_memory_than_an_honest_body() -> None:

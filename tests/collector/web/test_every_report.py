@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,12 +11,9 @@ from flask.testing import FlaskClient
 
 from client_sdk.wire.reports import Column
 from collector.core.cells import Cell, segment_text
-from collector.core.config import Config
-from collector.web import create_app
 from tests.support.crowds.asked import JANUARY_5, post
 from tests.support.crowds.uploads import (
     GATEWAY_KEY,
-    NOON,
     TODAY,
     as_json,
     registry,
@@ -25,9 +21,9 @@ from tests.support.crowds.uploads import (
     upload,
 )
 from tests.support.enumeration.coverage import fits_rate
+from tests.support.sites.in_memory import SECRETS, in_memory
 from tests.support.sites.posting import fold
 from tests.support.sites.posting import post as send
-from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
 from tests.support.store.segmented import (
     OTHER,
@@ -162,13 +158,11 @@ NOW, BEFORE = registry("2.0"), registry("1.0")  # what is asked, and how private
 
 
 @pytest.fixture
-def client(config: Config, storage: MemoryStorage, tmp_path: Path) -> FlaskClient:
+def client(storage: MemoryStorage, tmp_path: Path) -> FlaskClient:
     """A collector that knows both definitions of every metric."""
-    paths = [tmp_path / f"{name}.toml" for name in ("now", "before")]
-    for path, epsilon in zip(paths, ("2.0", "1.0"), strict=True):
-        path.write_text(registry_text(epsilon), encoding="utf-8")
-    both = replace(config, registry_paths=tuple(map(str, paths)))
-    return create_app(both, storage, lambda: NOON, MemoryCredentials()).test_client()
+    texts = map(registry_text, ("2.0", "1.0"))
+    settings = {**SECRETS, "HEARSAY_GATEWAY_KEY": GATEWAY_KEY}
+    return in_memory(tmp_path, *texts, storage=storage, settings=settings).test_client()
 
 
 def report(client: FlaskClient, storage: MemoryStorage, **epochs: tuple[int, int]) -> None:

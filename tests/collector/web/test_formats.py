@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import sys
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,9 +12,7 @@ from typing import Any, Final
 import pytest
 from flask.testing import FlaskClient
 
-from collector.analytics.rows import Chart, Row
-from collector.query import Answer, Query
-from collector.query.run import Meta
+from collector.analytics.rows import Row
 from collector.web.api.formats import ARROW, FORMS, PARQUET, rfc3339
 from tests.support.crowds.asked import JANUARY, JANUARY_5, follow, post, store
 from tests.support.crowds.uploads import READ_TOKEN, bearer, registry
@@ -55,7 +52,7 @@ def test_every_form_tells_the_same_numbers(filled: FlaskClient) -> None:
     """Of each row its dimensions, its number, both ends, its reports and its reason."""
     pyarrow = pytest.importorskip("pyarrow")
     rows = post(filled, QUESTION).get_json()["rows"]
-    flat = [flattened(row) for row in rows]
+    flat = [{**row.pop("dimensions"), **row} for row in rows]
 
     by_csv = lines_of(post(filled, QUESTION, query_string={"format": "csv"}).text)
     stream = post(filled, QUESTION, query_string={"format": "arrow"}).data
@@ -66,13 +63,6 @@ def test_every_form_tells_the_same_numbers(filled: FlaskClient) -> None:
     assert by_arrow == flat
     assert [{**record, "time": record["time"][:10]} for record in records] == flat
     assert by_csv == [{name: shown(one[name]) for name in one} for one in flat]
-
-
-def flattened(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with its dimensions as columns, and its notes and its reason in words."""
-    notes, reason = row.pop("notes"), row.pop("reason")
-    note = "; ".join(each["text"] for each in notes) or None
-    return {**row.pop("dimensions"), **row, "note": note, "reason": reason and reason["text"]}
 
 
 def shown(value: object) -> str:
@@ -169,76 +159,5 @@ def test_a_link_gives_what_the_post_gives(filled: FlaskClient) -> None:
         assert linked.headers["ETag"] == posted.headers["ETag"]
 
 
-META: Final = Meta(
-    verb="estimate",
-    chart=Chart.ROWS,
-    metrics=[],
-    n=0,
-    dimensions=[],
-    alpha=0.05,
-    intervals="pointwise",
-    postprocess="raw",
-    warnings=[],
-    facts={},
-    query=Query(metrics=["page"]),
-)
-
-
-def csv_of(*rows: Row) -> str:
-    (form,) = [form for form in FORMS if form.name == "csv"]
-    return form.body(Answer(rows, META)).decode()
-
-
 def row(item: str, value: float | None = 0.5) -> Row:
     return Row({"item": item}, value, value, value, 0.1, 7, 0.05, "good")
-
-
-@pytest.mark.parametrize("text", ["=1+1", "+a", "-a", "@sum", "\t=1", "\r=1", "=cmd|' /C calc'!A0"])
-def test_no_text_of_a_file_is_run_as_a_formula(text: str) -> None:
-    """Names of items are a registry's, but whoever opens the file need not have read it."""
-    (line,) = lines_of(csv_of(row(text)))
-
-    assert line["item"] == f"'{text}"
-
-
-@pytest.mark.parametrize("text", ["a,b", 'say "a"', "two\nlines", "two\r\nlines", " a ", "ü", "'"])
-def test_any_text_comes_back_from_a_file_as_it_was(text: str) -> None:
-    """RFC 4180: separators, quotes and line ends stand in quotes."""
-    written = csv_of(row(text), row("b", None))
-
-    assert [line["item"] for line in lines_of(written)] == [text, "b"]
-    assert [line["value"] for line in lines_of(written)] == ["0.5", ""]
-    assert written.endswith("\r\n")
-
-
-def test_a_negative_number_stays_a_number() -> None:
-    """Nor is a bucket of a histogram, which runs nothing, bent."""
-    (line,) = lines_of(csv_of(row("-20-10", -0.01)))
-
-    assert float(line["value"]) == -0.01
-    assert line["item"] == "-20-10"
-
-
-def test_a_file_has_every_column_of_a_row() -> None:
-    """A new one, too."""
-    names = [*Row.__struct_fields__[1:-2], "note", "reason"]
-
-    assert set(lines_of(csv_of(row("a")))[0]) == {"item", *names}
-
-
-def test_a_file_of_no_rows_still_has_its_header() -> None:
-    names = csv_of().splitlines()[0].split(",")
-
-    assert {"value", "ci_low", "ci_high", "n", "reason"} <= set(names)
-
-
-def test_numbers_of_a_file_are_exact() -> None:
-    """Every digit that tells a float from its neighbours."""
-    number = 0.1 + 0.2
-
-    (line,) = lines_of(csv_of(row("a", number)))
-
-    assert float(line["value"]) == number
-    assert (
-        json.loads(FORMS[0].body(Answer((row("a", number),), META)))["rows"][0]["value"] == number
-    )

@@ -24,9 +24,7 @@ from client_sdk.testing import FrozenClock, MemoryClient, MemoryTransport
 from collector.analytics.verb import load, names
 from collector.cli import main
 from collector.core.catalog import Catalog
-from collector.core.config import Config
 from collector.query.release.publish import ReleaseRequest, release
-from collector.web import create_app
 from collector.web.api.query import describe
 from collector.web.api.schemas import Metric as Described
 from collector.worker.worker import Worker
@@ -50,8 +48,8 @@ from tests.support.device.registries import (
 )
 from tests.support.device.value_types import DAYS, RatingDomain, WeekdayDomain
 from tests.support.enumeration.seeded import SeededRandomness
+from tests.support.sites.in_memory import in_memory
 from tests.support.sites.posting import post
-from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
 
 SEEDED: Final = SeededRandomness(b"a new type")
@@ -94,15 +92,12 @@ def storage() -> MemoryStorage:
 @pytest.fixture(scope="module")
 def site(storage: MemoryStorage, tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
     """The pages of a collector that took and folded what N devices recorded and sent."""
-    path = tmp_path_factory.mktemp("types") / "metrics.toml"
-    path.write_text(TEXT, encoding="utf-8")
     settings = {
-        "HEARSAY_REGISTRY": str(path),
         "HEARSAY_WRITE_KEY": WRITE_KEY,
         "HEARSAY_READ_TOKEN": READ_TOKEN,
         "HEARSAY_ADMIN_TOKEN": ADMIN_TOKEN,
     }
-    app = create_app(Config.from_env(settings), storage, lambda: NOON, MemoryCredentials())
+    app = in_memory(tmp_path_factory.mktemp("types"), TEXT, storage=storage, settings=settings)
     browser = app.test_client()
     for index in range(N):
         clock, transport = FrozenClock(NOON - DAY), MemoryTransport()

@@ -13,11 +13,11 @@ from werkzeug.test import TestResponse
 
 from client_sdk.registry import Registry
 from client_sdk.wire.reports import Column
-from collector.core.config import Config
 from collector.core.credentials import ASK, OPERATE, Credential
 from collector.web import create_app
 from collector.web.auth import scope
 from tests.support.crowds.uploads import NOON, TODAY, as_json, bearer, upload
+from tests.support.sites.in_memory import in_memory
 from tests.support.store.credential_cases import (
     ALL_METRICS,
     METRICS,
@@ -43,16 +43,12 @@ every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Flask:
-    folder = tmp_path_factory.mktemp("registries")
-    paths = [folder / f"{name}.toml" for name in METRICS]
-    for name, path in zip(METRICS, paths, strict=True):
-        path.write_text(registry_text(name), encoding="utf-8")
-    config = Config.from_env({"HEARSAY_REGISTRY": os.pathsep.join(map(str, paths))})
     stored = MemoryCredentials()
     for case in CASES.values():
         if case.credential:
             stored.add(case.secret, case.credential)
-    application = create_app(config, MemoryStorage(), lambda: NOON, stored)
+    folder, texts = tmp_path_factory.mktemp("registries"), map(registry_text, METRICS)
+    application = in_memory(folder, *texts, credentials=stored, settings={})
     application.add_url_rule(
         "/operate", view_func=scope(OPERATE)(lambda: "state"), endpoint="state"
     )

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import socket
-import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,9 +15,9 @@ from typing import Final
 import pytest
 
 from collector.operations.parent_death import die_with_parent
-from tests.support.device.tls import CERTIFICATES, TRUSTED
-from tests.support.patience import PATIENCE, wait_for
-from tests.support.sites.raw_requests import exchange
+from tests.support.device.tls import CERTIFICATES
+from tests.support.patience import wait_for
+from tests.support.sites.reverse_proxy import ReverseProxy
 from tests.support.store.cluster import free_port, listens
 from tests.support.store.processes import until_ended
 
@@ -53,33 +51,8 @@ PROGRAM: Final = _program()
 needs_caddy = pytest.mark.skipif(PROGRAM is None, reason=NO_CADDY)
 
 
-class Caddy:
-    """A running Caddy, as ``localhost``."""
-
-    def __init__(self, folder: Path, port: int) -> None:
-        self.folder, self.port = folder, port
-        self.url = f"https://localhost:{port}"
-
-    def send(self, *parts: bytes, sender: str = "127.0.0.1", patience: float = PATIENCE) -> bytes:
-        """Return all that comes back to *parts* until the other side closes or is quiet."""
-        return exchange(self.connect(sender, patience), *parts)
-
-    def connect(
-        self, sender: str = "127.0.0.1", patience: float = PATIENCE, name: str = "localhost"
-    ) -> socket.socket:
-        """Return a connection from the address *sender* of this machine to the site *name*."""
-        plain = socket.create_connection(("127.0.0.1", self.port), patience, (sender, 0))
-        context = ssl.create_default_context(cafile=str(TRUSTED))
-        context.check_hostname = name == "localhost"  # whose certificate it is
-        return context.wrap_socket(plain, server_hostname=name)
-
-    def log(self) -> str:
-        """Return what it has written down."""
-        return (self.folder / "log").read_text(encoding="utf-8")
-
-
 @contextmanager
-def shipped_caddy(folder: Path, upstream: int, text: str = "") -> Iterator[Caddy]:
+def shipped_caddy(folder: Path, upstream: int, text: str = "") -> Iterator[ReverseProxy]:
     """Run Caddy before the collector on port *upstream*, with our file or another *text*."""
     folder.mkdir(parents=True, exist_ok=True)
     port = free_port()
@@ -102,6 +75,6 @@ def shipped_caddy(folder: Path, upstream: int, text: str = "") -> Iterator[Caddy
     with (folder / "log").open("wb") as log:
         running = subprocess.Popen(die_with_parent(command), stderr=log, stdout=log, env=own)
     with until_ended(running):
-        caddy = Caddy(folder, port)
+        caddy = ReverseProxy(folder, port)
         wait_for(lambda: listens(port), caddy.log, running=(running,))
         yield caddy

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
-import ssl
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,9 +13,9 @@ from typing import Final
 import pytest
 
 from collector.operations.parent_death import die_with_parent
-from tests.support.device.tls import CERTIFICATES, TRUSTED
-from tests.support.patience import PATIENCE, wait_for
-from tests.support.sites.raw_requests import exchange
+from tests.support.device.tls import CERTIFICATES
+from tests.support.patience import wait_for
+from tests.support.sites.reverse_proxy import ReverseProxy
 from tests.support.store.cluster import free_port, listens
 from tests.support.store.processes import until_ended
 
@@ -42,28 +40,8 @@ _BARE: Final = (
 needs_nginx = pytest.mark.skipif(_PROGRAM is None, reason=NONE)
 
 
-class Nginx:
-    """A running nginx."""
-
-    def __init__(self, folder: Path, port: int, *, tls: bool) -> None:
-        self.folder, self.port, self.tls = folder, port, tls
-        self.url = f"https://localhost:{port}" if tls else f"http://127.0.0.1:{port}"
-
-    def connect(self, sender: str = "127.0.0.1", patience: float = PATIENCE) -> socket.socket:
-        """Return a connection from the address *sender* of this machine."""
-        plain = socket.create_connection(("127.0.0.1", self.port), patience, (sender, 0))
-        if not self.tls:
-            return plain
-        context = ssl.create_default_context(cafile=str(TRUSTED))
-        return context.wrap_socket(plain, server_hostname="localhost")
-
-    def send(self, *parts: bytes, sender: str = "127.0.0.1", patience: float = PATIENCE) -> bytes:
-        """Return all that comes back to *parts* until the other side closes or is quiet."""
-        return exchange(self.connect(sender, patience), *parts)
-
-
 @contextmanager
-def shipped_nginx(folder: Path, upstream: int) -> Iterator[Nginx]:
+def shipped_nginx(folder: Path, upstream: int) -> Iterator[ReverseProxy]:
     """Run nginx with our file before the collector on port *upstream*: TLS, as ``localhost``."""
     port = free_port()
     text = SHIPPED.read_text(encoding="utf-8")
@@ -78,16 +56,16 @@ def shipped_nginx(folder: Path, upstream: int) -> Iterator[Nginx]:
         assert shipped in text, shipped
         text = text.replace(shipped, here)
     with _running(folder, port, text):
-        yield Nginx(folder, port, tls=True)
+        yield ReverseProxy(folder, port)
 
 
 @contextmanager
-def bare_nginx(folder: Path, upstream: int, more: str = "") -> Iterator[Nginx]:
+def bare_nginx(folder: Path, upstream: int, more: str = "") -> Iterator[ReverseProxy]:
     """Run nginx with ``proxy_pass`` and no more than the directives *more*."""
     port = free_port()
     address = f"http://127.0.0.1:{upstream}"
     with _running(folder, port, _BARE.format(port=port, upstream=address, more=more)):
-        yield Nginx(folder, port, tls=False)
+        yield ReverseProxy(folder, port, tls=False)
 
 
 @contextmanager

@@ -1,89 +1,28 @@
-"""A comparison tells a difference with what noise alone could do, all comparisons counted."""
+"""Comparisons and segments: intervals that hold together, all of them counted."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pytest
 
 from collector.analytics.comparing.differences import compared, pairs_of
 from collector.analytics.comparing.numbers import numbers_of
-from collector.analytics.rows import AGAINST, REST
+from collector.analytics.rows import RAW
 from collector.analytics.verb import Slice
-from collector.core.remarks import WORDS, Code
+from collector.analytics.verbs.segments import POOLED, pool_of
+from collector.estimation.significance import each_of
 from tests.support.crowds.asking import ask
-from tests.support.crowds.boolean_slices import AGE, PAGE, drawn, exact, is_at_most
+from tests.support.crowds.boolean_slices import PAGE, drawn, exact, is_at_most
+from tests.support.enumeration.coverage import fits_rate
+from tests.support.known import known
 
 ALPHA: Final = 0.05
-LEFT: Final = ("linux", 0.5, 4_000), ("mac", 0.4, 3_000), ("win", 0.4, 1_000)
 
 
 def platforms(*parts: tuple[str, float, int]) -> list[Slice]:
     return [exact({"platform": name}, share, n) for name, share, n in parts]
-
-
-def test_each_value_is_compared_with_the_others_together() -> None:
-    """mac has 40 % of 3,000; the others 48 % of 5,000."""
-    found = ask("compare", platforms(*LEFT))
-
-    mac = found.rows[1]
-    assert mac.dimensions == {"platform": "mac", AGAINST: REST, "item": "true"}
-    assert mac.value == pytest.approx(0.40 - 0.48, abs=1e-3)
-    assert (mac.n, mac.simultaneous, found.facts["comparisons"]) == (8_000, True, 3)
-
-
-def test_a_value_can_be_the_reference_of_all_others() -> None:
-    """It is compared with itself in no row."""
-    found = ask("compare", platforms(*LEFT), options={"against": "linux"})
-
-    assert [row.dimensions["platform"] for row in found.rows] == ["mac", "win"]
-    assert [row.value for row in found.rows] == pytest.approx([-0.1, -0.1], abs=1e-3)
-    assert {row.dimensions[AGAINST] for row in found.rows} == {"linux"}
-
-
-@pytest.mark.parametrize(
-    ("against", "differences"),
-    [("previous", [0.1, 0.2]), ("first", [0.1, 0.3]), (None, [0.1, 0.2])],
-)
-def test_time_is_compared_with_the_stretch_before_or_the_first(
-    against: str | None, differences: list[float]
-) -> None:
-    """In the order of time, however the slices come."""
-    weeks = [
-        exact({"time": name}, share, 4_000, i)
-        for i, (name, share) in enumerate([("2026-01", 0.2), ("2026-02", 0.3), ("2026-03", 0.5)])
-    ]
-
-    found = ask("compare", weeks[::-1], options={"against": against})
-
-    assert [row.value for row in found.rows] == pytest.approx(differences, abs=1e-3)
-    assert [row.dimensions["time"] for row in found.rows] == ["2026-02", "2026-03"]
-
-
-def test_a_comparison_stays_within_the_values_of_other_dimensions() -> None:
-    """Months are compared for each platform by itself."""
-    parts = [
-        exact({"time": time, "platform": name}, share, 4_000, i)
-        for i, (time, share) in enumerate([("2026-01", 0.2), ("2026-02", 0.3)])
-        for name, share in (("linux", share), ("mac", 2 * share))
-    ]
-
-    found = ask("compare", parts, options={"by": "time"})
-
-    assert [row.dimensions["platform"] for row in found.rows] == ["linux", "mac"]
-    assert [row.value for row in found.rows] == pytest.approx([0.1, 0.2], abs=1e-3)
-
-
-def test_a_difference_that_noise_could_make_is_no_change() -> None:
-    """The note is that of every difference whose interval holds 0."""
-    near = ask("compare", platforms(("linux", 0.50, 4_000), ("mac", 0.51, 4_000)))
-    far = ask("compare", platforms(("linux", 0.50, 4_000), ("mac", 0.65, 4_000)))
-
-    assert {row.note for row in near.rows} == {WORDS[Code.NO_CHANGE]}
-    assert all((row.p_value or 0) > ALPHA for row in near.rows)
-    assert {row.note for row in far.rows} == {None}
-    assert all(row.p_value is not None and row.p_value < 1e-3 for row in far.rows)
 
 
 def test_a_difference_says_how_many_fakes_could_turn_it() -> None:
@@ -94,31 +33,6 @@ def test_a_difference_says_how_many_fakes_could_turn_it() -> None:
     )
 
     assert 0 < (small.fakes_to_flip or 0) < (large.fakes_to_flip or 0)
-
-
-def test_a_slice_with_few_reports_is_among_the_others_but_has_no_comparison() -> None:
-    """Nothing is missing from what the others are compared with."""
-    few = exact({"platform": "win"}, 1.0, 60)
-    parts = platforms(("linux", 0.5, 4_000), ("mac", 0.4, 3_000), ("bsd", 0.4, 500))
-
-    found = ask("compare", [*parts, few])
-
-    rows = {row.dimensions["platform"]: row for row in found.rows}
-    assert [name for name, row in rows.items() if row.value is None] == ["win"]
-    assert rows["bsd"].value == pytest.approx(0.4 - 3_260 / 7_060, abs=1e-3)
-    assert rows["bsd"].n == 7_560
-    assert found.facts["comparisons"] == 3
-
-
-def test_nothing_to_compare_with_is_said() -> None:
-    """One group has no other; of time, no stretch before it."""
-    alone = ask("compare", [exact({"platform": "linux"}, 0.5, 500)])
-    once = ask("compare", [exact({"time": "2026-01"}, 0.5, 500)])
-
-    assert alone.rows[0].reason == "nothing else beside it has enough reports"
-    (said,) = map(str, once.warnings)
-    rule = "only 2026-01 has reports; take another range to compare with"
-    assert said == f"there is nothing to compare: {rule}"
 
 
 def test_all_items_of_all_pairs_are_counted() -> None:
@@ -134,19 +48,6 @@ def test_all_items_of_all_pairs_are_counted() -> None:
     assert every.facts["comparisons"] == 3
     widths = [(row.ci_high or 0) - (row.ci_low or 0) for row in (every.rows[1], *one.rows)]
     assert widths[0] == pytest.approx(widths[1] * 2.3880 / 1.9600, rel=1e-3)
-
-
-def test_means_are_compared_in_their_unit() -> None:
-    """And their spread is bounded by the range."""
-    ages = [
-        Slice(AGE, {"platform": name}, 600, np.array([total, total**2 // 600 + 10**6, 0]), (0,))
-        for name, total in (("linux", 600 * 60), ("mac", 600 * 80))
-    ]
-
-    (row,) = ask("compare", ages, options={"against": "linux"}).rows
-
-    assert row.unit == "years"
-    assert row.value == pytest.approx(10.0)
 
 
 def test_devices_that_reported_leave_out_which_of_them_happened_to() -> None:
@@ -193,3 +94,94 @@ def test_of_equal_segments_none_is_called_different_more_often_than_alpha() -> N
 
     assert is_at_most(false, rounds, ALPHA)
     assert not is_at_most(naive, rounds, ALPHA)
+
+
+def regions(*parts: tuple[float, int]) -> list[Slice]:
+    return [exact({"region": str(i)}, share, n) for i, (share, n) in enumerate(parts)]
+
+
+def test_each_segment_has_its_number_with_intervals_that_hold_together() -> None:
+    """Two segments: each of level sqrt(0.95)."""
+    found = ask("segments", regions((0.2, 900), (0.4, 300)))
+
+    assert [row.value for row in found.rows] == pytest.approx([0.2, 0.4], abs=2e-3)
+    assert {(row.simultaneous, row.alpha, row.postprocess) for row in found.rows} == {
+        (True, ALPHA, RAW)
+    }
+    (alone,) = ask("estimate", regions((0.2, 900)), alpha=each_of(ALPHA, 2)).rows
+    assert (found.rows[0].ci_low, found.rows[0].ci_high) == (alone.ci_low, alone.ci_high)
+
+
+def test_pooled_numbers_keep_the_raw_one_and_its_interval() -> None:
+    """Nothing but the number itself is changed, and it says so."""
+    parts = regions((0.20, 900), (0.30, 300), (0.22, 500), (0.18, 120))
+    raw = ask("segments", parts).rows
+
+    found = ask("segments", parts, postprocess=POOLED)
+
+    assert [row.raw for row in found.rows] == [row.value for row in raw]
+    for name in ("ci_low", "ci_high", "std_error", "n"):
+        assert [getattr(row, name) for row in found.rows] == [getattr(row, name) for row in raw]
+    assert {row.postprocess for row in found.rows} == {POOLED}
+    assert all("drawn towards the mean" in (row.note or "") for row in found.rows)
+    (fact,) = found.facts["pooling"]
+    for row in found.rows:
+        assert abs((row.value or 0) - fact["mean"]) <= abs((row.raw or 0) - fact["mean"])
+
+
+def test_equal_numbers_of_unequal_errors_become_their_mean() -> None:
+    """Where errors explain all, segments do not differ: weights are those of least variance."""
+    found = known(pool_of([0.1, 0.2, 0.3], [0.04, 0.01, 0.04]))
+
+    assert found.between == 0
+    assert found.values == pytest.approx((0.2, 0.2, 0.2))
+
+
+def test_sure_numbers_stay() -> None:
+    """Where errors explain nothing, nothing is moved."""
+    found = known(pool_of([0.1, 0.5, 0.9], [1e-9] * 3))
+
+    assert found.values == pytest.approx((0.1, 0.5, 0.9), abs=1e-6)
+    assert found.between == pytest.approx(0.16)  # the sample variance
+
+
+def test_the_variance_between_segments_is_that_worked_out_by_hand() -> None:
+    """Weights 1, 1 and 1/4 about their mean 4/3, two degrees of freedom."""
+    found = known(pool_of([0.0, 3.0, 0.0], [1.0, 1.0, 4.0]))
+
+    apart = 1 * (4 / 3) ** 2 + 1 * (5 / 3) ** 2 + (4 / 3) ** 2 / 4
+    assert found.between == pytest.approx((apart - 2) / (2.25 - 2.0625 / 2.25))
+
+
+@pytest.mark.parametrize("scatter", [0.0, 0.02, 0.2])
+def test_pooling_errs_less_over_all_segments_together(scatter: float) -> None:
+    """Of 300 sets of 20 segments; drawing all to the mean errs more where they truly differ."""
+    chance = np.random.default_rng(20261121)
+    risks: dict[str, list[float]] = {"raw": [], "pooled": [], "mean": []}
+    for _ in range(300):
+        truth = 0.4 + chance.normal(0, scatter, 20)
+        errors = chance.uniform(0.02, 0.1, 20)
+        raw = chance.normal(truth, errors)
+        found = known(pool_of(raw.tolist(), (errors**2).tolist()))
+        for name, values in (("raw", raw), ("pooled", found.values), ("mean", [found.mean] * 20)):
+            risks[name].append(float(((np.array(values) - truth) ** 2).sum()))
+    gain = np.array(risks["raw"]) - risks["pooled"]
+    lead: Any = gain.mean() / (gain.std() / 300**0.5)
+
+    assert lead > (6 if scatter < 0.2 else -2)
+    if scatter == 0.2:
+        assert sum(risks["mean"]) > 5 * sum(risks["pooled"])
+
+
+def test_intervals_of_all_segments_hold_at_once_as_often_as_they_say() -> None:
+    """Of 200 answers about eight segments of the noise alone; pointwise ones are caught."""
+    chance = np.random.default_rng(20261122)
+    rounds, held, pointwise = 200, 0, 0
+    for _ in range(rounds):
+        parts = [drawn({"region": str(i)}, 1.0, 400, chance) for i in range(8)]
+        rows = [ask("segments", parts).rows, *([ask("estimate", parts).rows])]
+        both = [all((r.ci_low or 0) <= 1 <= (r.ci_high or 0) for r in found) for found in rows]
+        held, pointwise = held + both[0], pointwise + both[1]
+
+    assert fits_rate(held, rounds, 1 - ALPHA)
+    assert not fits_rate(pointwise, rounds, 1 - ALPHA)

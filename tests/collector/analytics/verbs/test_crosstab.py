@@ -17,8 +17,8 @@ from collector.analytics.rows import ALL
 from collector.analytics.sums import Shares
 from collector.analytics.suppression import too_few
 from collector.analytics.verb import Slice, VerbQuery, load
-from collector.core.errors import QueryError
-from collector.core.remarks import WORDS, Code, remark
+from collector.analytics.verbs.crosstab import APART
+from collector.core.remarks import Code, remark
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import PAIR
 from tests.support.enumeration.coverage import fits_rate
@@ -33,20 +33,6 @@ ALPHA = 0.05
 
 def pair(**changes: str | None) -> Metric:
     return metric_of(PAIR, mechanism='"grr"', **changes)
-
-
-def test_a_table_has_cells_and_margins_under_both_names() -> None:
-    """Margins are sums of cells, by rows and by columns."""
-    rows = ask("crosstab", [slice_of(pair(), HELD, {"x": "y"})]).rows
-
-    assert rows[1].dimensions == {"x": "y", "sex": "female", "income": "middle"}
-    value = {(row.dimensions["sex"], row.dimensions["income"]): row.value or 0 for row in rows}
-    assert len(value) == 6 + 2 + 3
-    assert value["female", "low"] == pytest.approx(0.2, abs=1e-3)
-    assert value["female", "(all)"] == pytest.approx(0.4, abs=1e-3)
-    assert value["(all)", "high"] == pytest.approx(
-        value["female", "high"] + value["male", "high"], abs=1e-12
-    )
 
 
 def test_the_association_is_that_of_the_population() -> None:
@@ -151,7 +137,7 @@ def test_two_metrics_that_were_collected_apart_have_margins_and_bounds_but_no_jo
     rows = {tuple(row.dimensions.values()): row for row in found.rows}
     cells = [row for names, row in rows.items() if ALL not in names]
     assert {row.value for row in cells} == {None}
-    assert {row.reason for row in cells} == {WORDS[Code.APART]}
+    assert {row.reason for row in cells} == {APART}
     assert found.warnings[0].code == Code.COLLECTED_APART
     assert len(cells) == 12
     assert found.rows[0].dimensions == {"m": "a", "other": "female | low"}
@@ -240,22 +226,3 @@ def test_intervals_of_parts_cover_at_their_level_and_half_of_them_would_not() ->
 
     assert all(fits_rate(hits, crowds, 1 - ALPHA) for hits in inside.values())
     assert not any(fits_rate(hits, crowds, 1 - ALPHA) for hits in halved.values())
-
-
-def test_a_part_of_a_group_that_may_be_empty_has_no_number() -> None:
-    """But the reason; the other groups have theirs."""
-    held = (0, 0, 0, 2_000, 3_000, 4_000)
-
-    rows = ask("crosstab", [slice_of(pair(), held)], options={"of": "sex"}).rows
-
-    of_women = {row.refusal for row in rows if row.dimensions["sex"] == "female"}
-    assert of_women == {remark(Code.NO_GROUP)}
-    assert all(row.value is not None for row in rows if row.dimensions["sex"] == "male")
-
-
-def test_parts_of_what_no_answer_is_are_refused() -> None:
-    """As are parts of two metrics: who gave both is in no report."""
-    with pytest.raises(QueryError, match=r"options\.of: must be one of: sex, income"):
-        ask("crosstab", [slice_of(pair(), HELD)], options={"of": "age"})
-    with pytest.raises(QueryError, match=r"options\.of: the two were collected apart"):
-        ask("crosstab", two(), options={"of": "m"})

@@ -12,12 +12,12 @@ from client_sdk.registry.metric import Metric
 from collector.analytics.records import by_attribute
 from collector.analytics.rows import ALL
 from collector.analytics.verb import Slice
-from collector.core.errors import QueryError
 from collector.core.remarks import Code, remark
 from tests.support.crowds.asking import ask
 from tests.support.crowds.truths import label_truth
 from tests.support.device.registries import RECORD
 from tests.support.enumeration.populations import metric_of, reported
+from tests.support.known import known
 
 CROWD: Final = (
     (("free", 20, "left"), 3_000),
@@ -62,9 +62,7 @@ def test_there_is_a_table_for_each_attribute_from_the_reports_about_it() -> None
     reports = {row.dimensions["attribute"]: row.n for row in findings.rows}
     assert sum(reports.values()) == part.n == 9_000
     for row in findings.rows:
-        assert row.value is not None
-        assert row.std_error is not None
-        assert abs(row.value - truth(row.dimensions)) < TIMES * row.std_error
+        assert abs(known(row.value) - truth(row.dimensions)) < TIMES * known(row.std_error)
     facts = findings.facts["association"]
     assert [fact["dimensions"]["attribute"] for fact in facts] == ["plan", "age"]
     assert facts[1]["p_value"] < 1e-9
@@ -79,11 +77,8 @@ def test_of_the_label_shares_are_of_the_devices_with_each_label() -> None:
         for row in rows
         if (row.dimensions["answer"], row.dimensions["label"]) == ("below 30", "left")
     ]
-    assert row.value is not None
-    assert row.ci_low is not None
-    assert row.ci_high is not None
-    assert row.ci_low < row.value < row.ci_high
-    assert abs(row.value - 0.75) < 4 * (row.ci_high - row.ci_low)
+    assert known(row.ci_low) < known(row.value) < known(row.ci_high)
+    assert abs(known(row.value) - 0.75) < 4 * (known(row.ci_high) - known(row.ci_low))
 
 
 def test_of_an_attribute_there_is_its_table_alone() -> None:
@@ -91,11 +86,6 @@ def test_of_an_attribute_there_is_its_table_alone() -> None:
 
     assert {row.dimensions["attribute"] for row in rows} == {"plan"}
     assert {row.dimensions["answer"] for row in rows} == {"free", "pro", "team", ALL}
-
-
-def test_a_name_that_is_no_attribute_is_refused() -> None:
-    with pytest.raises(QueryError, match=r"options\.of: must be one of: plan, age, label"):
-        ask("crosstab", [part_of(of_records())], options={"of": "answer"})
 
 
 def test_intervals_of_a_cell_hold_the_draw_of_devices_too() -> None:
@@ -106,11 +96,9 @@ def test_intervals_of_a_cell_hold_the_draw_of_devices_too() -> None:
     rows = ask("crosstab", [part_of(metric)]).rows
 
     for row in rows[:6]:
-        assert row.value is not None
-        assert row.std_error is not None
-        share, m = min(max(row.value, 0), 1), tables[0].n
+        share, m = min(max(known(row.value), 0), 1), tables[0].n
         drawn = (1 - m / 9_000) * share * (1 - share) / m
-        assert row.std_error == pytest.approx(np.sqrt(drawn), rel=0.02, abs=1e-4)
+        assert known(row.std_error) == pytest.approx(np.sqrt(drawn), rel=0.02, abs=1e-4)
 
 
 def test_too_few_reports_give_the_reason_in_every_row() -> None:

@@ -18,8 +18,10 @@ from collector.analytics.rows import Findings
 from collector.analytics.verb import Slice, VerbQuery, load, merged
 from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask, holds
+from tests.support.crowds.scenarios import Part, Scenario, check
 from tests.support.device.registries import STRING
 from tests.support.enumeration.populations import metric_of
+from tests.support.known import known
 
 METRIC: Final = metric_of(STRING, epsilon='"4"')
 HELD: Final = {"crash": 60_000, "hang": 30_000, "overheat": 20_000, "": 15_000, "zzz": 100}
@@ -86,28 +88,57 @@ def test_likely_strings_can_be_left_out_and_never_displace_sure_ones() -> None:
     assert [row.item for row in without] == [row.item for row in few] == sure
 
 
-def test_named_candidates_bear_no_mark() -> None:
-    """They were not found, so their intervals say all that is known."""
-    rows = ask("heavy_hitters", [CROWD], options={"candidates": ["crash", "nobody"]}).rows
+FEW: Final = crowd({"crash": 500, "hang": 100}, metric=metric_of(STRING, epsilon='"1"'))
+SCENARIOS: Final = {
+    "named candidates bear no mark": Scenario(
+        "heavy_hitters",
+        [CROWD],
+        {"candidates": ["crash", "nobody"]},
+        {"item": ["crash", "nobody"], "certainty": None},
+    ),
+    # Without a search: of any bytes, in order of their shares, and cut as the device cuts.
+    "named candidates are estimated whether common or not": Scenario(
+        "heavy_hitters",
+        [CROWD],
+        {"candidates": ["hang", "überhit", "crash", "overheating"]},
+        {
+            "item": ["crash", "hang", "overheat", "überhit"],
+            "value": [0.48, 0.24, 0.16, 0],
+            "note": [..., None, ..., Part("not distinguishable from zero")],
+        },
+        within=0.03,
+    ),
+    "the first k": Scenario(
+        "heavy_hitters", [CROWD], {**LETTERS, "k": 2}, {"item": ["crash", "hang"]}
+    ),
+    "those of at least a share": Scenario(
+        "heavy_hitters", [CROWD], {**LETTERS, "threshold": 0.2}, {"item": ["crash", "hang"]}
+    ),
+    # "overheating" would be told as the same.
+    "a string as long as the cut says that longer ones are counted too": Scenario(
+        "heavy_hitters",
+        [CROWD],
+        LETTERS,
+        {"note": [..., None, Part("cut to 8 bytes"), None], "simultaneous": True},
+        {"slices": [{"levels": 4, "longest": 8, "detectable_share": 0.03, "reports_needed": ...}]},
+        within=0.02,
+    ),
+    # Where not even what half of the devices hold would be found, nothing is told.
+    "very few reports are refused without a threshold too": Scenario(
+        "heavy_hitters", [FEW], LETTERS, {"value": [None], "reason": [Part("for a share of 50 %")]}
+    ),
+    "a slice below the least reports says why": Scenario(
+        "heavy_hitters",
+        [crowd({"crash": 90})],
+        LETTERS,
+        {"value": [None], "reason": [Part("not enough reports")]},
+    ),
+}
 
-    assert [row.certainty for row in rows] == [None, None]
 
-
-@pytest.mark.parametrize(("options", "items"), [({"k": 2}, 2), ({"threshold": 0.2}, 2)])
-def test_k_and_threshold_say_how_many_are_shown(options: dict[str, Any], items: int) -> None:
-    """The first k, or those of at least a share."""
-    rows = ask("heavy_hitters", [CROWD], options={**LETTERS, **options}).rows
-
-    assert [row.item for row in rows] == ["crash", "hang"][:items]
-
-
-def test_a_string_as_long_as_the_cut_says_that_longer_ones_are_counted_too() -> None:
-    """ "overheat" has the 8 bytes that count; "overheating" would be told as the same."""
-    rows = {row.item: row for row in ask("heavy_hitters", [CROWD], options=LETTERS).rows}
-
-    assert rows["overheat"].note is not None
-    assert "cut to 8 bytes" in rows["overheat"].note
-    assert rows["hang"].note is None
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_search_is_answered_as_its_scenario_says(name: str) -> None:
+    check(SCENARIOS[name])
 
 
 def test_too_few_reports_for_the_threshold_give_a_reason_and_the_reports_needed() -> None:
@@ -116,43 +147,9 @@ def test_too_few_reports_for_the_threshold_give_a_reason_and_the_reports_needed(
 
     (row,), (fact,) = found.rows, found.facts["slices"]
     assert row.value is None
-    assert row.reason is not None
-    assert f"{fact['reports_needed']:,} are needed for a share of 0.1 %" in row.reason
+    assert f"{fact['reports_needed']:,} are needed for a share of 0.1 %" in known(row.reason)
     assert fact["reports_needed"] > 100 * sum(HELD.values()) / 10
     assert fact["detectable_share"] > 0.001
-
-
-def test_very_few_reports_are_refused_without_a_threshold_too() -> None:
-    """Where not even what half of the devices hold would be found, nothing is told."""
-    one = crowd({"crash": 500, "hang": 100}, metric=metric_of(STRING, epsilon='"1"'))
-
-    (row,) = ask("heavy_hitters", [one], options=LETTERS).rows
-
-    assert row.value is None
-    assert "for a share of 50 %" in (row.reason or "")
-
-
-def test_the_facts_tell_what_could_be_found() -> None:
-    """Levels, the longest string, and from which share on strings are found."""
-    one = CROWD
-
-    (fact,) = ask("heavy_hitters", [one], options=LETTERS).facts["slices"]
-
-    assert (fact["levels"], fact["longest"]) == (4, 8)
-    assert 0.01 < fact["detectable_share"] < 0.05
-    assert fact["reports_needed"] < one.n
-
-
-def test_named_candidates_are_estimated_whether_common_or_not() -> None:
-    """Without a search: of any bytes, in order of their shares, and cut as the device cuts."""
-    options = {"candidates": ["hang", "überhit", "crash", "overheating"]}
-
-    rows = ask("heavy_hitters", [CROWD], options=options).rows
-
-    assert [row.item for row in rows[:3]] == ["crash", "hang", "overheat"]
-    assert rows[3].item == "überhit"
-    assert holds(rows[3], 0)
-    assert "not distinguishable from zero" in (rows[3].note or "")
 
 
 def test_ten_thousand_candidates_that_nobody_holds_give_no_false_alarm() -> None:
@@ -259,15 +256,6 @@ def test_a_search_stops_between_levels_once_its_time_is_up() -> None:
 
     with pytest.raises(QueryError, match="takes too long"):
         verb.answer(days(), query)
-
-
-def test_a_slice_below_the_least_reports_says_why() -> None:
-    """Its tally is not looked at."""
-    (row,) = ask("heavy_hitters", [crowd({"crash": 90})], options=LETTERS).rows
-
-    assert row.value is None
-    assert row.reason is not None
-    assert "not enough reports" in row.reason
 
 
 def pauses_of(parts: int, **options: Any) -> tuple[Findings, int]:

@@ -1,31 +1,41 @@
-"""The lift of a treatment: found where there is one, and no more often than it may where not."""
+"""Lifts and ratios: two numbers as one, with Fieller's interval, or a reason."""
 
 from __future__ import annotations
 
 import dataclasses
-from fractions import Fraction
+from math import sqrt
 from typing import Any, Final
 
 import numpy as np
 import pytest
 
 from client_sdk.core.dataclass import replace
+from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.types.numbers import NumberDomain
 from collector.analytics.comparing.differences import (
+    NO_CHANGE,
     compared,
     covers_zero,
     lift,
     pairs_of,
 )
 from collector.analytics.comparing.numbers import Number, Population, numbers_of
+from collector.analytics.comparing.ratios import ratio_of
 from collector.analytics.rows import Findings
-from collector.analytics.verb import Slice, merged
-from collector.core.remarks import WORDS, Code, remark
+from collector.analytics.sums import BOUND_NOTE
+from collector.analytics.verb import Slice, VerbQuery, load, merged
+from collector.core.catalog import Catalog
+from collector.core.errors import QueryError
+from collector.core.remarks import Code, remark
+from collector.estimation.estimate import normal_quantile
+from collector.query import Query, plan
 from tests.support.crowds.asking import ask, holds
-from tests.support.crowds.boolean_slices import AGE, drawn, exact, is_at_most
-from tests.support.crowds.uploads import registry
+from tests.support.crowds.boolean_slices import drawn, exact, is_at_most
+from tests.support.crowds.uploads import NOON, registry
+from tests.support.device.registries import BOOLEAN, CATEGORY, HEAD, table
 from tests.support.enumeration.coverage import fits_rate
+from tests.support.enumeration.populations import WAVE, slice_of
+from tests.support.known import known
 
 ALPHA: Final = 0.05
 PRECISE: Final = registry("4.0").metric("crashed")  # so that noise is a small part of the error
@@ -40,50 +50,13 @@ def lifted(slices: list[Slice], **options: Any) -> Findings:
     return ask("lift", slices, options={**ASKED, **options})
 
 
-def test_an_arm_is_told_as_difference_and_as_part_of_the_control() -> None:
-    """40 % against 32 % is 8 points, and a quarter more."""
-    found = lifted(arms(0.32, 0.40))
-
-    points, part = found.rows
-    assert points.dimensions == {
-        "arm": "new",
-        "against": "old",
-        "item": "true",
-        "measure": "difference",
-    }
-    assert (points.value, part.value) == pytest.approx((0.08, 0.25), abs=2e-3)
-    assert (points.unit, part.unit) == ("share", "relative")
-    assert points.p_value == part.p_value
-    assert not holds(part, 0)
-
-
 def test_difference_and_lift_agree_on_whether_there_is_any() -> None:
     """Fieller's interval of the ratio holds 1 if and only if that of the difference holds 0."""
     for new in np.linspace(0.3, 0.4, 41).tolist():
         points, part = lifted(arms(0.32, new)).rows
 
-        assert (points.note == WORDS[Code.NO_CHANGE]) == (part.note == WORDS[Code.NO_CHANGE])
-        assert holds(part, 0) == (part.note == WORDS[Code.NO_CHANGE])
-
-
-def test_a_control_that_may_be_zero_has_no_lift() -> None:
-    """But a difference."""
-    points, part = lifted(arms(0.001, 0.2)).rows
-
-    assert points.value is not None
-    assert part.value is None
-    assert part.reason == "no ratio: the control may be 0"
-
-
-def test_several_arms_are_counted_together() -> None:
-    """Two arms are two comparisons."""
-    found = lifted([*arms(0.3, 0.4), exact({"arm": "other"}, 0.3, 10_000)])
-
-    assert found.facts["comparisons"] == 2
-    assert [row.dimensions["arm"] for row in found.rows] == ["new", "new", "other", "other"]
-    alone = lifted(arms(0.3, 0.4))
-    widths = [(rows[0].ci_high or 0) - (rows[0].ci_low or 0) for rows in (found.rows, alone.rows)]
-    assert widths[0] > 1.1 * widths[1]
+        assert (points.note == NO_CHANGE) == (part.note == NO_CHANGE)
+        assert holds(part, 0) == (part.note == NO_CHANGE)
 
 
 def test_what_cannot_be_seen_is_told_with_what_could() -> None:
@@ -101,17 +74,6 @@ def test_what_cannot_be_seen_is_told_with_what_could() -> None:
     assert lifted(arms(0.3, 0.5)).warnings == (remark(Code.LOOK_ONCE, group="arm"),)
 
 
-def test_an_experiment_says_to_look_once_and_others_that_they_are_none() -> None:
-    """Each in one sentence."""
-    platforms = [
-        exact({"platform": name}, share, 10_000) for name, share in (("old", 0.3), ("new", 0.5))
-    ]
-
-    assert lifted(arms(0.3, 0.5)).warnings == (remark(Code.LOOK_ONCE, group="arm"),)
-    (said,) = lifted(platforms, dimension="platform").warnings
-    assert said == remark(Code.NOT_DRAWN, group="platform")
-
-
 def test_several_that_cannot_be_seen_are_told_in_one_sentence() -> None:
     """Law: each by what tells it from the others, however many arms and items there are."""
     third = exact({"arm": "other"}, 0.327, 10_000)
@@ -119,29 +81,6 @@ def test_several_that_cannot_be_seen_are_told_in_one_sentence() -> None:
 
     assert sentence.text.count(" reports for ") == 2
     assert sentence.text.count("8 times in 10") == 1
-
-
-def test_degrees_that_may_be_below_zero_have_no_parts() -> None:
-    """20 degrees are not twice 10; ages are."""
-    assert isinstance(AGE.domain, NumberDomain)
-    cold = replace(AGE, domain=replace(AGE.domain, minimum=Fraction(-10)))
-    for metric, rows in ((AGE, 2), (cold, 1)):
-        slices = [
-            Slice(metric, {"arm": arm}, 600, np.array([600 * 60, 600 * 3_600, 0]), (0,))
-            for arm in ("old", "new")
-        ]
-
-        assert len(lifted(slices).rows) == rows
-
-
-def test_an_arm_with_few_reports_has_a_reason() -> None:
-    """In both of its rows; and so has every arm if the control has few."""
-    few = exact({"arm": "new"}, 0.5, 60)
-    found = lifted([*arms(0.3, 0.3)[:1], exact({"arm": "b"}, 0.4, 900), few])
-
-    assert {row.dimensions["arm"] for row in found.rows if row.reason} == {"new"}
-    assert len(found.rows) == 4
-    assert not any(row.value for row in lifted([exact({"arm": "old"}, 0.5, 60), few]).rows)
 
 
 def seen(
@@ -193,11 +132,9 @@ def test_the_interval_of_a_lift_holds_the_true_lift_as_often_as_it_says() -> Non
             )["true"]
             for share in (0.12, 0.08)
         )
-        found = lift(new, old, ALPHA)
-        assert found is not None
+        found = known(lift(new, old, ALPHA))
         held += found.ci_low <= 0.5 <= found.ci_high
-        sure = lift(new, Number(old.value, 0.0, old.n), ALPHA)
-        assert sure is not None
+        sure = known(lift(new, Number(old.value, 0.0, old.n), ALPHA))
         narrow += sure.ci_low <= 0.5 <= sure.ci_high
 
     assert fits_rate(held, rounds, 1 - ALPHA)
@@ -313,3 +250,147 @@ def test_experiments_of_new_devices_err_and_find_as_often_as_they_say() -> None:
     assert fits_rate(wrong, rounds, ALPHA)
     assert fits_rate(right, rounds, 0.8)
     assert not fits_rate(timid, rounds, 0.8)
+
+
+TRIALS: Final = 600
+
+
+SURE: Final = {"epsilon": '"6"', "min_reports": "100"}
+KINDS: Final = {
+    "bought": (BOOLEAN, {}),
+    "saw": (BOOLEAN, {}),
+    "waited": (WAVE, {}),
+    "plan": (CATEGORY, {}),
+    "weekly": (BOOLEAN, {"every": '"7d"'}),
+    "yes": (BOOLEAN, SURE),
+    "no": (BOOLEAN, SURE),
+}
+REGISTRY: Final = Registry.from_text(
+    HEAD
+    + "".join(
+        table(
+            name,
+            {"mechanism": '"grr"', **fields},
+            **{"every": '"1d"', "min_reports": "100", **more},
+        )
+        for name, (fields, more) in KINDS.items()
+    )
+)
+BOUGHT, SAW, WAITED, PLAN, WEEKLY, YES, NO = (REGISTRY.metric(name) for name in KINDS)
+
+
+def test_numbers_keep_their_unit_and_totals_count_every_report() -> None:
+    """Twice as many reports of the first make a total twice as large for each of the second."""
+    held = [0] * 20 + [40_000] + [0] * 27
+    named = [slice_of(WAITED, held), exact({}, 0.5, 20_000, metric=SAW)]
+
+    means, totals = (ask("ratio", named, options={"of": of}) for of in ("means", "totals"))
+
+    assert means.rows[0].unit == "minutes"
+    assert means.rows[0].value == pytest.approx(40, rel=0.02)
+    assert totals.rows[0].value == pytest.approx(80, rel=0.02)
+    assert (
+        " reports and saw 20,000, so the means are of different devices" in means.warnings[0].text
+    )
+    assert totals.warnings == ()
+
+
+@pytest.mark.parametrize("under", [0.5, 0.12])
+def test_intervals_cover_at_their_level_and_a_sure_denominator_would_not(under: float) -> None:
+    """Law: 95 % of 600 fleets, also where the denominator is only just above 0.
+
+    An unbounded answer says nothing wrong.  The planted bug takes the denominator for exact.
+    """
+    chance = np.random.default_rng(20261123)
+    n, over = 3_000, 0.8
+    missed = careless = 0
+    error = normal_quantile(ALPHA) * sqrt(noise_of(over, BOUGHT) / n)
+    for _ in range(TRIALS):
+        parts = [fixed(over, n, chance, BOUGHT), fixed(under, n, chance, SAW)]
+        found = ask("ratio", parts)
+        (row,), (fact,) = found.rows, found.facts["sides"]
+        missed += row.value is not None and not holds(row, over / under)
+        if row.value is not None:
+            careless += abs(row.value - over / under) > error / fact["denominator"]
+
+    assert is_at_most(missed, TRIALS, ALPHA)
+    assert under < 0.2 or fits_rate(missed, TRIALS, ALPHA)
+    assert not is_at_most(careless, TRIALS, ALPHA)
+
+
+def noise_of(share: float, metric: Metric) -> float:
+    """Return the variance of one report of devices of which this share says true."""
+    channel: Any = metric.mechanism
+    p, q = float(channel.channel.p), float(channel.channel.q)
+    return (share * p * (1 - p) + (1 - share) * q * (1 - q)) / (p - q) ** 2
+
+
+def fixed(share: float, n: int, chance: np.random.Generator, metric: Metric) -> Slice:
+    """Return the reports of *n* devices of which just this share says true."""
+    channel: Any = metric.mechanism
+    p, q = float(channel.channel.p), float(channel.channel.q)
+    holders = round(n * share)
+    said = chance.binomial(holders, p) + chance.binomial(n - holders, q)
+    return Slice(metric, {}, n, np.array([n - said, said]), (0,))
+
+
+def test_of_drawn_devices_it_is_a_bound_that_holds_however_both_go_together() -> None:
+    """Law: 95 % also where who says yes to one says no to the other, which widens a ratio most.
+
+    The planted bug takes both numbers for independent: at so large an epsilon it misses.
+    """
+    chance = np.random.default_rng(11)
+    n, share = 400, 0.5
+    missed = careless = 0
+    for _ in range(TRIALS):
+        holders = int(chance.binomial(n, share)) / n
+        parts = [fixed(holders, n, chance, YES), fixed(1 - holders, n, chance, NO)]
+        (row,) = ask("ratio", parts, options={"population": "drawn"}).rows
+        assert row.note == BOUND_NOTE
+        missed += not holds(row, 1.0)
+        numbers = [Number(x, x * (1 - x) / n, n) for x in (holders, 1 - holders)]
+        independent = known(ratio_of(numbers[0], numbers[1], ALPHA))
+        careless += not independent.ci_low <= 1.0 <= independent.ci_high
+
+    assert is_at_most(missed, TRIALS, ALPHA)
+    assert not is_at_most(careless, TRIALS, ALPHA)
+
+
+@pytest.mark.parametrize("a", [-3.0, -0.1, 0.0, 0.1, 2.0])
+@pytest.mark.parametrize("b", [-2.0, 2.0])
+@pytest.mark.parametrize("shared", [0.0, 0.05])
+def test_the_ends_are_where_the_test_of_a_ratio_turns(a: float, b: float, shared: float) -> None:
+    """Derived from the definition: at each end (a - r b)^2 is z^2 times its variance."""
+    first, under = Number(a, 0.09, 10), Number(b, 0.16, 10)
+
+    ratio = known(ratio_of(first, under, ALPHA, shared))
+
+    z = normal_quantile(ALPHA)
+    for end in (ratio.ci_low, ratio.ci_high):
+        variance = 0.09 + end**2 * 0.16 + 2 * shared * abs(end)
+        assert abs(a - end * b) == pytest.approx(z * sqrt(variance))
+    assert ratio.ci_low < ratio.value < ratio.ci_high
+
+
+def test_the_first_metric_is_divided_even_where_it_has_no_reports() -> None:
+    """The order is that of the question, not that of the reports."""
+    verb = load("ratio")
+    query = VerbQuery(ALPHA, options=verb.options(), metrics=(BOUGHT, SAW))
+
+    (row,) = verb.answer([exact({}, 0.5, 4_000, metric=SAW)], query).rows
+
+    assert row.item == "bought / saw"
+    assert (row.reason or "").startswith("bought: not enough reports: 0")
+
+
+def test_one_metric_is_refused_before_anything_is_read() -> None:
+    """And so is an item that several have to be chosen from."""
+    with pytest.raises(QueryError, match="metrics: verb ratio takes 2; name another"):
+        plan(Query(["saw"], "ratio"), Catalog([REGISTRY]), NOON)
+    with pytest.raises(QueryError, match="numerator: must be one of: free, pro, team"):
+        ask("ratio", items())
+
+
+def items() -> list[Slice]:
+    tally = np.array([2_000, 1_000, 1_000])
+    return [Slice(PLAN, {}, 4_000, tally, (0,)), exact({}, 0.5, 4_000, metric=SAW)]

@@ -1,8 +1,10 @@
-"""Mean, sum and variance of numbers."""
+"""Numbers: their mean, sum and variance, quantiles, cumulative distributions and histograms."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,14 +12,17 @@ import pytest
 
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from client_sdk.registry.types.numbers import NumberDomain
+from collector.analytics.distribution import Curve
+from collector.analytics.rows import LOWER, UPPER
 from collector.analytics.verb import Slice
+from collector.analytics.verbs.quantile import name_of
 from collector.analytics.verbs.variance import moment_weights, population_variance
 from collector.core.errors import QueryError
 from collector.estimation.estimate import Estimate
-from tests.support.crowds.asking import ask
+from tests.support.crowds.asking import ask, holds
 from tests.support.crowds.boolean_slices import is_at_most
 from tests.support.enumeration.coverage import fits_rate
-from tests.support.enumeration.populations import WAVE, drawn, metric_of, slice_of
+from tests.support.enumeration.populations import ROUGH, WAVE, drawn, metric_of, slice_of
 
 ALPHA = 0.05
 TRIALS = 400
@@ -31,14 +36,6 @@ def variance_of(held: Any) -> float:
     """Return the true variance of devices in bins."""
     places = np.arange(len(held))
     return float(np.average((places - np.average(places, weights=held)) ** 2, weights=held))
-
-
-def test_the_mean_has_one_row_in_its_unit() -> None:
-    """The number of the slice has no item."""
-    (row,) = ask("mean", [slice_of(metric_of(WAVE), UNEVEN.tolist(), {"x": "y"})]).rows
-
-    assert (dict(row.dimensions), row.unit) == ({"x": "y"}, "minutes")
-    assert row.value == pytest.approx(np.average(np.arange(BINS), weights=UNEVEN), abs=0.1)
 
 
 def test_the_sum_is_the_mean_times_the_reports_with_its_interval() -> None:
@@ -152,3 +149,184 @@ def test_the_registry_of_these_tests_has_a_bin_a_number() -> None:
     mechanism = metric_of(WAVE).mechanism
     assert isinstance(mechanism, SquareWave)
     assert mechanism.bins == mechanism.domain_size == BINS
+
+
+PLACES = np.arange(BINS)
+BELL = np.rint(20_000 * np.exp(-0.5 * ((PLACES - 17) / 5) ** 2) / 12.5).astype(int)
+CURVES = ("quantile", "cdf", "histogram")
+
+
+def curve_slice(dimensions: dict[str, str] | None = None) -> Slice:
+    return slice_of(metric_of(WAVE), BELL.tolist(), dimensions)
+
+
+@pytest.mark.parametrize(("place", "end"), [(0, LOWER), (BINS - 1, UPPER)])
+@pytest.mark.parametrize("verb", ["quantile", "estimate"])
+def test_a_quantile_whose_interval_is_an_end_of_the_range_says_so(
+    verb: str, place: int, end: str
+) -> None:
+    """Law: an interval without length is of a range that ends there, and no certainty."""
+    held = [0] * BINS
+    held[place] = 200_000
+
+    options = {"levels": [0.1, 0.5, 0.9]} if verb == "quantile" else {}
+    rows = ask(verb, [slice_of(metric_of(ROUGH, shape='"grid"'), held)], options=options).rows
+    points = [row for row in rows if row.ci_low == row.ci_high]
+
+    assert points
+    assert {row.end for row in points} == {end}
+    assert all(row.end is None for row in rows if row.ci_low != row.ci_high)
+
+
+@pytest.mark.parametrize(("level", "name"), [(0.5, "p50"), (0.07, "p7"), (0.9999, "p99.99")])
+def test_a_quantile_is_named_by_its_level_in_percent(level: float, name: str) -> None:
+    """Without the noise of binary fractions."""
+    assert name_of(level) == name
+
+
+def test_a_cdf_without_points_runs_from_one_end_to_the_other() -> None:
+    """Rising numbers that the grid has."""
+    found = ask("cdf", [curve_slice()]).rows
+
+    points = [float(row.item) for row in found]
+    assert (points[0], points[-1], len(points)) == (0, 47, 41)
+    assert points == sorted(points)
+
+
+def test_an_isotonic_cdf_never_falls_and_keeps_the_raw_numbers() -> None:
+    """Post-processing is named; the interval stays that of the raw number."""
+    few = drawn(metric_of(WAVE).mechanism, (BELL // 20).tolist(), 1, 3)[0]
+    one = Slice(metric_of(WAVE), {}, int(few.sum()), few, (0,))
+
+    raw = [row.value for row in ask("cdf", [one]).rows]
+    found = ask("cdf", [one], postprocess="isotonic").rows
+
+    values = [row.value or 0.0 for row in found]
+    assert raw != values
+    assert values == sorted(values)
+    assert [row.raw for row in found] == raw
+
+
+def test_the_buckets_of_a_histogram_adjoin_and_their_shares_add_up_to_one() -> None:
+    """They are differences of one curve."""
+    found = ask("histogram", [curve_slice()], options={"buckets": 8})
+
+    edges = found.facts["edges"]
+    assert [row.item for row in found.rows] == [f"{a:.12g}–{b:.12g}" for a, b in pairwise(edges)]
+    assert (edges[0], edges[-1], len(edges)) == (0, 47, 9)
+    assert sum(row.value or 0 for row in found.rows) == pytest.approx(1, abs=1e-9)
+
+
+def test_ranges_that_adjoin_add_up_exactly() -> None:
+    """So do nested ones: all are read off one curve."""
+    one = curve_slice()
+    curve = Curve.of(one.metric, one.tally, one.n)
+    a, b, c = (Fraction(x) for x in (5, 11, 30))
+
+    parts = curve.between([(a, b), (b, c), (a, c)], ALPHA)
+
+    assert parts[0].value + parts[1].value == pytest.approx(parts[2].value, abs=1e-12)
+
+
+RANGES: list[tuple[Fraction | None, Fraction]] = [
+    (None, Fraction(16)),
+    (Fraction(10), Fraction(20)),
+    (Fraction(20), Fraction(40)),
+]
+
+
+@cache
+def drawn_ranges() -> Any:
+    """Return values and limits of RANGES, drawn TRIALS times: shape (TRIALS, ranges, 3)."""
+    metric = metric_of(WAVE)
+    curves = (
+        Curve.of(metric, tally, int(tally.sum()))
+        for tally in drawn(metric.mechanism, BELL.tolist(), TRIALS, 20261103)
+    )
+    return np.array(
+        [
+            [(found.value, found.ci_low, found.ci_high) for found in curve.between(RANGES, ALPHA)]
+            for curve in curves
+        ]
+    )
+
+
+def hits(narrower: float) -> list[int]:
+    """Return how often the interval of each range holds the truth, *narrower* by a factor."""
+    upto = np.cumsum(BELL) / BELL.sum()
+    truth = np.array([upto[int(b)] - (0 if a is None else upto[int(a)]) for a, b in RANGES])
+    values, low, high = np.moveaxis(drawn_ranges(), 2, 0)
+    reach = narrower * np.maximum(high - values, values - low)
+    return [int(found) for found in (np.abs(values - truth) <= reach).sum(axis=0)]
+
+
+def test_intervals_of_ranges_cover_at_their_level() -> None:
+    """At 95 % or a little above, as they allow for a bias that this bell may not have."""
+    enough = TRIALS * (1 - ALPHA)
+
+    assert all(found >= enough or fits_rate(found, TRIALS, 1 - ALPHA) for found in hits(1))
+
+
+def test_intervals_of_half_the_width_would_be_seen() -> None:
+    """Each of them."""
+    assert not any(fits_rate(found, TRIALS, 1 - ALPHA) for found in hits(0.5))
+
+
+@pytest.mark.parametrize("verb", CURVES)
+def test_intervals_that_hold_at_once_are_wider_and_say_so(verb: str) -> None:
+    """Over all rows of all slices."""
+    slices = [curve_slice({"x": "1"}), curve_slice({"x": "2"})]
+    alone = ask(verb, slices).rows
+    at_once = ask(verb, slices, options={"simultaneous": True}).rows
+
+    for one, all_of in zip(alone, at_once, strict=True):
+        assert (one.simultaneous, all_of.simultaneous) == (False, True)
+        assert all_of.ci_high - all_of.ci_low >= one.ci_high - one.ci_low  # type: ignore[operator]
+        assert all_of.alpha == ALPHA
+
+
+@pytest.mark.parametrize("verb", [*CURVES, "range", "estimate"])
+def test_a_row_says_that_it_assumes_a_smooth_population_if_it_does(verb: str) -> None:
+    """The mean assumes nothing."""
+    for fields, said in ((WAVE, True), (ROUGH, False)):
+        rows = ask(verb, [slice_of(metric_of(fields), BELL.tolist())]).rows
+        notes = ["smooth" in (row.note or "") for row in rows if row.item != "mean"]
+
+        assert notes
+        assert set(notes) == {said}
+
+
+def test_quantiles_of_whole_numbers_are_whole_and_so_are_their_limits() -> None:
+    """What is on a grid of one unit is answered on it."""
+    one = slice_of(metric_of(ROUGH, shape='"grid"'), BELL.tolist())
+
+    for row in ask("quantile", [one]).rows:
+        assert all(
+            float(number or 0).is_integer() for number in (row.value, row.ci_low, row.ci_high)
+        )
+
+
+@pytest.mark.parametrize("shape", ["any", "grid", "smooth"])
+def test_a_number_lies_within_its_interval_whatever_is_assumed(shape: str) -> None:
+    """Of few reports and of spikes, too."""
+    spike = [0] * 20 + [400] + [5] * 27
+    metric = metric_of(ROUGH, shape=f'"{shape}"', min_reports="100")
+    for tally in drawn(metric.mechanism, spike, 10, 7):
+        one = Slice(metric, {}, int(tally.sum()), tally, (0,))
+        for verb in (*CURVES, "range"):
+            for row in ask(verb, [one]).rows:
+                assert row.value is not None
+                assert holds(row, row.value)
+
+
+def test_the_range_of_a_number_counts_that_number_in() -> None:
+    """An atom is within its interval whether its ends are counted with it or apart."""
+    held = [200] * BINS
+    held[20] += 9_000
+    share = held[20] / sum(held)
+    one = slice_of(metric_of(ROUGH, shape='"grid"', epsilon='"4"'), held)
+
+    (row,) = ask("range", [one], options={"low": 20, "high": 20}).rows
+
+    assert holds(row, share)
+    assert not holds(row, 0.3)

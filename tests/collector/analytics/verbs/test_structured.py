@@ -1,65 +1,32 @@
-"""Funnels, retention and maps: sums over the items of a joint answer."""
+"""Funnels, retention and maps are sums over items; vectors are means of coordinates."""
 
 from __future__ import annotations
+
+from math import sqrt
+from typing import Any, Final
 
 import numpy as np
 import pytest
 
 from client_sdk.registry.metric import Metric
-from client_sdk.registry.types.joint import RetentionDomain
-from collector.analytics.sums import Shares
+from collector.analytics.answer import vector_truth
+from collector.analytics.poisoning.findings import impossible, with_influence
+from collector.analytics.sums import BOUND_NOTE, Shares
 from collector.analytics.verb import Slice
-from collector.core.remarks import WORDS, Code
+from collector.analytics.verbs.vector import largest_square
 from tests.support.crowds.asking import ask
-from tests.support.device.registries import FUNNEL, LOCATION, RETENTION
+from tests.support.device.registries import FUNNEL, VECTOR
 from tests.support.enumeration.coverage import fits_rate
-from tests.support.enumeration.populations import drawn, metric_of, slice_of
+from tests.support.enumeration.populations import drawn, metric_of, reported
+from tests.support.enumeration.seeded import SeededRandomness
+from tests.support.known import known
 
-FURTHEST = (2_000, 3_000, 1_500, 500)  # no step, visit, cart, paid
 TRIALS = 1_000
 ALPHA = 0.05
 
 
 def grr(fields: dict[str, str], **changes: str | None) -> Metric:
     return metric_of(fields, mechanism='"grr"', **changes)
-
-
-def test_a_funnel_tells_how_many_reached_each_step_and_came_from_the_one_before() -> None:
-    """Tails of the furthest step, and ratios of tails."""
-    rows = ask("funnel", [slice_of(grr(FUNNEL), FURTHEST)]).rows
-
-    assert [(row.item, row.dimensions["measure"]) for row in rows] == [
-        *((step, "reached") for step in ("visit", "cart", "paid")),
-        *((step, "of the step before") for step in ("cart", "paid")),
-    ]
-    truth = [5 / 7, 2 / 7, 0.5 / 7, 2 / 5, 1 / 4]
-    assert [row.value for row in rows] == pytest.approx(truth, abs=2e-3)
-    assert all(row.simultaneous and row.ci_low < row.value < row.ci_high for row in rows)  # type: ignore[operator]
-
-
-def test_a_conversion_from_a_step_that_perhaps_nobody_reached_has_a_reason() -> None:
-    """A share of nothing is no number."""
-    rows = ask("funnel", [slice_of(grr(FUNNEL), (4_000, 1_000, 5, 1))]).rows
-
-    assert rows[-1].value is None
-    assert "not sure" in str(rows[-1].reason)
-    assert rows[2].value is not None
-
-
-def test_retention_tells_who_was_active_and_who_of_the_first_period_came_back() -> None:
-    """Bits of the joint answer, and their joint with the first."""
-    metric = grr(RETENTION, periods='["w0", "w1", "w2"]')
-    assert isinstance(metric.domain, RetentionDomain)
-    held = [500, 0, 400, 0, 3_000, 500, 800, 1_800]  # 000, 001, 010, 011, 100, 101, 110, 111
-
-    rows = ask("retention", [slice_of(metric, held)]).rows
-
-    truth = [6_100 / 7_000, 3_000 / 7_000, 2_300 / 7_000, 2_600 / 6_100, 2_300 / 6_100]
-    assert [row.value for row in rows] == pytest.approx(truth, abs=2e-3)
-    assert [(row.item, row.dimensions["measure"]) for row in rows] == [
-        *((period, "active") for period in ("w0", "w1", "w2")),
-        *((period, "of the first period") for period in ("w1", "w2")),
-    ]
 
 
 @pytest.mark.parametrize("forgets", [False, True])
@@ -73,8 +40,7 @@ def test_intervals_of_ratios_cover_and_forgetting_that_parts_depend_would_be_see
 
     for tally in drawn(metric.mechanism, held, TRIALS, 20261104):
         found = Shares.of(metric.mechanism, tally, sum(held))
-        ratio = found.ratio(members[0], members[1], ALPHA)
-        assert ratio is not None
+        ratio = known(found.ratio(members[0], members[1], ALPHA))
         reach = 1.959964 * ratio.std_error
         if forgets:
             part, whole = found.variances(members.astype(float))
@@ -96,9 +62,8 @@ def test_a_ratio_beyond_what_it_can_be_is_not_known_for_sure(
     found = Shares.of(metric.mechanism, np.array(tally), sum(tally))
     members = np.array([[0, 0, 1], [0, 1, 1]], dtype=bool)
 
-    ratio = found.ratio(members[0], members[1], ALPHA)
+    ratio = known(found.ratio(members[0], members[1], ALPHA))
 
-    assert ratio is not None
     assert ratio.value == end
     assert 0 <= ratio.ci_low <= end <= ratio.ci_high <= 1
     assert ratio.ci_high - ratio.ci_low > ratio.std_error
@@ -111,44 +76,143 @@ def test_a_ratio_whose_dependence_is_unknown_takes_the_worst() -> None:
     found = Shares.of(metric.mechanism, tally, 9_000)
     part, whole = np.array([[0, 0, 0, 1], [0, 0, 1, 1]], dtype=bool)
 
-    ratio = found.ratio(part, whole, ALPHA)
+    ratio = known(found.ratio(part, whole, ALPHA))
 
-    assert ratio is not None
     errors = np.sqrt(found.variances(np.array([part, whole], dtype=float)))
     least = (errors[0] + ratio.value * errors[1]) / (whole @ found.values)
     assert ratio.std_error == pytest.approx(least)
     rows = ask("funnel", [Slice(metric, {}, 9_000, tally, (0,))]).rows
-    assert {row.note for row in rows if row.value is not None} == {WORDS[Code.BOUND]}
+    assert {row.note for row in rows if row.value is not None} == {BOUND_NOTE}
 
 
-def test_a_map_has_a_row_a_cell_and_tells_its_corners() -> None:
-    """Rows from the south, columns from the west; all intervals hold at once."""
-    held = [0, 0, 0, 0, 500, 0, 3_000, 1_500]
-    found = ask("map", [slice_of(grr(LOCATION, epsilon='"2"'), held)])
-
-    assert [row.item for row in found.rows] == [f"{r},{c}" for r in range(2) for c in range(4)]
-    assert found.facts["box"] == [-10, 45.5, 30, 47.5]
-    assert found.facts["cells"]["1,2"] == [10, 46.5, 20, 47.5]
-    noise = WORDS[Code.NOISE]
-    assert [row.note for row in found.rows] == [noise] * 4 + [None, noise, None, None]
-    assert {row.simultaneous for row in found.rows} == {True}
-
-
-def test_a_coarser_map_sums_its_cells_and_keeps_what_is_left_at_the_edge() -> None:
-    """Areas of three by three cells, of which the grid has less."""
-    held = [0, 0, 0, 0, 500, 0, 3_000, 1_500]
-
-    found = ask("map", [slice_of(grr(LOCATION), held)], options={"coarsen": 3})
-
-    assert [row.item for row in found.rows] == ["0,0", "0,1"]
-    assert [row.value for row in found.rows] == pytest.approx([0.7, 0.3], abs=2e-3)
-    assert found.facts["cells"]["0,1"] == [20, 45.5, 30, 47.5]
+FEW: Final = {"mechanism": '"codebook"', "parameters": "{ words = 16 }"}  # it takes less
+NAMED: Final = {
+    **FEW,
+    "length": None,
+    "values": '["speed", "size"]',
+    "bound": "2",
+    "min_reports": "100",
+}
+CROWD: Final = (([1.5, -0.5], 300), ([0.5, 0], 200), ([0, 0.25], 100))
+RUNS: Final = 100
 
 
-def test_a_map_can_be_cut_to_what_is_surely_there() -> None:
-    """Post-processed by name."""
-    held = [0, 0, 0, 0, 500, 0, 3_000, 1_500]
+def named(**changes: str | None) -> Metric:
+    return metric_of(VECTOR, **{**NAMED, **changes})
 
-    rows = ask("map", [slice_of(grr(LOCATION, epsilon='"2"'), held)], postprocess="base_cut").rows
 
-    assert sum(row.value == 0 for row in rows) == 5
+def part_of(
+    metric: Metric, crowd: Any = CROWD, seed: str = "0", dimensions: Any = None, epoch: int = 0
+) -> Slice:
+    values = [value for value, devices in crowd for _ in range(devices)]
+    tally, n = reported(metric, values, seed)
+    return Slice(metric, dimensions or {}, n, tally, (epoch,))
+
+
+def test_the_rows_are_the_means_of_the_coordinates_in_their_unit() -> None:
+    """Seeded; 6.5 standard errors hold two means but for 2e-10."""
+    metric = named(epsilon='"4"')
+    truth = vector_truth(metric, {tuple(value): devices for value, devices in CROWD})
+
+    rows = ask("vector", [part_of(metric)]).rows
+
+    assert [(row.item, row.unit, row.n) for row in rows] == [
+        ("speed", "points", 600),
+        ("size", "points", 600),
+    ]
+    assert truth == pytest.approx({"speed": 550 / 600, "size": -125 / 600}, abs=1e-5)
+    for row in rows:
+        assert abs(known(row.value) - truth[row.item]) < 6.5 * known(row.std_error)
+        bias = metric.mechanism.bias * 4  # type: ignore[attr-defined]  # it is of vectors
+        assert known(row.value) - known(row.ci_low) == pytest.approx(
+            1.959964 * known(row.std_error) + bias
+        )
+
+
+def test_too_few_reports_give_the_reason_and_no_ellipsoid() -> None:
+    metric = named(min_reports="1000")
+
+    findings = ask("vector", [part_of(metric)])
+
+    assert [row.value for row in findings.rows] == [None, None]
+    assert all("not enough reports" in (row.reason or "") for row in findings.rows)
+    assert "ellipsoids" not in findings.facts
+
+
+@pytest.mark.parametrize(
+    ("degrees", "alpha", "quantile"),
+    [(2, 0.05, 5.9915), (10, 0.05, 18.3070), (10, 0.01, 23.2093), (100, 0.05, 124.342)],
+)
+def test_without_a_stretch_the_ellipsoid_is_that_of_chi_square(
+    degrees: int, alpha: float, quantile: float
+) -> None:
+    """The table of the chi-square law; a square is averaged over 200 parts of a normal law."""
+    assert largest_square(degrees, 0.0, alpha) == pytest.approx(quantile, rel=5e-3)
+
+
+def test_a_stretch_makes_the_ellipsoid_larger_and_never_so_large_as_of_all_lines() -> None:
+    for stretch in (0.1, 1.0, 3.0):
+        plain, wide = (largest_square(8, part, 0.05) for part in (0.0, stretch))
+        assert plain < wide < (1 + stretch) * plain
+
+
+def test_the_ellipsoid_holds_the_mean_in_as_many_runs_as_it_says() -> None:
+    """Seeded runs; of 100, 95 % hold it but for 6 standard errors of that share, 13 points."""
+    metric = metric_of(VECTOR, length="6", min_reports="100", epsilon='"4"', **FEW)
+    mechanism: Any = metric.mechanism
+    randomness, value = SeededRandomness(b"ellipsoid"), [0.5, -0.5, 0.25, 0, 0, 0]
+    encoded, n = metric.encode(value), 100
+    reports = [mechanism.randomize(encoded, randomness) for _ in range(RUNS * n)]
+    held = 0
+    for run in range(RUNS):
+        tally = mechanism.tally(b"".join(reports[run * n : (run + 1) * n]), np)
+        findings = ask("vector", [Slice(metric, {}, n, tally, (0,))])
+        (ellipsoid,) = findings.facts["ellipsoids"]
+        off = [(row.value or 0) - x for row, x in zip(findings.rows, value, strict=True)]
+        held += sum((x / a) ** 2 for x, a in zip(off, ellipsoid["half_axes"], strict=True)) <= 1
+
+    assert held / RUNS >= 0.95 - 6 * sqrt(0.05 * 0.95 / RUNS)
+
+
+def test_segments_and_differences_are_of_one_coordinate() -> None:
+    """A difference of 1.5 of a range of 4 stands out of 600 reports a side at epsilon 4."""
+    metric = named(epsilon='"4"', segments='["platform"]')
+    parts = [
+        part_of(metric, [([place, 0.0], 600)], name, {"platform": name})
+        for name, place in (("linux", 1.0), ("mac", -0.5))
+    ]
+
+    segments = ask("segments", parts, options={"item": "speed"})
+    compared = ask("compare", parts, options={"item": "speed"})
+
+    assert [(row.value or 0) > 0 for row in segments.rows] == [True, False]
+    (difference,) = compared.rows[:1]
+    assert difference.unit == "points"
+    assert known(difference.p_value) < 1e-6
+    assert difference.value == pytest.approx(1.5, abs=6.5 * (difference.std_error or 0))
+    assert difference.fakes_to_flip is not None
+
+
+def test_the_influence_of_a_coordinate_is_that_of_the_farthest_word() -> None:
+    metric = named()
+    part = part_of(metric)
+    rows = with_influence(ask("vector", [part]).rows, metric)
+    reach = known(metric.mechanism.share_reach(0, np))
+
+    for row in rows:
+        most = max(4 * reach.high - 2 - (row.value or 0), (row.value or 0) - 4 * reach.low + 2)
+        assert row.influence == pytest.approx(0.01 * most)
+
+
+def test_a_mean_beyond_its_bound_is_called_impossible_and_an_honest_one_is_not() -> None:
+    metric = named(epsilon='"4"')
+    honest = part_of(metric, [([2, 0], 400)])
+    words = honest.tally.copy()
+    words[0] *= 2
+    words[2] *= 4
+    fake = Slice(metric, {}, honest.n, words, (0,))
+
+    assert not list(impossible(honest))
+    (text,) = map(str, impossible(fake))
+    assert "the mean of 'speed'" in text
+    assert "above 2" in text

@@ -12,10 +12,8 @@ from client_sdk.registry import Registry
 from collector.analytics.comparing.scan import scan, scans_of
 from collector.analytics.rows import Findings
 from collector.analytics.verb import Slice, merged
-from collector.core.errors import QueryError
-from collector.core.remarks import WORDS, Code
 from tests.support.crowds.asking import ask
-from tests.support.crowds.boolean_slices import AGE, drawn, exact, is_at_most
+from tests.support.crowds.boolean_slices import drawn, exact, is_at_most
 from tests.support.crowds.uploads import registry_text
 from tests.support.enumeration.coverage import fits_rate
 from tests.support.enumeration.populations import WAVE, metric_of, slice_of
@@ -37,17 +35,6 @@ def change_of(found: Findings) -> dict[str, Any]:
     return dict(only)
 
 
-def test_each_stretch_has_a_row_of_its_own_number() -> None:
-    """In the order of time, with a pointwise interval around it."""
-    found = ask("trend", flat([0.2, 0.3, 0.4]))
-
-    assert [row.dimensions for row in found.rows] == [
-        {"time": day(i), "item": "true"} for i in range(3)
-    ]
-    assert [row.value for row in found.rows] == pytest.approx([0.2, 0.3, 0.4], abs=1e-3)
-    assert {row.simultaneous for row in found.rows} == {False}
-
-
 def test_a_window_is_all_reports_of_its_stretches_under_the_last_label() -> None:
     """Weighted by reports: the row equals the answer to the tallies added up."""
     days = [
@@ -64,78 +51,12 @@ def test_a_window_is_all_reports_of_its_stretches_under_the_last_label() -> None
     assert (found.rows[0].ci_low, found.rows[0].ci_high) == (alone.ci_low, alone.ci_high)
 
 
-def test_a_window_longer_than_the_series_is_said() -> None:
-    """No row, and the reason."""
-    found = ask("trend", flat([0.3, 0.3]), options={"window": 3})
-
-    assert found.rows == ()
-    assert "fewer than 3 stretches" in found.warnings[0].text
-
-
-def test_a_window_holds_every_report_of_its_stretches() -> None:
-    """Also those of a day that is too small for a number of its own."""
-    days = [exact({"time": day(i)}, 0.5, n, i) for i, n in enumerate([500, 60, 500, 500])]
-
-    found = ask("trend", days, options={"window": 2})
-    alone = ask("trend", days)
-
-    assert [(row.n, row.value is None) for row in found.rows] == [
-        (560, False), (560, False), (1_000, False),
-    ]  # fmt: skip
-    assert "not enough reports: 60 of" in (alone.rows[1].reason or "")
-
-
-def test_a_step_is_found_where_it_is() -> None:
-    """From 30 % to 40 % on the ninth day, of 4,000 devices a day."""
-    found = ask("trend", flat([0.3] * 8 + [0.4] * 6))
-
-    change = change_of(found)
-    assert (change["changed_at"], change["detected"]) == (day(8), True)
-    assert (change["before"], change["after"]) == pytest.approx((0.3, 0.4), abs=1e-3)
-    assert change["ci_low"] < 0.1 < change["ci_high"]
-    assert "yes changed on 2026-03-09 from 30.0 to 40.0 % (difference" in found.warnings[0].text
-
-
-def test_a_constant_series_has_no_detectable_change() -> None:
-    """It is said in facts, and nothing is warned of."""
-    found = ask("trend", flat([0.3] * DAYS))
-
-    change = change_of(found)
-    assert (change["detected"], change["note"]) == (False, WORDS[Code.NO_CHANGE])
-    assert change["p_value_constant"] > 0.99
-    assert found.warnings == ()
-
-
 def test_a_refused_stretch_takes_no_part_in_a_change() -> None:
     """Its tally may not be used."""
     days = flat([0.3] * 6)
     few = exact({"time": day(6)}, 1.0, 60, 6)
 
     assert change_of(ask("trend", [*days, few])) == change_of(ask("trend", days))
-
-
-def test_an_unfinished_stretch_is_named_and_takes_no_part_in_a_change() -> None:
-    """Law: the devices that a running week has so far are not those of a week."""
-    steps = flat([0.2, 0.2, 0.2, 0.5])
-    running = [*steps[:-1], replace(steps[-1], is_open=True)]
-
-    whole, unfinished = ask("trend", steps), ask("trend", running)
-
-    assert change_of(whole)["detected"]
-    assert not change_of(unfinished)["detected"]
-    assert "unfinished" not in whole.facts
-    assert unfinished.facts["unfinished"] == [day(3)]
-    assert unfinished.rows[-1].is_open
-    assert unfinished.rows[-1].value == pytest.approx(0.5, abs=1e-3)
-
-
-def test_a_first_stretch_that_runs_shows_no_change() -> None:
-    steps = flat([0.2, 0.5])
-
-    found = ask("trend", [steps[0], replace(steps[1], is_open=True)])
-
-    assert found.facts["changes"] == []
-    assert found.warnings == ()
 
 
 def test_a_change_is_never_said_beside_an_interval_that_holds_0() -> None:
@@ -169,19 +90,6 @@ def test_segments_are_series_of_their_own() -> None:
     assert [changes[name]["detected"] for name in ("mac", "linux")] == [True, False]
     alone = change_of(ask("trend", moved))
     assert changes["mac"]["p_value"] == pytest.approx(2 * alone["p_value"])
-
-
-def test_numbers_are_followed_by_their_mean() -> None:
-    """In their own unit."""
-    days = [
-        Slice(AGE, {"time": day(i)}, 600, np.array([600 * 60, 600 * 3_600, 0]), (i,))
-        for i in range(3)
-    ]
-
-    found = ask("trend", days)
-
-    assert {(row.item, row.unit) for row in found.rows} == {("mean", "years")}
-    assert found.rows[0].value == pytest.approx(40)
 
 
 def test_a_constant_share_is_said_to_change_no_more_often_than_alpha() -> None:
@@ -275,23 +183,6 @@ def test_a_stretch_without_enough_reports_has_no_quantile_but_the_reason() -> No
 
     assert [row.value is None for row in rows] == [False, True, False]
     assert "not enough reports: 50" in (rows[1].reason or "")
-
-
-@pytest.mark.parametrize(
-    ("parts", "options", "message"),
-    [
-        (flat([0.2, 0.3]), {"levels": [0.5]}, "options.levels: metric=crashed has no numbers"),
-        (weeks(15, 20), {"levels": [0.5, 0.5]}, "options.levels: must be different"),
-        (weeks(15, 20), {"levels": [0.5], "item": "mean"}, "without an item"),
-        (weeks(*[15] * 401), {"levels": [0.5]}, "leaves 401 stretches, must be at most 400"),
-    ],
-)
-def test_quantiles_that_cannot_be_followed_are_refused(
-    parts: list[Slice], options: dict[str, Any], message: str
-) -> None:
-    """With what would work."""
-    with pytest.raises(QueryError, match=message):
-        ask("trend", parts, options=options)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The answers of all verbs make charts: real rows, not made-up ones."""
+"""The charts of answers and of every verb."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from client_sdk.core.dataclass import replace
 from client_sdk.registry.metric import Metric
-from collector.analytics.rows import Chart, Findings
+from collector.analytics.rows import Chart, Findings, Row
 from collector.analytics.verb import VerbQuery, load
 from collector.rendering.charts import ChartOptions, chart_of
 from collector.rendering.tables import csv_of, table_of
@@ -19,7 +19,21 @@ from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import drawn, exact
 from tests.support.device.registries import FUNNEL, LOCATION, PAIR, RETENTION
 from tests.support.enumeration.populations import WAVE, category, metric_of, slice_of
-from tests.support.sites.drawing import boxes, parsed, tag, view
+from tests.support.sites.drawing import boxes, of_class, parsed, tag, view
+from tests.support.sites.gallery import (
+    buckets,
+    cells,
+    cumulated,
+    differences,
+    lift,
+    months,
+    platforms,
+    shares,
+    themes_by_platform,
+    themes_over_time,
+    two_way,
+    wide_table,
+)
 
 DAYS: Final = 6
 OF_NUMBERS: Final = ("mean", "sum", "variance", "quantile", "cdf", "histogram", "range")
@@ -144,3 +158,67 @@ def test_a_table_of_two_metrics_shows_bounds_and_margins() -> None:
     texts = [element.text or "" for element in root.iter()]
     assert any(" to " in text and text.endswith(" %") for text in texts)
     assert (root.findtext("{*}desc") or "").startswith("Heat map")
+
+
+CHARTS_OF_VERBS = {
+    "bar": "Bar chart",
+    "line": "Line chart",
+    "histogram": "Histogram",
+    "cdf": "Cumulative distribution",
+    "dots": "Dots with intervals",
+    "difference": "Differences",
+    "heat": "Heat map",
+    "map": "Map of a grid",
+}
+
+
+def described(verb: str, rows: list[Row]) -> str:
+    return parsed(chart_of(load(verb).chart, rows, "t")).findtext("{*}desc") or ""
+
+
+@pytest.mark.parametrize(
+    ("verb", "rows", "chart"),
+    [
+        ("frequency", shares(), "bar"),
+        ("top_k", shares(), "bar"),
+        ("heavy_hitters", shares(), "bar"),
+        ("retention", shares(), "bar"),
+        ("trend", months(), "line"),
+        ("frequency", themes_over_time(), "line"),
+        ("actives", months(), "line"),
+        ("histogram", buckets(), "histogram"),
+        ("cdf", cumulated(), "cdf"),
+        ("mean", platforms(), "dots"),
+        ("quantile", platforms(), "dots"),
+        ("frequency", themes_by_platform(), "dots"),
+        ("compare", differences()[:3], "difference"),
+        ("lift", lift(), "difference"),
+        ("crosstab", two_way(), "heat"),
+        ("frequency", wide_table(), "heat"),
+        ("map", cells(4, 4, 0.01), "map"),
+        ("estimate", shares(), "bar"),
+        ("estimate", [], "bar"),
+    ],
+)
+def test_a_verb_gets_the_chart_that_its_rows_deserve(
+    verb: str, rows: list[Row], chart: str
+) -> None:
+    said = described(verb, rows)
+
+    assert said.startswith(CHARTS_OF_VERBS[chart]) or (not rows and said.startswith("No numbers"))
+
+
+def test_numbers_of_different_units_are_drawn_below_one_another() -> None:
+    root = parsed(chart_of(Chart.ROWS, [*shares(), *platforms()], "t"))
+
+    said = root.findtext("{*}desc") or ""
+    assert "Bar chart" in said
+    assert "Dots" in said
+    assert len(of_class(root, "title")) == 1
+
+
+def test_steps_of_a_funnel_keep_their_order() -> None:
+    rows = [shares()[2], shares()[0], shares()[1]]
+    marks = of_class(parsed(chart_of(Chart.STEPS, rows, "t")), "mark")
+
+    assert [mark.get("data-label") for mark in marks] == [row.item for row in rows]

@@ -1,23 +1,28 @@
-"""One chart, two layouts: what is read and touched on a phone, and digits that keep still."""
+"""One chart, two layouts; notes and an earlier period on its lines."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import date, timedelta
 from itertools import pairwise
 
 import pytest
-from msgspec.structs import replace
 
-from collector.analytics.rows import TIME, Row
-from collector.rendering.charts import ChartOptions
+from client_sdk.core.errors import InvalidParameterError
+from collector.analytics.rows import ITEM, TIME, Chart, Row
+from collector.rendering.charts import Before, Face, Mark, chart_of
 from collector.rendering.numbers import ends_of, finest, margin, value_of
 from tests.support.charts import bars, difference, dots, heat, histogram, line
-from tests.support.sites.drawing import boxes, of_class, parsed, tag
+from tests.support.sites.drawing import boxes, of_class, parsed, path_points, tag
 from tests.support.sites.gallery import (
     PICTURES,
     blank,
     buckets,
     day,
     differences,
+    month_before,
+    months,
+    notes,
     platforms,
     row,
     shares,
@@ -25,7 +30,7 @@ from tests.support.sites.gallery import (
     two_way,
 )
 
-PHONE = ChartOptions(width=320, interactive=False)
+PHONE = Face(width=320, felt=False)
 _LONG = "never married, divorced or widowed "
 _PLOT_LINES = {"grid", "axis", "noise"}
 FINGER = 44  # user units, which are pixels on a phone of 360
@@ -43,21 +48,21 @@ def test_a_line_on_a_phone_is_as_high_as_a_finger_and_its_label_has_the_width(pi
 
 
 def test_a_line_that_leads_somewhere_is_one_target_with_its_label() -> None:
-    options = ChartOptions(width=320, link=lambda row: f"/metric/x?item={row.item}")
-    root = parsed(bars(shares()[:3], "t", options))
+    face = Face(width=320, link=lambda row: f"/metric/x?item={row.item}")
+    root = parsed(bars(shares()[:3], "t", face))
 
     links = [e for e in root.iter() if tag(e) == "a"]
     assert [a.get("href") for a in links] == [f"/metric/x?item={r.item}" for r in shares()[:3]]
     for link in links:
-        (hover_box,) = of_class(link, "hover")
-        assert float(hover_box.get("height") or 0) >= FINGER
+        (felt,) = of_class(link, "hover")
+        assert float(felt.get("height") or 0) >= FINGER
         assert of_class(link, "label")
     assert root.get("role") == "group"
 
 
 def test_a_hostile_address_is_escaped() -> None:
-    options = ChartOptions(link=lambda row: '/metric/x?item="><script>alert(1)</script>')
-    root = parsed(bars(shares()[:2], "t", options))
+    face = Face(link=lambda row: '/metric/x?item="><script>alert(1)</script>')
+    root = parsed(bars(shares()[:2], "t", face))
 
     assert "script" not in {tag(e) for e in root.iter()}
 
@@ -74,7 +79,7 @@ def test_what_is_not_felt_carries_no_numbers_twice(draw: object) -> None:
     "name", [name for name in PICTURES if name not in ("curve", "spark", "nothing")]
 )
 def test_a_drawing_for_a_phone_is_lighter_than_the_other(name: str) -> None:
-    assert len(PICTURES[name](PHONE)) <= len(PICTURES[name](ChartOptions())) * 1.05
+    assert len(PICTURES[name](PHONE)) <= len(PICTURES[name](Face())) * 1.05
 
 
 def test_lines_on_a_phone_have_their_names_below() -> None:
@@ -97,28 +102,6 @@ def test_all_numbers_of_a_chart_have_as_many_decimals() -> None:
     assert ends_of(rows[0], least=least) == ("25.3 %", "31.3 %")
     values = [e.text for e in of_class(parsed(bars(rows, "t")), "value")]
     assert values == ["28.3 %", "6.2 %"]
-
-
-def test_a_number_shows_no_more_than_one_digit_that_it_does_not_deserve() -> None:
-    rows = [row("a", 0.283, 0.03), row("b", 0.0001, 0.00002)]
-
-    assert [value_of(r, least=finest(rows)) for r in rows] == ["28.3 %", "0.010 %"]
-
-
-def test_one_row_with_many_decimals_gives_them_neither_to_the_others_nor_to_itself() -> None:
-    rows = [row("a", 0.27, 0.05), row("b", 0.04627, 0.04327), row("c", 0.0326, 0.00082)]
-
-    least = finest(rows)
-    shown = [f"{value_of(r, least=least)} {margin(r, least=least)}" for r in rows]
-    assert shown == ["27.0 % ± 5.0", "4.6 % ± 4.4", "3.3 % ± 0.2"]
-
-
-def test_a_sign_is_not_rounded_away_for_the_digits_of_others() -> None:
-    rows = [row("a", 0.27, 0.05), row("b", 0.0102, 0.01)]
-
-    least = finest(rows)
-    assert ends_of(rows[1], least=least)[0] == "0.02 %"
-    assert value_of(rows[0], least=least) == "27.0 %"
 
 
 @pytest.mark.parametrize("long", [False, True])
@@ -203,7 +186,7 @@ def test_no_cell_prints_a_number_without_its_interval(
     rows: list[Row], width: int, is_cut: bool
 ) -> None:
     """Law: it stands below the number where it has room, and else a note tells how wide all are."""
-    root = parsed(heat(rows, "t", ChartOptions("x", width=width, styled=True)))
+    root = parsed(heat(rows, "t", Face("x", width=width, styled=True)))
 
     printed = [e.text or "" for e in root.iter() if (e.get("class") or "").startswith("on-")]
     numbers = sum(not text.startswith(("±", "(")) for text in printed)
@@ -212,3 +195,98 @@ def test_no_cell_prints_a_number_without_its_interval(
     notes = [e.text or "" for e in of_class(root, "note")]
     widths = ["Intervals of ± 0.3 to 1.1 points; the table"] if is_cut else []
     assert [text for text in notes if text.startswith("Intervals")] == widths
+
+
+START = date(2026, 10, 20)
+
+
+def dated(number: int, value: float, item: str = "", half_width: float = 0.01) -> Row:
+    names = {TIME: (START + timedelta(days=number)).isoformat()}
+    return row({**names, ITEM: item} if item else names, value, half_width)
+
+
+def texts(picture: str, look: str) -> list[str]:
+    return [e.text or "" for e in of_class(parsed(picture), look)]
+
+
+def middle(picture: str, look: str) -> list[tuple[float, float]]:
+    (path,) = [e for e in of_class(parsed(picture), look) if tag(e) == "path"]
+    return list(path_points(path.get("d") or ""))
+
+
+def test_a_note_stands_at_its_day_and_its_words_are_below() -> None:
+    picture = line([dated(i, 0.3) for i in range(5)], "t", Face(), [Mark("2026-10-22", "2.4 out")])
+
+    (dash,) = of_class(parsed(picture), "reference")
+    places = [x for x, _ in middle(picture, "line-1")]
+    assert float(dash.get("x1") or 0) == pytest.approx(places[2], abs=0.1)
+    assert texts(picture, "flag") == ["1"]
+    assert texts(picture, "note")[-1] == "1 · 2026-10-22: 2.4 out"
+
+
+def test_a_note_with_an_address_is_a_link_and_no_script_is_an_address() -> None:
+    links = [e.get("href") for e in parsed(line(months(), "t", Face(), notes())).iter()]
+
+    assert [href for href in links if href] == ["/boards/releases"]
+    for url in ("javascript:alert(1)", "//elsewhere.example", "/\\elsewhere", "data:text/html,x"):
+        with pytest.raises(InvalidParameterError, match="url="):
+            Mark("2026-10-22", "x", url)
+
+
+def test_a_hostile_note_stays_a_text() -> None:
+    hostile = "<script>alert(1)</script>\"'><a href=x>"
+    picture = line(months(), "t", Face(), [Mark("2026-10-22", hostile)])
+
+    assert "script" not in {tag(e) for e in parsed(picture).iter()}
+    assert hostile in texts(picture, "note")[-1]
+
+
+def test_an_earlier_period_is_drawn_at_the_same_places_with_its_band_and_numbers() -> None:
+    now = [dated(i, 0.3) for i in range(7)]
+    before = Before([dated(i - 7, 0.2 + i / 100) for i in range(7)], 7, "the week before")
+    picture = line(now, "t", Face(), (), before)
+
+    assert [x for x, _ in middle(picture, "past")] == [x for x, _ in middle(picture, "line-1")]
+    assert [y for _, y in middle(picture, "past")] > [y for _, y in middle(picture, "line-1")]
+    assert len(of_class(parsed(picture), "past-band")) == 1 + 1  # and the box in the legend
+    assert "the week before" in texts(picture, "note")
+    told = {e.get("data-label"): e.get("data-low") for e in of_class(parsed(picture), "mark")}
+    assert told["2026-10-13"] == "19.0 %"
+
+
+def test_a_day_without_reports_moves_no_other_day() -> None:
+    """Law: places follow dates, not the order of rows, which skip days without reports."""
+    now = [dated(i, 0.3) for i in range(7)]
+    before = Before([dated(i - 7, 0.2) for i in range(3, 7)], 7, "the week before")
+    picture = line(now, "t", Face(), (), before)
+
+    assert middle(picture, "past")[0][0] == middle(picture, "line-1")[3][0]
+
+
+def test_an_earlier_period_beyond_the_axis_is_cut_off() -> None:
+    now = [dated(i, 0.3) for i in range(4)]
+    before = Before([dated(i - 7, 0.2) for i in range(7)], 7, "the week before")
+
+    assert len(middle(line(now, "t", Face(), (), before), "past")) == 4
+
+
+def test_both_reach_every_chart_over_time_of_an_answer() -> None:
+    marks, before = notes(), month_before()
+    picture = chart_of(Chart.ROWS, months(), "t", Face(), marks=marks, before=before)
+    whole = chart_of(Chart.ROWS, [row("a", 0.2, 0.01)], "t", Face(), marks=marks, before=before)
+
+    assert middle(picture, "past")
+    assert texts(picture, "flag") == ["1", "2", "3"]
+    assert texts(whole, "flag") == []
+
+
+def test_the_earlier_period_has_another_sample_in_the_legend_than_the_noise() -> None:
+    now = [dated(i, 0.001) for i in range(7)]
+    before = Before([dated(i - 7, 0.002) for i in range(7)], 7, "the week before")
+    root = parsed(line(now, "t", Face(), (), before))
+
+    assert {"within noise", "the week before"} <= {e.text for e in of_class(root, "note")}
+    samples = [e for e in of_class(root, "noise") if e.get("height") == "9"]
+    assert len(samples) == 1
+    (across,) = [e for e in of_class(root, "past") if tag(e) == "line"]
+    assert float(across.get("x2") or 0) - float(across.get("x1") or 0) == 12

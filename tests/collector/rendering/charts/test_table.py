@@ -1,16 +1,31 @@
-"""Tables and files say what the chart says: every row, with its interval or its reason."""
+"""The table of a chart, and what is read off its rows."""
 
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from io import StringIO
+from itertools import pairwise
 
 import pytest
-from msgspec.structs import replace
+from hypothesis import given
+from hypothesis import strategies as st
 
-from collector.analytics.rows import COLUMNS
+from client_sdk.core.epoch import epoch_label, epoch_start
+from collector.rendering.charts.distribution import adjoining, cell_of, edges_of, threshold_of
+from collector.rendering.charts.scale import (
+    Linear,
+    Log,
+    hours_of,
+    is_gap,
+    log_ticks,
+    nice_ticks,
+    ticks,
+    usual_step,
+)
+from collector.rendering.letters import shortened, width_of, wrapped
 from collector.rendering.numbers import POINTS
-from collector.rendering.tables import csv_of, table_of
+from collector.rendering.tables import COLUMNS, csv_of, table_of
 from tests.support.sites.drawing import parsed
 from tests.support.sites.gallery import REASON, blank, differences, row, shares
 
@@ -63,6 +78,8 @@ def test_a_file_holds_all_numbers_exactly() -> None:
     assert [float(r["value"]) for r in found] == [0.1 + 0.2, 2 / 3]
     assert list(found[0]) == ["item", "platform", *COLUMNS]
     assert [r["platform"] for r in found] == ["", "linux"]
+    assert csv_of(rows).endswith("\r\n")
+    assert set(COLUMNS) <= set(csv_of([]).split("\r\n")[0].split(","))
 
 
 def test_a_missing_number_is_empty_in_a_file_and_never_zero() -> None:
@@ -72,7 +89,8 @@ def test_a_missing_number_is_empty_in_a_file_and_never_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    "label", ["=1+1", "@SUM(A1)", "+cmd|' /C calc'!A0", "-2+3+cmd|x", "\t=1", "\r=1", " =1"]
+    "label",
+    ["=1+1", "@sum", "+a", "-a", "+cmd|' /C calc'!A0", "-2+3+cmd|x", "\t=1", "\r=1", " =1"],
 )
 def test_a_label_that_a_spreadsheet_would_run_is_made_inert(label: str) -> None:
     (found,) = read(csv_of([row(label, 0.1, 0.01)]))
@@ -80,7 +98,10 @@ def test_a_label_that_a_spreadsheet_would_run_is_made_inert(label: str) -> None:
     assert found["item"] == f"'{label}"
 
 
-@pytest.mark.parametrize("label", ["-5", "-5–0", "-5..0", "+3", "a=b", 'say "hi", twice', "a\nb"])
+@pytest.mark.parametrize(
+    "label",
+    ["-5", "-20-10", "-5–0", "+3", "a=b", 'say "hi", twice', "a\nb", "a\r\nb", " a ", "ü", "'"],
+)
 def test_other_labels_are_left_as_they_are(label: str) -> None:
     (found,) = read(csv_of([row(label, 0.1, 0.01)]))
 
@@ -91,8 +112,137 @@ def test_a_difference_of_shares_is_told_in_points_and_what_fakes_could_do_in_wor
     """Law: 8 points more are not 8 % more, and nobody must know what a fake that reverses is."""
     fakes = {"p_value": 0.004, "fakes_to_flip": 1, "influence": 0.022}
 
-    text = table_of([replace(row("a", 0.08, 0.04), **fakes)])
+    text = table_of([replace(row("a", 0.08, 0.04), **fakes)])  # type: ignore[arg-type]  # by name
 
     assert ">8 points<" in text
     assert "1 fake device could reverse it" in text
     assert "1 fake device in 100 could shift it by 2.2 points" in text
+
+
+@given(st.sampled_from(["1h", "1d", "7d"]), st.integers(0, 20_000))
+def test_the_labels_of_epochs_are_read_as_their_beginnings(every: str, epoch: int) -> None:
+    hours = hours_of(epoch_label(every, epoch))
+
+    assert hours == epoch_start(every, epoch) / 3600
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("2026-11-02", "2026-11-02"),
+        ("2026-W45", "2026-11-02"),
+        ("2026-11", "2026-11-01"),
+        ("2026-11-02/2026-11-08", "2026-11-02"),
+        ("2026-11-02 to 2026-11-08", "2026-11-02"),
+        ("2026-11-02T00:00+00:00", "2026-11-02"),
+        (" 2026-11-02 ", "2026-11-02"),
+    ],
+)
+def test_times_are_read_in_many_forms(text: str, day: str) -> None:
+    assert hours_of(text) == hours_of(day) is not None
+
+
+@pytest.mark.parametrize(
+    "text", ["", "once", "2026-13-01", "yesterday", "9999999-01-01", "2026-13"]
+)
+def test_what_is_no_time_is_none(text: str) -> None:
+    assert hours_of(text) is None
+
+
+def test_a_gap_is_more_than_the_usual_step() -> None:
+    step = usual_step([0, 24, 48, 96])
+
+    assert step == 24
+    assert is_gap(48, 96, step)
+    assert not is_gap(24, 48, step)
+
+
+@given(st.integers(0, 1_000_000), st.integers(1, 1_000_000), st.integers(2, 12))
+def test_ticks_of_time_are_few_and_within_their_ends(low: int, length: int, most: int) -> None:
+    found = ticks(low, low + length, most)
+
+    assert len(found) <= most + 1
+    assert all(low <= tick.hours <= low + length for tick in found)
+    assert all(a.hours < b.hours for a, b in pairwise(found))
+
+
+@given(st.floats(-1e9, 1e9), st.floats(0, 1e9), st.integers(3, 8))
+def test_ticks_reach_over_their_ends_and_are_round(low: float, length: float, most: int) -> None:
+    found = nice_ticks(low, low + length, most)
+
+    slack = 1e-6 * (found[1] - found[0])
+    assert found[0] <= low + slack
+    assert found[-1] >= low + length - slack
+    assert 2 <= len(found) <= most + 2
+
+
+@given(st.floats(1e-6, 1e6), st.floats(1, 1e6))
+def test_logarithmic_ticks_reach_over_their_ends(low: float, factor: float) -> None:
+    found = log_ticks(low, low * factor)
+
+    assert found[0] <= low * 1.001
+    assert found[-1] >= low * factor * 0.999
+    assert len(found) <= 20
+
+
+@given(st.floats(0, 1))
+def test_scales_are_undone_by_their_inverse(part: float) -> None:
+    line, log = Linear(-3, 8, 400, 20), Log(0.01, 1e4, 30, 600)
+    place = 400 - 380 * part
+
+    assert line.at(line.inverse(place)) == pytest.approx(place)
+    assert log.at(log.inverse(30 + 570 * part)) == pytest.approx(30 + 570 * part)
+
+
+@pytest.mark.parametrize(
+    ("item", "edges"),
+    [
+        ("10–20", (10, 20)),
+        ("10-20", (10, 20)),
+        ("-5–0", (-5, 0)),
+        ("−5..−1", (-5, -1)),
+        ("[0, 10)", (0, 10)),
+        ("[0,10)", (0, 10)),
+        ("1,000–2,000 ms", (1000, 2000)),
+        ("0.5 to 1.5", (0.5, 1.5)),
+        ("1e3…1e4", (1000, 10000)),
+        ("20–10", None),
+        ("light", None),
+        ("", None),
+        ("10", None),
+    ],
+)
+def test_the_edges_of_buckets_are_read(item: str, edges: tuple[float, float] | None) -> None:
+    assert edges_of(item) == edges
+
+
+def test_buckets_adjoin_only_if_each_begins_where_one_ends() -> None:
+    assert adjoining(["0–10", "10–20"]) == ((0, 10), (10, 20))
+    assert adjoining(["0–10", "20–30"]) is None
+    assert adjoining(["0–10", "more"]) is None
+    assert adjoining([]) is None
+
+
+@pytest.mark.parametrize(
+    ("item", "number"),
+    [("20", 20), ("≤ 20 ms", 20), ("10–20", 20), ("-3.5", -3.5), ("p50", 50), ("never", None)],
+)
+def test_thresholds_are_read(item: str, number: float | None) -> None:
+    assert threshold_of(item) == number
+
+
+@pytest.mark.parametrize(
+    ("item", "cell"), [("3,4", (3, 4)), ("0,0", (0, 0)), ("3", None), ("a,b", None), ("-1,2", None)]
+)
+def test_cells_are_read(item: str, cell: tuple[int, int] | None) -> None:
+    assert cell_of(item) == cell
+
+
+@given(st.text(max_size=80), st.floats(10, 300))
+def test_a_shortened_text_fits(text: str, room: float) -> None:
+    assert width_of(shortened(text, 12, room), 12) <= room + 12
+
+
+@given(st.text(max_size=200))
+def test_a_wrapped_text_fits(text: str) -> None:
+    assert all(width_of(line, 11) <= 200 for line in wrapped(text, 11, 200))

@@ -13,12 +13,9 @@ from markupsafe import escape
 
 from client_sdk.registry import Registry
 from client_sdk.wire.reports import Column
-from collector.core.config import Config
 from collector.core.credentials import READ, VIEWER, WRITE, Credential
 from collector.core.errors import ConfigError
-from collector.web import create_app
 from tests.support.crowds.uploads import (
-    NOON,
     TODAY,
     as_json,
     bearer,
@@ -26,8 +23,8 @@ from tests.support.crowds.uploads import (
     registry_text,
     upload,
 )
+from tests.support.sites.in_memory import in_memory
 from tests.support.store.memory_credentials import MemoryCredentials
-from tests.support.store.memory_storage import MemoryStorage
 
 TOKEN, OF_OTHER, KEY = "t" * 30, "o" * 30, "k" * 30
 HTML = {"Accept": "text/html"}
@@ -39,17 +36,10 @@ def other_text(*, separate: bool = True) -> str:
 
 
 def app_of(tmp_path: Path, *texts: str) -> Flask:
-    paths = [tmp_path / f"{place}.toml" for place in range(len(texts))]
-    for path, text in zip(paths, texts, strict=True):
-        path.write_text(text, encoding="utf-8")
-    settings = {
-        "HEARSAY_REGISTRY": os.pathsep.join(map(str, paths)),
-        "HEARSAY_READ_TOKEN": TOKEN,
-    }
     stored = MemoryCredentials()
     stored.add(OF_OTHER, Credential(READ, app="other", role=VIEWER, expires=TODAY + 9))
     stored.add(KEY, Credential(WRITE, app="other"))
-    return create_app(Config.from_env(settings), MemoryStorage(), lambda: NOON, stored)
+    return in_memory(tmp_path, *texts, credentials=stored, settings={"HEARSAY_READ_TOKEN": TOKEN})
 
 
 @pytest.fixture

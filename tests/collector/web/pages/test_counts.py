@@ -15,15 +15,13 @@ from client_sdk.registry import Registry
 from client_sdk.registry.metric import COUNT, Metric
 from collector.cli import main
 from collector.core.catalog import Catalog
-from collector.core.config import Config
 from collector.storage.records import WatchState
-from collector.web import create_app
 from collector.workspace.watch.report import report
 from tests.support.crowds.asked import post, store
-from tests.support.crowds.uploads import NOON, READ_TOKEN, WRITE_KEY
+from tests.support.crowds.uploads import NOON
 from tests.support.device.registries import BOOLEAN, file_with
+from tests.support.sites.in_memory import browser_of, in_memory
 from tests.support.sites.page import Page
-from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
 
 FORM: Final = {**BOOLEAN, "show": f'"{COUNT}"'}
@@ -62,13 +60,7 @@ def storage(text: str) -> MemoryStorage:
 def site(
     text: str, storage: MemoryStorage, tmp_path_factory: pytest.TempPathFactory
 ) -> FlaskClient:
-    path = tmp_path_factory.mktemp("counts") / "metrics.toml"
-    path.write_text(text, encoding="utf-8")
-    names = ("HEARSAY_REGISTRY", "HEARSAY_WRITE_KEY", "HEARSAY_READ_TOKEN")
-    config = Config.from_env(dict(zip(names, (str(path), WRITE_KEY, READ_TOKEN), strict=True)))
-    client = create_app(config, storage, lambda: NOON, MemoryCredentials()).test_client()
-    client.set_cookie("hearsay", READ_TOKEN)
-    return client
+    return browser_of(in_memory(tmp_path_factory.mktemp("counts"), text, storage=storage))
 
 
 def shown(site: FlaskClient, address: str) -> str:

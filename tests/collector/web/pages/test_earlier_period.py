@@ -1,13 +1,22 @@
-"""What pages draw and say of an earlier period, of quantiles over time, and of days by zoom."""
+"""Of which days an answer is, and what is said beside it."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Sequence
 
 import pytest
+from flask import Flask
 
-from tests.collector.web.pages.conftest import ONE_METRIC, Visit
+from client_sdk.registry import Registry
+from collector.analytics.rows import GOOD, SHARE, Row, empty_row
+from collector.web.pages.beside import order_text
+from collector.web.pages.devices import longer
+from tests.collector.web.pages.conftest import BROWSER, ONE_METRIC, Visit
+from tests.support.device.every_type import fill, registry_text
+from tests.support.sites.in_memory import browser_of, in_memory
+from tests.support.store.memory_storage import MemoryStorage
 
 PAGE = f"/metric/{ONE_METRIC}"
 NOTICE = re.compile(r'<section[^>]* id="time".*?</h2>\s*(.*?)<div class="body">', re.DOTALL)
@@ -99,16 +108,6 @@ def test_a_chart_of_a_metric_is_saved_with_the_period_that_it_shows(visit: Visit
     assert not EARLIER.search(visit(over_time.replace("&before=previous", "")).text)
 
 
-def test_nothing_can_be_drawn_below_what_is_not_over_time(visit: Visit) -> None:
-    text = visit("/ask", {"metric": "category", "verb": "top_k", "before": "previous"}).text
-
-    assert '<select name="before"' not in text
-    assert not EARLIER.search(text)
-    assert (
-        visit("/ask", {"metric": "category", "verb": "trend", "before": "ever"}).status_code == 400
-    )
-
-
 def test_rows_of_an_answer_and_of_a_comparison_lead_to_the_page_of_what_they_are_of(
     visit: Visit,
 ) -> None:
@@ -145,3 +144,107 @@ def test_a_quantile_is_followed_over_time_in_place_of_the_mean(visit: Visit) -> 
 
     assert len(numbers["p95"]) > 3
     assert all(number > numbers["p50"][day] for day, number in numbers["p95"].items())
+
+
+ALONE = "Each device is asked once; these are all reports so far."
+
+
+@pytest.fixture(scope="module")
+def asked_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """Return the pages of a collector whose metrics are asked once of each device."""
+    storage, folder = MemoryStorage(), tmp_path_factory.mktemp("once")
+    fill(storage, "once", epochs=1)
+    browser = browser_of(in_memory(folder, registry_text("once"), storage=storage))
+    return lambda address: browser.get(address, headers=BROWSER).text
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/ask?metric=retention&verb=retention",
+        "/metric/retention",
+        "/compare?metric=boolean&by=platform",
+    ],
+)
+def test_what_is_asked_once_offers_no_days_to_choose(
+    asked_once: Callable[[str], str], visit: Visit, address: str
+) -> None:
+    """Law: a choice that changes nothing is not shown."""
+    assert 'name="range"' not in asked_once(address)
+    assert 'name="range"' in visit(address).text
+
+
+def test_what_is_asked_once_says_so_and_is_not_in_progress(
+    asked_once: Callable[[str], str],
+) -> None:
+    assert f'<p class="hint">{ALONE}</p>' in asked_once("/ask?metric=retention&verb=retention")
+    assert "once of each device</dd>" in asked_once("/metric/retention")
+
+
+def test_warnings_are_sentences_without_the_title_above_them(visit: Visit) -> None:
+    """Law: an answer about a single metric has its title as heading, so no remark repeats it."""
+    answer = visit("/ask?metric=boolean&verb=lift&by=platform").text.partition("answer-title")[2]
+    remarks = [text.partition("</p>")[0] for text in answer.split('<p class="hint">')[1:]]
+
+    assert remarks
+    assert all(text[0].isupper() or text.startswith("<a ") for text in remarks)
+    assert not any(text.startswith("boolean: ") for text in remarks)
+
+
+LENGTHS = ("1h", "1d", "7d", "28d", "once")
+ENTRY = (
+    '[metrics.m{every}]\ntitle = "Of {every}"\nquestion = "Really?"\ntype = "boolean"\n'
+    'epsilon = "1"\nevery = "{every}"\nlongitudinal = "fresh"\nexpected_devices = 10000\n'
+    'min_reports = 100\nowner = "team"\nexpires = 2027-12-31\n'
+)
+TEXT = 'schema = 1\napp = "app"\n' + "".join(ENTRY.format(every=every) for every in LENGTHS)
+
+
+def rows(*ends: tuple[str, float, float]) -> Sequence[Row]:
+    """Return a row a segment, each in the middle of its interval."""
+    return [
+        Row({"platform": name, "item": "yes"}, (low + high) / 2, low, high, 0.01, 900, 0.05, GOOD)
+        for name, low, high in ends
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        (
+            [("a", 0.1, 0.2), ("b", 0.5, 0.6), ("c", 0.3, 0.4)],
+            "More than noise: b is higher than c and a; c is higher than a.",
+        ),
+        ([("a", 0.1, 0.3), ("b", 0.3, 0.5), ("c", 0.31, 0.6)],
+         "More than noise: c is higher than a."),
+        ([("a", -0.3, -0.2), ("b", -0.1, 0.1)], "More than noise: b is higher than a."),
+        ([("a", 0.1, 0.3), ("b", 0.2, 0.4)], ""),
+    ],
+)  # fmt: skip
+def test_segments_are_higher_only_where_intervals_are_apart(
+    ends: list[tuple[str, float, float]], said: str
+) -> None:
+    assert order_text(rows(*ends)) == said
+
+
+def test_a_segment_without_a_number_is_higher_than_none() -> None:
+    blank = empty_row({"platform": "z", "item": "yes"}, 3, 0.05, SHARE, "too few")
+
+    assert order_text([*rows(("a", 0.1, 0.2), ("b", 0.5, 0.6)), blank]) == (
+        "More than noise: b is higher than a."
+    )
+
+
+@pytest.mark.parametrize(
+    ("own", "others"),
+    [("m1h", ["Of 1d", "Of 7d", "Of 28d"]), ("m1d", ["Of 7d", "Of 28d"]), ("m28d", [])],
+)
+def test_who_counts_devices_is_led_to_those_of_longer_periods(
+    site: Flask, own: str, others: list[str]
+) -> None:
+    """Law: of reports of days a week has bounds only; a metric of weeks counts its devices."""
+    with site.test_request_context():
+        notices = list(longer(own, list(Registry.from_text(TEXT))))
+
+    assert [notice.words for notice in notices] == others
+    assert all(f"metric=m{each[3:]}&" in n.url for each, n in zip(others, notices, strict=True))

@@ -1,17 +1,20 @@
-"""Every page, for metrics of every type: complete without a script, and nothing from elsewhere."""
+"""Every page: complete without a script, nothing from elsewhere; what each asks and refuses."""
 
 from __future__ import annotations
 
 import html
 import json
 import re
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from flask import Flask
 
 from collector.core.cells import Cell
+from collector.core.remarks import WORDS, Code
+from collector.web.pages.beside import AT_ONCE, UNSURE
 from tests.collector.web.conftest import MakeApp
 from tests.collector.web.pages.conftest import Visit
 from tests.hostile.markup import MARKUP
@@ -227,3 +230,269 @@ def test_an_empty_system_tells_what_to_do_next(make_app: MakeApp) -> None:
 
     for step in ("Nothing has been reported yet", "client.record(", "/readyz", "hearsay demo"):
         assert step in text
+
+
+EARLIER: Final = "of the days before there are no reports."
+DATES: Final = "against=dates&against.from=2026-02-19&against.to=2026-02-20"
+IN_WORDS: Final = "from 3° to 4° east, 42° to 43° north"
+MAP: Final = '{"metrics":["location"],"verb":"map","date_range":"7d"}'
+OVER_TIME: Final = (
+    '{"metrics":["category"],"verb":"trend","dimensions":["time:day"],"date_range":"7d"}'
+)
+OF_A_GROUP: Final = json.dumps(
+    {
+        "metrics": ["boolean"],
+        "verb": "compare",
+        "date_range": "7d",
+        "against": "previous",
+        "dimensions": ["platform"],
+        "filters": [["is", "platform", ["mac"]]],
+        "options": {"by": "time"},
+    }
+)
+NUMBER: Final = re.compile(r'data-row="[^"]*  [^"]')  # a row of a chart that has a number
+NO_PERIOD: Final = re.compile(r"previous period, \d{4}-")
+
+# By address: fields of the question of the first panel, None for those that it does not have.
+QUESTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "/ask?metric=category&verb=top_k&range=7d&by=&by=platform&segment.platform=linux"
+    "&alpha=0.01&option.k=2&option.order=most": {
+        "metrics": ["category"],
+        "verb": "top_k",
+        "date_range": "7d",
+        "dimensions": ["platform"],
+        "filters": [["is", "platform", ["linux"]]],
+        "alpha": 0.01,
+        "options": {"k": 2, "order": "most"},
+        "against": None,
+    },
+    "/ask?metric=boolean&verb=frequency&segment.platform=linux&segment.platform=mac"
+    "&segment.arm=!new": {
+        "filters": [["is_not", "arm", ["new"]], ["is", "platform", ["linux", "mac"]]]
+    },
+    "/ask?metric=category&verb=segments": {"options": {"item": "light"}},
+    "/ask?metric=boolean&verb=lift": {"options": {"dimension": "arm", "control": "control"}},
+    # Without scripts the fields of the dimension before are sent along.
+    "/ask?metric=boolean&verb=lift&by=platform&option.control=control": {
+        "options": {"dimension": "platform", "control": "linux"}
+    },
+    "/ask?metric=boolean&verb=compare&range=7d": {"against": "previous"},
+    "/ask?metric=boolean&verb=compare&range=7d&against=year": {"against": "year"},
+    f"/ask?metric=boolean&verb=compare&range=7d&{DATES}": {"against": ["2026-02-19", "2026-02-20"]},
+    "/ask?metric=boolean&verb=compare&against=segment.arm": {
+        "dimensions": ["arm"],
+        "against": None,
+    },
+    "/ask?metric=category&verb=crosstab": {"metrics": ["category", "boolean"]},
+    "/ask?metric=number&verb=range": {"options": {"low": 500.0}},
+    "/ask?metric=category&verb=range": {"options": {"high": "dark"}},
+    "/ask?metric=number&verb=range&option.low=200&option.high=400": {
+        "options": {"low": "200", "high": "400"}
+    },
+    "/compare?metric=boolean&by=time&range=7d": {"against": "previous"},
+    "/compare?metric=boolean": {"date_range": "7d"},  # of more days there is nothing before
+    f"/compare?metric=boolean&by=time&range=7d&{DATES}": {"against": ["2026-02-19", "2026-02-20"]},
+    "/compare?metric=boolean&segment.platform=!mac&segment.arm=new&range=7d": {
+        "filters": [["is", "arm", ["new"]], ["is_not", "platform", ["mac"]]]
+    },
+    "/compare?metric=boolean&by=arm&against=control": {"options": {"against": "control"}},
+    "/metric/boolean?segment.platform=linux&segment.platform=mac&range=7d": {
+        "filters": [["is", "platform", ["linux", "mac"]]]
+    },
+    "/metric/category": {"verb": "top_k"},  # as its tile: the intervals of all hold at once
+}
+
+# By address: texts and patterns that its page has, and those that it has not.
+TEXTS: Final[
+    Mapping[str, tuple[Sequence[str | re.Pattern[str]], Sequence[str | re.Pattern[str]]]]
+] = {
+    "/compare?metric=boolean&by=time&range=7d": (["against 18 to 24 Feb."], ['class="fault"']),
+    f"/compare?metric=boolean&by=time&range=7d&{DATES}": (
+        ["against 19 to 20 Feb."],
+        ['class="fault"'],
+    ),
+    "/compare?metric=boolean": ([], ["Not enough reports to compare yet"]),
+    "/compare?metric=boolean&range=30d": (["Not enough reports"], []),
+    "/compare?metric=boolean&segment.platform=!mac&segment.arm=new&range=7d": (
+        ["segment.platform=%21mac"],  # of its files
+        [],
+    ),
+    "/compare?metric=boolean&by=arm&against=control": (["no detectable change"], []),
+    "/metric/boolean?segment.platform=linux&segment.platform=mac&range=7d": (
+        [f'name="segment.platform" value="{name}" checked' for name in ("linux", "mac")],
+        [],
+    ),
+    "/plan?metric=boolean&devices=3&epsilon=1&share=50": (["from 500 devices at ε 1"], []),
+    "/plan?metric=boolean&devices=6&epsilon=1&share=50": (["from 500,000 devices at ε 1"], []),
+    "/plan?metric=boolean&devices=2&epsilon=1&share=10": (
+        [
+            re.compile(r'class="big">no number below [\d,]+ reports'),
+            "half-width of the interval, points",
+        ],
+        ["200 points"],
+    ),
+    '/ask?q={"metrics":["boolean"],"filters":[["is_not","arm",["new"]]]}': (
+        ['value="!new" checked', "Arm: not new", "arm: not new"],
+        [],
+    ),
+    "/ask?metric=boolean&verb=lift&by=platform": (
+        [f"Platform: {WORDS[Code.NOT_DRAWN]}.", 'value="platform"'],
+        [],
+    ),
+    "/ask?metric=boolean&verb=lift": (
+        ["new against control", "Each against control", 'name="by"'],
+        [WORDS[Code.NOT_DRAWN], "option.dimension", 'value="platform"'],
+    ),
+    f"/ask?q={OF_A_GROUP}": ([NUMBER], ["mac against"]),
+    "/ask?metric=boolean&verb=actives": (
+        [re.compile(r"On 2026-03-03: [\d,]+ devices against [\d,]+: .*, exact\.")],
+        [],
+    ),
+    # What is wrong with an address costs no more than that.
+    "/ask?metric=number&verb=quantile&tme=week": (
+        [
+            "the address has an unknown one",
+            'aria-current="true">Up to which number',
+            '<option value="number" selected>',
+        ],
+        [],
+    ),
+    "/?range=7d&from=&to=": ([], ["parameter", "must be given"]),
+    "/?range=dates&from=&to=": ([], ["parameter", "must be given"]),
+    "/ask?from=": ([], ["parameter", "must be given"]),
+    "/compare?to=&against=": ([], ["parameter", "must be given"]),
+    "/ask?metric=category&metric=set&verb=estimate&by=&by=platform": (
+        [],
+        ["unknown parameter", "must be given"],
+    ),
+    # Of which days an answer is; days before the first report are none.
+    **{
+        f"/ask?{question}": ([f'<p class="hint">{said}'], [])
+        for question, said in (
+            ("metric=category&verb=top_k", f"19 Feb to 4 Mar; {EARLIER}"),
+            ("metric=boolean&verb=segments", f"19 Feb to 4 Mar; {EARLIER}"),
+            ("metric=number&verb=quantile", f"19 Feb to 4 Mar; {EARLIER}"),
+            ("metric=location&verb=map&range=7d", "26 Feb to 4 Mar."),
+            ("metric=boolean&verb=lift&by=", f"Each against control. 19 Feb to 4 Mar; {EARLIER}"),
+            ("metric=boolean&verb=compare&range=7d", "25 Feb to 3 Mar against 18 to 24 Feb."),
+            (
+                "metric=category&verb=top_k&range=7d&segment.platform=linux",
+                "26 Feb to 4 Mar. platform: linux</p>",
+            ),
+        )
+    },
+    **{
+        address: ([re.compile(rf'<option value="2,3"[^>]*>{IN_WORDS}</option>')], [])
+        for address in ("/compare?metric=location", "/ask?metric=location&verb=compare")
+    },
+    "/metric/location?item=2,3": (
+        [
+            f'<option value="2,3" selected>{IN_WORDS}</option>',
+            f">{IN_WORDS} over time</h2>",
+            "item=2%2C3",  # of its files
+        ],
+        [],
+    ),
+    "/?search=location": (
+        [re.compile(r'<p class="of">from \d° to \d° east, 4\d° to 4\d° north')],
+        [],
+    ),
+    "/ask?metric=category&verb=top_k&before=previous": ([], ['<select name="before"', NO_PERIOD]),
+    # An answer says that segments are alike; a metric's page what intervals mean, once for all.
+    "/ask?metric=boolean&verb=segments&range=": ([UNSURE], []),
+    "/metric/boolean": ([AT_ONCE], [UNSURE]),
+    "/ask?metric=boolean&verb=segments&by=platform&by=time:week": ([], ["is higher than", UNSURE]),
+    "/ask?metric=boolean&verb=segments&postprocess=pooled": ([], ["is higher than", UNSURE]),
+    "/privacy": (['href="/privacy/differencing"'], []),
+    "/metric/key_value": (["Bar chart of", "Dots with intervals of"], []),
+}
+
+NOT_ASKED: Final = "This cannot be asked"
+# By address: the status, and what the page says of it.
+REFUSED: Final[Mapping[str, tuple[int, str]]] = {
+    **{
+        f"/ask?{address}": (400, NOT_ASKED)
+        for address in (
+            "verb=none",
+            "metric=none&verb=top_k",
+            "metric=category&verb=top_k&option.k=many",
+            "metric=category&verb=estimate&alpha=2",
+            "q={",
+            "q=[]",
+            'q={"metrics":["category"],"options":{"none":1}}',
+            'q={"metrics":["category"],"verb":"none","dimensions":["time"]}',
+            "metric=category&verb=estimate&by=none",
+        )
+    },
+    '/ask?q={"metrics":["category"],"verb":"segments"}': (400, "options.item"),
+    "/ask?metric=category&verb=trend&before=ever": (400, "before"),
+    "/ask?metric=boolean&verb=compare&against=dates&against.from=2026-02-19": (
+        400,
+        "against.to: must be a date",
+    ),
+    "/ask?metric=boolean&verb=frequency&segment.country=de": (
+        400,
+        "metric=boolean has the dimensions",
+    ),
+    **{
+        f"/plan?metric=number&{query}": (400, "must be a number from")
+        for query in ("devices=x", "devices=99", "epsilon=0", "epsilon=nan", "share=0", "need=-1")
+    },
+    f"/ask.exe?q={MAP}": (404, "Not Found"),
+    "/metric/category/answer.html": (404, "Not Found"),
+    "/metric/category/nothing.svg": (404, "Not Found"),
+    "/metric/category/answer.geojson": (400, "is for answers of the verb map"),
+    f"/ask.geojson?q={OVER_TIME}": (400, "is for answers of the verb map"),
+    "/ask.svg?q={}": (400, "metrics"),
+    "/?nothing=1": (400, "known are range, from, to"),
+    "/?nothing=": (400, "known are range, from, to"),
+    "/ask?nothing=": (400, "known are q"),
+    "/compare?nothing=&to=": (400, "known are metric"),
+    "/?range=7d&range=14d": (400, "range: must be given once"),
+    "/?from=2026-01-01": (400, "to: must be given"),
+    "/?range=dates&to=2026-01-01": (400, "from: must be given"),
+    "/metric/category?by=platform": (400, "known are item"),
+    "/metric/category/answer.csv?nothing=1": (400, "known are item"),
+    "/metric/category?item=a&item=b": (400, "item: must be given once"),
+    "/compare?panel=1": (400, "known are metric"),
+    "/compare.csv?metric=category&by=time&by=time": (400, "by: must be given once"),
+    "/plan?metric=category&nothing=1": (400, "known are metric"),
+    "/ask?nothing=1": (400, "known are q"),
+    "/ask?verb=trend&verb=frequency": (400, "verb: must be given once"),
+    "/ask.csv?nothing=1": (400, "known are q"),
+}
+
+
+@pytest.mark.parametrize("address", QUESTIONS)
+def test_the_address_of_a_page_is_the_question_that_it_asks(visit: Visit, address: str) -> None:
+    response = visit(address)
+
+    assert response.status_code == 200
+    asked = re.search(r"-d '(\{.*\})'", html.unescape(response.text))
+    assert asked
+    question: dict[str, Any] = json.loads(asked[1])
+    expected = QUESTIONS[address]
+    assert {field: question.get(field) for field in expected} == expected
+
+
+@pytest.mark.parametrize("address", TEXTS)
+def test_a_page_says_what_its_address_is_about(visit: Visit, address: str) -> None:
+    said, unsaid = TEXTS[address]
+
+    page = html.unescape(visit(address).text)
+
+    for text in said:
+        assert text in page if isinstance(text, str) else text.search(page), text
+    for text in unsaid:
+        assert text not in page if isinstance(text, str) else not text.search(page), text
+
+
+@pytest.mark.parametrize("address", REFUSED)
+def test_an_address_that_cannot_be_meant_is_refused_by_name(visit: Visit, address: str) -> None:
+    status, named = REFUSED[address]
+
+    response = visit(address)
+
+    assert response.status_code == status
+    assert named in Page(response.text).text or named in html.unescape(response.text)
+    assert named != NOT_ASKED or "<form" in response.text

@@ -1,4 +1,4 @@
-"""Every answer of a page can be saved: its numbers, its chart, and of a map its cells."""
+"""Files of answers and pages of maps."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import json
+import re
 
 import pytest
 from flask.testing import FlaskClient
@@ -29,6 +30,7 @@ def kind_of(address: str) -> str:
         ("/metric/location", 4),
         (f"/ask?q={MAP}", 4),
         ("/compare?metric=category&by=platform&range=7d", 3),
+        ("/compare?metric=boolean&segment.platform=!mac&segment.arm=new&range=7d", 3),
     ],
 )
 def test_every_file_that_a_page_offers_can_be_saved(visit: Visit, path: str, count: int) -> None:
@@ -116,24 +118,6 @@ def test_a_chart_by_itself_is_one_document(visit: Visit) -> None:
     assert not [e for e in root.iter() if e.tag.endswith("script")]
 
 
-@pytest.mark.parametrize(
-    ("path", "status", "words"),
-    [
-        (f"/ask.exe?q={MAP}", 404, "Not Found"),
-        ("/metric/category/answer.html", 404, "Not Found"),
-        ("/metric/category/nothing.svg", 404, "Not Found"),
-        ("/metric/category/answer.geojson", 400, "is for answers of the verb map"),
-        (f"/ask.geojson?q={OVER_TIME}", 400, "is for answers of the verb map"),
-        ("/ask.svg?q={}", 400, "metrics"),
-    ],
-)
-def test_a_file_that_cannot_be_says_why(visit: Visit, path: str, status: int, words: str) -> None:
-    response = visit(path)
-
-    assert response.status_code == status
-    assert words in response.text
-
-
 @pytest.mark.parametrize("kind", ["csv", "parquet", "geojson", "svg"])
 def test_no_file_opens_without_a_token(browser: FlaskClient, kind: str) -> None:
     for path in (f"/ask.{kind}?q={MAP}", f"/metric/location/answer.{kind}"):
@@ -141,3 +125,17 @@ def test_no_file_opens_without_a_token(browser: FlaskClient, kind: str) -> None:
 
         assert response.status_code == 303
         assert "/login" in response.headers["Location"]
+
+
+CELL = "42° to 43° N, 3° to 4° E"
+NUMBERED = re.compile(r">\s*[0-9],[0-9]\s*<")  # a cell by row and column, for people to read
+
+
+@pytest.mark.parametrize("path", ["/metric/location", "/ask?metric=location&verb=map"])
+def test_no_cell_of_a_map_is_told_by_its_row_and_column(visit: Visit, path: str) -> None:
+    """Neither in the chart nor in its table."""
+    panel = visit(path).text.partition('id="answer"')[2].partition("</section>")[0]
+
+    assert f'data-row="{CELL}' in panel
+    assert '<th scope="row">42° to 43° N</th>' in panel
+    assert NUMBERED.findall(panel) == []

@@ -1,10 +1,11 @@
-"""Questions in words: what is offered has an answer at once, and every choice is kept."""
+"""Ask and Compare: every question that is offered has an answer, and every choice is kept."""
 
 from __future__ import annotations
 
 import html
 import json
 import re
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,17 +16,18 @@ from werkzeug.datastructures import MultiDict
 from client_sdk.registry import Registry
 from collector.analytics.comparing.arms import are_arms, arms_of
 from collector.analytics.verb import load, names
-from collector.core.config import Config
+from collector.core.config import STRICT, VOLATILE
 from collector.core.errors import QueryError
-from collector.core.remarks import WORDS, Code
 from collector.query.completion import dimension_of
-from collector.web import create_app
+from collector.storage.diagnosis import Server
 from collector.web.pages import fields, questions
 from collector.web.pages.choices import choices_of, filters_of, in_words, segment_of
-from tests.collector.web.pages.conftest import BROWSER, Visit
-from tests.support.crowds.uploads import NOON, READ_TOKEN, WRITE_KEY
+from tests.collector.web.conftest import MakeApp
+from tests.collector.web.pages.conftest import BROWSER, Visit, as_operator
 from tests.support.device.every_type import NAMES, fill, registry_text
+from tests.support.sites.in_memory import browser_of, in_memory
 from tests.support.sites.page import Page
+from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
 
 METRICS = tuple(Registry.from_text(registry_text()))
@@ -38,14 +40,6 @@ def shown(text: str) -> dict[str, Any]:
     assert match, text
     question: dict[str, Any] = json.loads(match[1])
     return question
-
-
-def asked(visit: Visit, metric: str, verb: str, **fields: Any) -> dict[str, Any]:
-    """Return the question that the form makes of *fields*."""
-    query = urlencode({"metric": metric, "verb": verb, **fields}, doseq=True)
-    response = visit(f"/ask?{query}")
-    assert response.status_code == 200, response.text
-    return shown(response.text)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "string"])  # takes a search
@@ -81,68 +75,6 @@ def test_every_verb_is_offered_of_some_metric() -> None:
     assert offered == set(names())
 
 
-def test_without_what_the_form_fills_in_the_same_question_is_refused(visit: Visit) -> None:
-    """The control of the first law: the defaults are what makes the question answerable."""
-    bare = visit('/ask?q={"metrics":["category"],"verb":"segments"}')
-
-    assert bare.status_code == 400
-    assert "options.item" in bare.text
-    assert asked(visit, "category", "segments")["options"] == {"item": "light"}
-    assert asked(visit, "boolean", "lift")["options"] == {"dimension": "arm", "control": "control"}
-
-
-def test_a_change_is_asked_of_the_previous_period_until_another_is_chosen(visit: Visit) -> None:
-    assert asked(visit, "boolean", "compare", range="7d")["against"] == "previous"
-    year = asked(visit, "boolean", "compare", range="7d", against="year")
-    assert year["against"] == "year"
-    days = {"against": "dates", "against.from": "2026-02-19", "against.to": "2026-02-20"}
-    other = asked(visit, "boolean", "compare", range="7d", **days)
-    assert other["against"] == ["2026-02-19", "2026-02-20"]
-    segment = asked(visit, "boolean", "compare", against="segment.arm")
-    assert segment["dimensions"] == ["arm"]
-    assert "against" not in segment
-
-
-def test_an_answer_says_which_days_it_holds_against_which(visit: Visit) -> None:
-    text = visit("/ask?metric=boolean&verb=compare&range=7d").text
-
-    assert "25 Feb to 3 Mar against 18 to 24 Feb." in text
-
-
-def test_an_earlier_range_of_which_a_day_is_missing_is_refused_by_name(visit: Visit) -> None:
-    response = visit("/ask?metric=boolean&verb=compare&against=dates&against.from=2026-02-19")
-
-    assert response.status_code == 400
-    assert "against.to: must be a date" in html.unescape(response.text)
-
-
-def test_a_control_of_another_dimension_gives_way_to_one_of_the_chosen(visit: Visit) -> None:
-    """Without scripts the fields of the dimension before are sent along."""
-    fields = {"by": "platform", "option.control": "control"}
-
-    options = asked(visit, "boolean", "lift", **fields)["options"]
-
-    assert options == {"dimension": "platform", "control": "linux"}
-
-
-def test_several_values_are_taken_and_others_left_out_at_once(visit: Visit) -> None:
-    fields = {"segment.platform": ["linux", "mac"], "segment.arm": "!new"}
-
-    query = asked(visit, "boolean", "frequency", **fields)
-
-    assert query["filters"] == [["is_not", "arm", ["new"]], ["is", "platform", ["linux", "mac"]]]
-
-
-def test_the_form_shows_the_filters_of_its_answer(visit: Visit) -> None:
-    query = {"metrics": ["boolean"], "filters": [["is_not", "arm", ["new"]]]}
-
-    text = visit("/ask", {"q": json.dumps(query)}).text
-
-    assert re.search(r'value="!new" checked', text)
-    assert "Arm: not new" in text
-    assert "arm: not new" in text  # beside the answer
-
-
 @pytest.mark.parametrize("value", ["linux", "!linux", "=linux", "!", "=", "!!a"])
 @pytest.mark.parametrize("kind", ["is", "is_not"])
 def test_a_filter_survives_its_way_through_an_address(kind: Any, value: str) -> None:
@@ -157,25 +89,6 @@ def test_filters_are_told_in_words() -> None:
     filters: Any = [("is", "platform", ["a", "b"]), ("is_not", "app_version", ["1"])]
 
     assert in_words(filters) == "platform: a or b; app version: not 1"
-
-
-def test_two_answers_are_asked_about_together(visit: Visit) -> None:
-    query = asked(visit, "category", "crosstab")
-
-    assert query["metrics"][0] == "category"
-    assert len(query["metrics"]) == 2
-
-
-def test_a_range_of_numbers_starts_with_limits_that_tell_something(visit: Visit) -> None:
-    """Law: 'all 100 %' is no answer."""
-    assert asked(visit, "number", "range")["options"] == {"low": 500.0}
-    assert asked(visit, "category", "range")["options"] == {"high": "dark"}
-    limits = {"option.low": "200", "option.high": "400"}
-    assert asked(visit, "number", "range", **limits)["options"] == {"low": "200", "high": "400"}
-
-
-def test_segments_are_told_of_the_most_common_item(visit: Visit) -> None:
-    assert asked(visit, "category", "segments")["options"] == {"item": "light"}
 
 
 def test_options_are_lists_and_numbers_with_labels_in_words(visit: Visit) -> None:
@@ -224,14 +137,6 @@ def test_a_question_keeps_the_range_and_the_filters_of_the_one_before(visit: Vis
     assert "segment.platform=%21mac" in link
 
 
-def test_a_filter_on_a_dimension_that_is_gone_is_said_in_place(visit: Visit) -> None:
-    response = visit("/ask?metric=boolean&verb=frequency&segment.country=de")
-
-    assert response.status_code == 400
-    assert "metric=boolean has the dimensions" in response.text
-    assert "Choose another question" in response.text
-
-
 @pytest.mark.parametrize("path", ["/", "/metric/category", "/compare", "/ask"])
 def test_a_range_the_wrong_way_round_is_refused_once(visit: Visit, path: str) -> None:
     """Law: not by every chart of a page."""
@@ -255,16 +160,6 @@ def test_the_question_of_an_experiment_is_offered_where_something_looks_like_arm
 
     assert "lift" in offered["boolean"]
     assert "lift" not in offered["category"]
-
-
-def test_an_experiment_is_between_arms_unless_another_dimension_was_named(visit: Visit) -> None:
-    arms, platforms = (
-        Page(visit(f"/ask?metric=boolean&verb=lift{by}").text).values("value")
-        for by in ("", "&by=platform")
-    )
-
-    assert "platform" not in arms
-    assert "platform" in platforms
 
 
 def test_each_question_stands_once_with_the_metric_that_tells_most_of_it() -> None:
@@ -303,14 +198,6 @@ def test_segments_are_compared_over_the_same_days_on_both_pages(visit: Visit) ->
     assert "range=" not in links[0]
 
 
-def test_arms_that_nobody_drew_are_said_to_be_such(visit: Visit) -> None:
-    platforms = visit("/ask?metric=boolean&verb=lift&by=platform").text
-    arms = visit("/ask?metric=boolean&verb=lift").text
-
-    assert f"Platform: {WORDS[Code.NOT_DRAWN]}." in html.unescape(platforms)
-    assert WORDS[Code.NOT_DRAWN] not in html.unescape(arms)
-
-
 @pytest.mark.parametrize(
     ("dimension", "values", "are"),
     [
@@ -325,33 +212,6 @@ def test_arms_are_known_by_their_name_or_a_control(
     dimension: str, values: tuple[str, ...], are: bool
 ) -> None:
     assert are_arms(dimension, values) == are
-
-
-def test_two_arms_are_named_in_the_answer(visit: Visit) -> None:
-    """Law: "true" alone says nothing of which arm is held against which."""
-    text = visit("/ask?metric=boolean&verb=lift").text
-
-    assert "new against control" in text
-    assert "Each against control" in text
-
-
-def test_a_group_is_not_named_against_a_period(visit: Visit) -> None:
-    """Law: what is held against an earlier period is a period, whichever group it is of."""
-    query = {"metrics": ["boolean"], "verb": "compare", "date_range": "7d", "against": "previous"}
-    of_group = {"dimensions": ["platform"], "filters": [["is", "platform", ["mac"]]]}
-    options = {"options": {"by": "time"}}
-
-    text = visit("/ask", {"q": json.dumps({**query, **of_group, **options})}).text
-
-    assert re.search(r'data-row="[^"]*  [^"]', text)
-    assert "mac against" not in text
-
-
-def test_what_an_experiment_is_about_is_chosen_in_one_field(visit: Visit) -> None:
-    text = visit("/ask?metric=boolean&verb=lift").text
-
-    assert 'name="by"' in text
-    assert "option.dimension" not in text
 
 
 def test_a_ratio_is_usual_only_of_what_makes_a_rate() -> None:
@@ -383,15 +243,10 @@ def test_limits_are_asked_for_only_of_numbers() -> None:
 @pytest.fixture(scope="module")
 def weekly(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
     """A browser on metrics of weeks: the first days of this one, and four before it."""
-    path = tmp_path_factory.mktemp("weeks") / "metrics.toml"
-    path.write_text(registry_text("7d"), encoding="utf-8")
     storage = MemoryStorage()
     fill(storage, "7d", 30)
-    settings = {"HEARSAY_REGISTRY": str(path), "HEARSAY_WRITE_KEY": WRITE_KEY}
-    config = Config.from_env({**settings, "HEARSAY_READ_TOKEN": READ_TOKEN})
-    client = create_app(config, storage, lambda: NOON).test_client()
-    client.set_cookie("hearsay", READ_TOKEN)
-    return client
+    folder = tmp_path_factory.mktemp("weeks")
+    return browser_of(in_memory(folder, registry_text("7d"), storage=storage))
 
 
 @pytest.mark.parametrize("page", ["/ask?metric=boolean&verb=compare", "/compare?metric=boolean"])
@@ -406,8 +261,100 @@ def test_a_change_is_first_asked_of_complete_weeks(weekly: FlaskClient, page: st
     assert shown(with_days)["date_range"] == "7d"  # whoever names days gets them
 
 
-def test_the_devices_of_the_last_days_are_told_in_words(visit: Visit) -> None:
-    """Law: who asks how many there were yesterday need not find the point of a line."""
-    text = visit("/ask?metric=boolean&verb=actives").text
+def test_the_link_to_an_answer_asks_the_same_and_fills_the_form(visit: Visit) -> None:
+    first = visit("/ask?metric=number&verb=quantile&option.levels=0.5, 0.9&by=version")
+    link = next(href for href in Page(first.text).values("href") if href.startswith("/ask?q="))
 
-    assert re.search(r"On 2026-03-03: [\d,]+ devices against [\d,]+: .*, exact\.", text)
+    again = visit(link)
+
+    assert shown(again.text) == shown(first.text)
+    assert shown(again.text)["options"] == {"levels": [0.5, 0.9]}
+    assert 'name="option.levels" value="0.5, 0.9"' in again.text
+    assert 'aria-current="true">Up to which number' in again.text
+
+
+@pytest.mark.parametrize("verb", names())
+def test_every_verb_can_be_asked_by_the_form_or_says_why_not(visit: Visit, verb: str) -> None:
+    statuses = set()
+    for name in NAMES:
+        response = visit(f"/ask?metric={name}&verb={verb}")
+        statuses.add(response.status_code)
+        told = "This cannot be asked" in response.text
+        assert told == (response.status_code == 400)
+
+    assert statuses <= {200, 400}
+
+
+def test_the_plan_moves_with_its_sliders(visit: Visit) -> None:
+    few = visit("/plan?metric=boolean&devices=3&epsilon=1&share=50").text
+    many = visit("/plan?metric=boolean&devices=6&epsilon=1&share=50").text
+
+    assert "from 500 devices at ε 1" in few
+    assert "from 500,000 devices at ε 1" in many
+    half_widths = [
+        float(re.findall(r'class="big">±([\d.]+) points', text)[0]) for text in (few, many)
+    ]
+    assert half_widths[0] / half_widths[1] == pytest.approx(1_000**0.5, rel=0.1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_metric_can_be_planned(visit: Visit, name: str) -> None:
+    response = visit(f"/plan?metric={name}")
+
+    assert response.status_code == 200
+    assert "<svg" in response.text
+
+
+def test_the_record_of_a_deployment_holds_every_metric_and_its_cost(visit: Visit) -> None:
+    response = visit("/privacy/record.json")
+    record = response.get_json()
+
+    assert response.headers["Content-Disposition"].startswith("attachment")
+    assert [metric["name"] for metric in record["metrics"]] == list(NAMES)
+    assert all(float(metric["epsilon"]["report"]) > 0 for metric in record["metrics"])
+    assert record["made_at"] == "2026-03-04T12:00:00+00:00"
+
+
+def test_operations_tell_where_every_upload_is_and_what_was_rejected(
+    make_app: MakeApp, storage: MemoryStorage, credentials: MemoryCredentials
+) -> None:
+    app = make_app()
+    storage.append(b"a" * 16, 1, b"entry", 3)
+    app.extensions["hearsay"].activity.add("rejected", "unknown_metric", 7)
+
+    text = as_operator(app, credentials).get("/operations", headers=BROWSER).text
+
+    assert re.search(r"<b>1</b> accepted.*<b>0</b> folded.*<b>1</b> waiting", text)
+    assert "unknown metric" in text
+    assert "start hearsay worker" in text
+
+
+@pytest.mark.parametrize(("profile", "word"), [(STRICT, "yes"), (VOLATILE, "no")])
+def test_operations_call_a_store_durable_only_if_it_keeps_reports_when_it_restarts(
+    make_app: MakeApp, credentials: MemoryCredentials, profile: str, word: str
+) -> None:
+    """Law: the table says what the findings above it say."""
+    app = make_app(profile=profile)
+    kept = {"redis_version": "7.0.15", "role": "master", "maxmemory_policy": "noeviction"}
+    server = Server({**kept, "aof_enabled": "1"}, None, None, None)
+    shared = app.extensions["hearsay"]
+    snapshot = replace(shared.snapshot(), servers=[server])
+    app.extensions["hearsay"] = replace(shared, snapshot=lambda: snapshot)
+
+    text = as_operator(app, credentials).get("/operations", headers=BROWSER).text
+
+    assert ("all reports are gone when the store restarts" in text) == (profile == VOLATILE)
+    assert f"<td>{word}</td><td>0</td></tr>" in text
+
+
+def test_operations_say_when_an_upload_is_not_where_the_counts_say(
+    make_app: MakeApp, storage: MemoryStorage, credentials: MemoryCredentials
+) -> None:
+    storage.append(b"a" * 16, 1, b"entry", 3)
+    storage.entries.clear()
+
+    client = as_operator(make_app(), credentials)
+    text = client.get("/operations", headers=BROWSER).text
+
+    assert "1 upload is not where the counts say" in text
+    assert "Something is wrong" in text

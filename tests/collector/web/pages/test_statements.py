@@ -1,4 +1,4 @@
-"""What pages say is a bound that holds, a change above noise, and open to the people measured."""
+"""What pages say of privacy, of the differencing attack, and of panels."""
 
 from __future__ import annotations
 
@@ -6,22 +6,28 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 from math import exp
+from pathlib import Path
+from random import SystemRandom
 from typing import Any, Final
 
 import pytest
 from flask.testing import FlaskClient
 
+from benchmarks.accuracy.differencing import central, exact, locally
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.wording import explain, why_deniable
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.core.cells import Cell
+from collector.estimation.isolation import NEWCOMER, TIMES
 from tests.collector.web.conftest import MakeApp
 from tests.collector.web.pages.conftest import BROWSER, ONE_METRIC, Visit, token_of
 from tests.support.crowds.asked import post
 from tests.support.crowds.uploads import READ_TOKEN, TODAY
+from tests.support.device.device import metric_text
 from tests.support.device.every_type import NAMES, registry_text
 from tests.support.device.registries import BOOLEAN, table
+from tests.support.sites.in_memory import browser_of, in_memory
 from tests.support.sites.page import Page
 from tests.support.store.memory_storage import MemoryStorage
 
@@ -200,3 +206,108 @@ def test_a_page_counts_devices_by_day_however_long_its_time_is(
     assert [row["value"] for row in days] == [f"{REPORTS}.0"] * DAYS
     assert rows[-1]["ci_low"] == f"{REPORTS}.0"
     assert rows[-1]["value"] == ""
+
+
+HEAD = 'schema = 1\napp = "demo"\n[panel]\nweek = "4"\n'
+WEEKLY = "".join(metric_text(f"m{place}", every="7d") for place in range(10))
+
+
+def shown(folder: Path, text: str, address: str) -> str:
+    """Return what the page at *address* says of a registry, in one line."""
+    reply = browser_of(in_memory(folder, text)).get(address, headers={"Accept": "text/html"})
+    assert reply.status_code == 200, reply.text
+    return re.sub(r"\s+", " ", Page(reply.text).text)
+
+
+def test_the_devices_that_a_panel_draws_are_named_as_such(tmp_path: Path) -> None:
+    """Law: both numbers, and no word of a panel where all devices answer."""
+    drawn = shown(tmp_path, HEAD + WEEKLY, "/plan?metric=m0&devices=4")
+    alone = shown(tmp_path, HEAD.partition("[panel]")[0] + WEEKLY, "/plan?metric=m0&devices=4")
+
+    assert "which the panel draws from 10,000" in drawn
+    assert "panel draws" not in alone
+
+
+def test_what_no_number_reaches_is_not_told_as_a_time(tmp_path: Path) -> None:
+    """Law: a permanent response says nothing new in later windows."""
+    text = 'schema = 1\napp = "demo"\n' + metric_text("m").replace('"fresh"', '"permanent"')
+
+    said = shown(tmp_path, text, "/plan?metric=m&devices=3&need=0.1")
+
+    assert re.search(r"Windows until then\s*no number is enough", said)
+    assert "never" not in said
+
+
+PATH = "/privacy/differencing"
+ALL_TYPES = Registry.from_text(registry_text())
+SHOWN = re.compile(r"± ([\d,]+)")
+
+
+def cells(text: str, head: str) -> list[str]:
+    """Return the cells of the row of *head*."""
+    (row,) = re.findall(rf'<tr><th scope="row">{re.escape(head)}</th>(.*?)</tr>', text)
+    return re.findall(r"<td>(.*?)</td>", row)
+
+
+def epsilon_of(metric: Metric) -> float:
+    """Return what a device is charged for a report of *metric* at most."""
+    return metric.most_nano / 1e9
+
+
+def test_each_column_has_the_interval_that_the_attack_has(visit: Visit) -> None:
+    """Exact, of a server however often it is asked, and of Hearsay, whose figure stays."""
+    text = visit(PATH).text
+    both, alone = locally()
+
+    for times in TIMES:
+        shown = [SHOWN.findall(cell)[0] for cell in cells(text, f"After {2 * times:,} answers")]
+        first, server, ours = (int(number.replace(",", "")) for number in shown)
+        assert first == exact().half_width
+        assert server == round(central(times, SystemRandom()).half_width)
+        assert ours == pytest.approx(both.half_width, rel=1e-3)
+    own = SHOWN.findall(cells(text, "From the newcomer's report by itself")[2])
+    assert int(own[0].replace(",", "")) == pytest.approx(alone.half_width, rel=1e-3)
+    assert f"{NEWCOMER:,}" in text
+
+
+def test_two_visits_show_the_same_since_nothing_is_drawn(visit: Visit) -> None:
+    assert visit(PATH).text == visit(PATH).text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_shows_the_best_guess_from_an_isolated_report_of_each_metric(
+    visit: Visit, name: str
+) -> None:
+    text, metric = visit(PATH).text, ALL_TYPES.metric(name)
+    row = text[text.index(f'/metric/{name}"') :].split("</tr>")[0]
+    ours, server = re.findall(r"(\d+) in 100", row)
+    least, most = (
+        1 / (1 + exp(-amount)) for amount in (metric.mechanism.spent, epsilon_of(metric))
+    )
+
+    assert least <= int(ours) / 100 < most + 0.02
+    assert int(server) == 100
+
+
+def test_a_number_has_the_interval_of_a_report_and_its_range(visit: Visit) -> None:
+    text = visit(PATH).text
+    row = text[text.index('/metric/mean"') :].split("</tr>")[0]
+    domain = ALL_TYPES.metric("mean").domain
+
+    found = re.search(r"± ([\d,.]+) \S+, of a range of ([\d,]+)", row)
+    assert found is not None
+    assert float(found[2].replace(",", "")) == domain.extent
+    assert float(found[1].replace(",", "")) > domain.extent / 2
+
+
+def test_who_sees_part_of_the_metrics_sees_them_alone(browser: FlaskClient) -> None:
+    browser.set_cookie("hearsay", token_of(ONE_METRIC))
+
+    text = browser.get(PATH, headers=BROWSER).text
+
+    assert f'/metric/{ONE_METRIC}"' in text
+    assert not [name for name in NAMES if name != ONE_METRIC and f'/metric/{name}"' in text]
+
+
+def test_without_a_token_the_page_asks_to_log_in(browser: FlaskClient) -> None:
+    assert browser.get(PATH, headers=BROWSER).status_code in (302, 303)

@@ -7,23 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flask import Flask
 from msgspec.structs import replace
 
-from collector.core.config import Config
 from collector.core.credentials import READ, VIEWER, Credential
 from collector.operations.telemetry.snapshot import Sources
 from collector.storage.records import WatchState
-from collector.web import create_app
 from collector.web.pages.watches import STOPPED_S, WORDS
 from tests.collector.web.pages.conftest import BROWSER, END, token_of
 from tests.hostile.markup import MARKUP
 from tests.support.crowds.uploads import NOON, READ_TOKEN
 from tests.support.device.every_type import registry_text
+from tests.support.sites.in_memory import in_memory
 from tests.support.sites.page import Page
 from tests.support.sites.watch_states import STATES, watch_state
 from tests.support.store.memory_credentials import MemoryCredentials
-from tests.support.store.memory_storage import MemoryStorage
 
 
 def page(tmp_path: Path, state: WatchState, token: str = READ_TOKEN, path: str = "/watches") -> str:
@@ -35,8 +32,6 @@ def page(tmp_path: Path, state: WatchState, token: str = READ_TOKEN, path: str =
 
 
 def answer(tmp_path: Path, state: WatchState, token: str, address: str) -> Any:
-    path = tmp_path / "metrics.toml"
-    path.write_text(registry_text(), encoding="utf-8")
     stored = MemoryCredentials()
     for name in ("set", "boolean"):
         one = frozenset({name})
@@ -45,13 +40,7 @@ def answer(tmp_path: Path, state: WatchState, token: str, address: str) -> Any:
     stored.add(token_of("other"), Credential(READ, app="other", role=VIEWER, expires=END))
     stored.add(token_of("other-role"), Credential(READ, roles=other, expires=END))
     sources = Sources.alone()._replace(watches=lambda: state)
-    app: Flask = create_app(
-        Config.from_env({"HEARSAY_REGISTRY": str(path), "HEARSAY_READ_TOKEN": READ_TOKEN}),
-        MemoryStorage(),
-        lambda: NOON,
-        stored,
-        sources=sources,
-    )
+    app = in_memory(tmp_path, registry_text(), credentials=stored, sources=sources)
     headers = {**BROWSER, "Authorization": f"Bearer {token}"}
     return app.test_client().get(address, headers=headers)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pytest
 
 from client_sdk.core.epoch import DAY
@@ -28,48 +30,60 @@ def text_of(rule: str, **more: str) -> str:
     return f'[[watch]]\nname = "w"\nmetric = "m"\n{rule}\n{lines}\n'
 
 
+ITS_DAY: Final = [(NEWEST, 20_000, 0.5)]
+TWO_DAYS: Final = [(NEWEST - 1, 20_000, 0.5), (NEWEST, 20_000, 0.5)]
+CHANGED: Final = [(NEWEST - 1, 20_000, 0.2), (NEWEST, 20_000, 0.5)]
+
+
 @pytest.mark.parametrize(
-    ("rule", "share", "state"),
+    ("rule", "more", "folds", "state", "text"),
     [
-        ("above = 0.5", 0.6, FIRING),
-        ("above = 0.5", 0.5, QUIET),
-        ("above = 0.5", 0.4, QUIET),
-        ("below = 0.5", 0.4, FIRING),
-        ("below = 0.5", 0.5, QUIET),
+        # A threshold fires only if the number is surely beyond it.
+        *(
+            (rule, {}, [(NEWEST, 20_000, share)], state, "Dark mode: ")
+            for rule, share, state in (
+                ("above = 0.5", 0.6, FIRING),
+                ("above = 0.5", 0.5, QUIET),
+                ("above = 0.5", 0.4, QUIET),
+                ("below = 0.5", 0.4, FIRING),
+                ("below = 0.5", 0.5, QUIET),
+            )
+        ),
+        # A change is told only beyond what matters, and needs a time before.
+        ("changed = 0", {}, CHANGED, FIRING, "points"),
+        ("changed = 0.4", {}, CHANGED, QUIET, ""),
+        ("changed = 0", {}, ITS_DAY, UNKNOWN, ""),
+        # Few reports are no alarm and no number.
+        ("below = 0.5", {}, [(NEWEST, 50, 0.0)], UNKNOWN, "not enough reports"),
+        # What cannot be computed says why.
+        *(
+            (rule, more, TWO_DAYS, UNABLE, what)
+            for rule, more, what in (
+                ("above = 1", {"item": '"gone"'}, "item: the answer has no such item"),
+                ("above = 1", {"verb": '"nothing"'}, "verb: must be one of"),
+                ("above = 1", {"options": "{nothing = 1}"}, "options"),
+                ("above = 1", {"filters": '[["is", "gone", ["a"]]]'}, "dimensions"),
+                ("above = 1", {"filters": '[["is", "platform", ["gone"]]]'}, "has the values"),
+                ("changed = 1", {"verb": '"actives"'}, "changed: takes shares of all devices"),
+            )
+        ),
     ],
 )
-def test_a_threshold_fires_only_if_the_number_is_surely_beyond_it(
-    rule: str, share: float, state: str
+def test_a_watch_says_what_its_rule_finds(
+    rule: str, more: dict[str, str], folds: list[tuple[int, int, float]], state: str, text: str
 ) -> None:
-    desk = watching(rule)
-    desk.fold(NEWEST, 20_000, share)
+    """A number lies within its interval, and there is none of too few reports."""
+    desk = watching(rule, **more)
+    for fold in folds:
+        desk.fold(*fold)
 
     said = verdict(desk)
 
     assert said.state == state
-    assert said.low is not None
-    assert said.high is not None
-    assert said.low <= share <= said.high
-    assert said.text.startswith("Dark mode: ")
-
-
-def test_a_change_is_told_only_beyond_what_matters() -> None:
-    desk = watching("changed = 0")
-    least = watching("changed = 0.4")
-    least.tallies = desk.tallies
-    for day, share in enumerate((0.2, 0.5), NEWEST - 1):
-        desk.fold(day, 20_000, share)
-
-    assert verdict(desk).state == FIRING
-    assert "points" in verdict(desk).text
-    assert verdict(least).state == QUIET
-
-
-def test_a_change_needs_a_time_before() -> None:
-    desk = watching("changed = 0")
-    desk.fold(NEWEST, 20_000, 0.5)
-
-    assert verdict(desk).state == UNKNOWN
+    assert text in said.text
+    if said.value is not None and said.low is not None and said.high is not None:
+        assert said.low <= said.value <= said.high
+    assert (said.value is None) <= (state in (UNKNOWN, UNABLE))
 
 
 def test_a_window_joins_periods() -> None:
@@ -99,16 +113,6 @@ def test_a_count_of_devices_is_watched_as_the_average_of_its_window(window: str)
     assert f"{mean} devices: below 4,900 devices" in verdict(fires).text
     assert verdict(quiet).state == QUIET
     assert (verdict(changes).state, "ask above or below" in verdict(changes).text) == (UNABLE, True)
-
-
-def test_few_reports_are_no_alarm_and_no_number() -> None:
-    desk = watching("below = 0.5")
-    desk.fold(NEWEST, 50, 0.0)
-
-    said = verdict(desk)
-
-    assert (said.state, said.value) == (UNKNOWN, None)
-    assert "not enough reports" in said.text
 
 
 def silent(counts: list[int]) -> Verdict:
@@ -154,28 +158,6 @@ def test_devices_fell_silent_if_far_fewer_report_than_on_that_weekday(
     counts: list[int], state: str
 ) -> None:
     assert silent(counts).state == state
-
-
-@pytest.mark.parametrize(
-    ("rule", "more", "what"),
-    [
-        ("above = 1", {"item": '"gone"'}, "item: the answer has no such item"),
-        ("above = 1", {"verb": '"nothing"'}, "verb: must be one of"),
-        ("above = 1", {"options": "{nothing = 1}"}, "options"),
-        ("above = 1", {"filters": '[["is", "gone", ["a"]]]'}, "dimensions"),
-        ("above = 1", {"filters": '[["is", "platform", ["gone"]]]'}, "has the values"),
-        ("changed = 1", {"verb": '"actives"'}, "changed: takes shares of all devices"),
-    ],
-)
-def test_what_cannot_be_computed_says_why(rule: str, more: dict[str, str], what: str) -> None:
-    desk = watching(rule, **more)
-    for day in (NEWEST - 1, NEWEST):
-        desk.fold(day, 20_000, 0.5)
-
-    said = verdict(desk)
-
-    assert said.state == UNABLE
-    assert what in said.text
 
 
 def alike(form: dict[str, str], **more: str) -> Verdict:

@@ -1,10 +1,11 @@
-"""Behind a real nginx: what it says is not the collector's word, and nothing is dropped for it."""
+"""Behind a real proxy: what it says is not the collector's word, and nothing is dropped for it."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -15,11 +16,16 @@ from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.upload.transport import MESSAGEPACK, RequestsTransport
 from tests.support.crowds.uploads import GATEWAY_KEY, READ_TOKEN, WRITE_KEY
 from tests.support.device.tls import TRUSTED
+from tests.support.sites.caddy import needs_caddy, shipped_caddy
 from tests.support.sites.nginx import bare_nginx, needs_nginx, shipped_nginx
 from tests.support.sites.site import Site, running_site
 from tests.support.store.servers import needs_real
 
-pytestmark = [pytest.mark.real, needs_real, needs_nginx]
+pytestmark = [pytest.mark.real, needs_real]
+SHIPPED = [
+    pytest.param(shipped_nginx, marks=needs_nginx, id="nginx"),
+    pytest.param(shipped_caddy, marks=needs_caddy, id="caddy"),
+]
 
 DEVICES = 12_000  # of 128 bytes each: 1.5 MB, above nginx's own limit of 1 MiB
 WIDE = 1_024  # items of an ``oue`` metric of 128 bytes
@@ -128,6 +134,7 @@ def deliver_wide(gateway: Gateway) -> dict[str, int]:
         return counts(gateway.stats())
 
 
+@needs_nginx
 def test_a_gateway_behind_nginx_as_installed_delivers_all_in_smaller_uploads(
     site: Site, registry: Path, tmp_path: Path
 ) -> None:
@@ -140,13 +147,14 @@ def test_a_gateway_behind_nginx_as_installed_delivers_all_in_smaller_uploads(
     assert site.reports("wide") == DEVICES
 
 
+@pytest.mark.parametrize("shipped", SHIPPED)
 @pytest.mark.parametrize(("path", "refused"), [("/gateway", 0), ("", 2)])
 def test_a_gateway_behind_the_file_that_ships_delivers_all(
-    site: Site, registry: Path, tmp_path: Path, path: str, refused: int
+    site: Site, registry: Path, tmp_path: Path, shipped: Any, path: str, refused: int
 ) -> None:
     """Law: whole at the address of gateways, and in pieces of 64 KiB at that of devices."""
-    with shipped_nginx(tmp_path / "nginx", port_of(site)) as nginx:
-        stats = deliver_wide(gateway_at(nginx.url + path, registry, tmp_path / "data"))
+    with shipped(tmp_path / "proxy", port_of(site)) as proxy:
+        stats = deliver_wide(gateway_at(proxy.url + path, registry, tmp_path / "data"))
 
     assert stats.pop("refused", 0) == refused
     assert stats == {"recorded": DEVICES, "uploaded": DEVICES}
@@ -154,6 +162,7 @@ def test_a_gateway_behind_the_file_that_ships_delivers_all(
     assert site.reports("wide") == DEVICES
 
 
+@needs_nginx
 def test_plain_http_at_the_port_for_tls_drops_nothing(
     site: Site, registry: Path, tmp_path: Path
 ) -> None:
@@ -172,6 +181,7 @@ def test_plain_http_at_the_port_for_tls_drops_nothing(
     assert folded(site) == SMALL
 
 
+@needs_nginx
 def test_a_device_behind_a_narrow_proxy_sends_smaller_uploads(
     site: Site, registry: Path, tmp_path: Path
 ) -> None:
@@ -189,6 +199,7 @@ def test_a_device_behind_a_narrow_proxy_sends_smaller_uploads(
     assert folded(site) == SMALL
 
 
+@needs_nginx
 def test_what_cannot_be_made_smaller_waits_until_the_proxy_takes_it(
     site: Site, registry: Path, tmp_path: Path
 ) -> None:

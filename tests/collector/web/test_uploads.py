@@ -1,16 +1,27 @@
-"""Intake over HTTP: what is acknowledged is stored once; what cannot be stored is sent again."""
+"""Intake over HTTP: what is acknowledged is stored once, and what cannot be is sent again."""
 
 from __future__ import annotations
 
+import gzip
 import logging
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
+from client_sdk.core.limits import (
+    MAX_CLOCK_SKEW,
+    MAX_DEVICE_BODY,
+    MAX_GATEWAY_BODY,
+    MAX_INFLATION,
+    MAX_REPORT_AGE,
+)
 from client_sdk.wire.reports import Column
-from collector.core.cells import ATTESTED, RELAYED, key_source, split_source
+from collector.core.cells import ATTESTED, RELAYED, Cell, key_source, split_source
 from collector.core.credentials import digest_of, id_of
 from collector.core.entry import AcceptedColumn, decode
 from collector.core.errors import (
@@ -23,9 +34,10 @@ from collector.core.errors import (
     UnsafeStoreError,
 )
 from collector.core.logs import PERIOD_S, Incidents
-from collector.intake.wire import JSON
+from collector.intake.wire import JSON, MSGPACK
 from collector.web.ingest.upload import Head
 from collector.web.services import services_of
+from tests.collector.web.test_bodies import BOMB_SIZE, MEGABYTE, bomb
 from tests.support.crowds.uploads import (
     GATEWAY_KEY,
     READ_TOKEN,
@@ -42,34 +54,176 @@ from tests.support.device.clock import FakeClock
 from tests.support.sites.posting import post, problem_of
 from tests.support.store.memory_storage import MemoryStorage
 
-THEME, AGE = (registry().metric(name) for name in ("theme", "age"))
-WEEK = (TODAY + 3) // 7
-COLUMN = Column(THEME.digest, WEEK, b"\1")
-SEVERAL = Column(THEME.digest, WEEK, b"\0\1\1")
+THEME, AGE, PAGE = (registry().metric(name) for name in ("theme", "age", "page"))
+WEEK: Final = (TODAY + 3) // 7
+COLUMN: Final = Column(THEME.digest, WEEK, b"\1")
+NOBODY: Final = Column(b"nobody", WEEK, b"\0")
+BODY: Final = as_json(upload([COLUMN]))
+GZIP: Final = gzip.compress(BODY)
+THREE_OF_PAGE: Final = [
+    Column(PAGE.digest, TODAY, b"\0"),
+    COLUMN,
+    Column(PAGE.digest, TODAY, b"\1"),
+]
+REJECTED: Final = [
+    Column(THEME.digest, WEEK, b"\0\7\1\7"),
+    NOBODY,
+    Column(AGE.digest, TODAY + 9, bytes(AGE.mechanism.payload_size)),
+]
 
 
-def test_an_upload_is_acknowledged_with_its_number_of_reports(client: FlaskClient) -> None:
-    response = post(client, as_json(upload([COLUMN])))
+@dataclass(frozen=True)
+class Sent:
+    """A body and how it is sent; the status, the answer or the problem, and what is stored."""
 
-    assert response.status_code == 202
-    assert response.get_json() == {"accepted": 1, "duplicate": False, "rejected": []}
+    body: bytes
+    status: int = 202
+    problem: str = ""
+    accepted: int = 0
+    rejected: Sequence[tuple[int, str, int]] = ()  # column, reason, count
+    stored: Sequence[tuple[Cell, bytes]] | None = None  # cells and payloads, if they are compared
+    key: str = WRITE_KEY
+    more: Mapping[str, str] = field(default_factory=dict)  # content type and encoding
 
 
-def test_an_acknowledged_upload_is_in_the_store(
-    client: FlaskClient, storage: MemoryStorage
+def of_kind(body: bytes, content_type: str, status: int, problem: str) -> Sent:
+    return Sent(body, status, problem, more={"content_type": content_type})
+
+
+def deflated(body: bytes, status: int, problem: str = "", encoding: str = "gzip") -> Sent:
+    return Sent(body, status, problem, accepted=status == 202, more={"encoding": encoding})
+
+
+OURS: Final = (cell_under(WRITE_KEY, THEME, WEEK), b"\1")
+SENT: Final = {
+    "one report": Sent(BODY, accepted=1, stored=[OURS]),
+    "msgpack stores the same": Sent(
+        as_msgpack([COLUMN], upload_id=b"b" * 16),
+        accepted=1,
+        stored=[OURS],
+        more={"content_type": MSGPACK},
+    ),
+    "a content type may have parameters": Sent(
+        BODY, accepted=1, more={"content_type": f"{JSON}; charset=utf-8"}
+    ),
+    "rejections are counted by column and reason": Sent(
+        as_json(upload(REJECTED)),
+        accepted=2,
+        rejected=[
+            (0, "item_out_of_range", 2),
+            (1, "unknown_metric", 1),
+            (2, "epoch_in_future", 1),
+        ],
+        stored=[(cell_under(GATEWAY_KEY, THEME, WEEK), b"\0\1")],
+        key=GATEWAY_KEY,
+    ),
+    "what is rejected whole is not stored": Sent(
+        as_json(upload([NOBODY])), rejected=[(0, "unknown_metric", 1)], stored=[]
+    ),
+    "sealed too long ago": Sent(
+        as_json(upload([COLUMN], sealed=TODAY - MAX_REPORT_AGE - 1)), 410, "upload-expired"
+    ),
+    "sealed in the future": Sent(
+        as_json(upload([COLUMN], sealed=TODAY + MAX_CLOCK_SKEW + 1)), 422, "upload-in-future"
+    ),
+    **{
+        f"{body!r} is no upload as {kind}": of_kind(body, kind, 400, "malformed-upload")
+        for kind in (JSON, MSGPACK)
+        for body in (b"", b"canary7f3a", b'{"v":1,"canary7f3a":2}', b"\x81\xa6canary\1")
+    },
+    **{
+        f"{kind!r} is not read": of_kind(BODY, kind, 415, "unsupported-type")
+        for kind in ("", "text/plain", "text/html", "application/x-www-form-urlencoded", "json")
+    },
+    # No device makes a second: who took the key out of an application sends an upload a fake.
+    **{
+        f"a column of {len(payloads)} under a public key": Sent(
+            as_json(upload([Column(PAGE.digest, TODAY, payloads), COLUMN])),
+            accepted=1,
+            rejected=[(0, "several_reports", len(payloads))],
+            stored=[OURS],
+        )
+        for payloads in (b"\0\1", b"\0\7\7", b"\7\7\7\7", b"\0" * 500)
+    },
+    "a column of many devices under the key of a gateway": Sent(
+        as_json(upload([Column(THEME.digest, WEEK, b"\0\1\1")])),
+        accepted=3,
+        stored=[(cell_under(GATEWAY_KEY, THEME, WEEK), b"\0\1\1")],
+        key=GATEWAY_KEY,
+    ),
+    # A device puts them into one column, so that nothing tells them apart.
+    "two columns of a metric and epoch under a public key": Sent(
+        as_json(upload(THREE_OF_PAGE)), 400, "malformed-upload"
+    ),
+    "two columns of a metric and epoch under the key of a gateway": Sent(
+        as_json(upload(THREE_OF_PAGE)), accepted=3, key=GATEWAY_KEY
+    ),
+    # JSON may end in spaces.
+    **{
+        f"{limit + over} bytes under {key}": Sent(
+            BODY.ljust(limit + over), 413 if over else 202, accepted=1 - over, key=key
+        )
+        for key, limit in ((WRITE_KEY, MAX_DEVICE_BODY), (GATEWAY_KEY, MAX_GATEWAY_BODY))
+        for over in (0, 1)
+    },
+    "a megabyte of reports of a gateway": Sent(
+        as_msgpack([Column(PAGE.digest, TODAY, bytes(MEGABYTE))]),
+        accepted=MEGABYTE,
+        key=GATEWAY_KEY,
+        more={"content_type": MSGPACK},
+    ),
+    "gzip is read": deflated(GZIP, 202),
+    **{
+        f"{name} is not one whole stream of gzip": deflated(body, 400, "malformed-upload")
+        for name, body in (
+            ("cut", GZIP[:-1]),
+            ("cut early", GZIP[:20]),
+            ("garbage after", GZIP + b"garbage"),
+            ("two", GZIP + GZIP),
+            ("wrong checksum", GZIP[:-5] + bytes(5)),
+            ("zlib", zlib.compress(BODY)),
+            ("plain", BODY),
+            ("empty", b""),
+        )
+    },
+    **{
+        f"encoding {encoding} is not read": deflated(BODY, 415, "", encoding)
+        for encoding in ("br", "deflate", "gzip, gzip", "zstd", "x")
+    },
+    **{
+        f"gzip of {over} bytes beyond what it may inflate to": deflated(
+            gzip.compress(BODY.ljust(MAX_DEVICE_BODY * MAX_INFLATION + over)), 413 if over else 202
+        )
+        for over in (0, 1)
+    },
+    "a bomb": deflated(bomb(BOMB_SIZE), 413),
+}
+
+
+@pytest.mark.parametrize("law", SENT)
+def test_an_upload_is_answered_and_stored_as_the_table_says(
+    client: FlaskClient, storage: MemoryStorage, law: str
 ) -> None:
-    post(client, as_json(upload([COLUMN])))
+    """What is refused is not stored, and nothing of a body is repeated."""
+    sent = SENT[law]
 
-    (entry,) = storage.entries.values()
-    assert decode(entry) == [AcceptedColumn(cell_under(WRITE_KEY, THEME, WEEK), b"\1")]
+    response = post(client, sent.body, key=sent.key, **sent.more)
 
-
-def test_both_encodings_store_the_same(client: FlaskClient, storage: MemoryStorage) -> None:
-    post(client, as_json(upload([COLUMN], upload_id=b"a" * 16)))
-    post(client, as_msgpack([COLUMN], upload_id=b"b" * 16), content_type="application/msgpack")
-
-    first, second = storage.entries.values()
-    assert first == second
+    assert response.status_code == sent.status
+    assert "canary" not in response.text
+    if sent.status == 202:
+        rejected: list[dict[str, Any]] = [
+            {"column": column, "reason": reason, "count": count}
+            for column, reason, count in sent.rejected
+        ]
+        answer = {"accepted": sent.accepted, "duplicate": False, "rejected": rejected}
+        assert response.get_json() == answer
+    else:
+        assert problem_of(response)["type"].endswith(sent.problem)
+        assert storage.entries == {}
+    if sent.stored is not None:
+        columns = [column for entry in storage.entries.values() for column in decode(entry)]
+        assert columns == [AcceptedColumn(*column) for column in sent.stored]
 
 
 def test_a_repeated_upload_is_a_duplicate_and_stored_once(
@@ -80,135 +234,6 @@ def test_a_repeated_upload_is_a_duplicate_and_stored_once(
     assert [answer.status_code for answer in answers] == [202, 202, 202]
     assert [answer.get_json()["duplicate"] for answer in answers] == [False, True, True]
     assert len(storage.entries) == 1
-
-
-def test_rejections_are_counted_by_column_and_reason(
-    client: FlaskClient, storage: MemoryStorage
-) -> None:
-    columns = [
-        Column(THEME.digest, WEEK, b"\0\7\1\7"),
-        Column(b"nobody", WEEK, b"\0"),
-        Column(AGE.digest, TODAY + 9, bytes(AGE.mechanism.payload_size)),
-    ]
-
-    response = post(client, as_json(upload(columns)), key=GATEWAY_KEY)
-
-    assert response.get_json() == {
-        "accepted": 2,
-        "duplicate": False,
-        "rejected": [
-            {"column": 0, "reason": "item_out_of_range", "count": 2},
-            {"column": 1, "reason": "unknown_metric", "count": 1},
-            {"column": 2, "reason": "epoch_in_future", "count": 1},
-        ],
-    }
-    (entry,) = storage.entries.values()
-    assert [column.payloads for column in decode(entry)] == [b"\0\1"]
-
-
-def test_an_upload_of_which_nothing_is_accepted_is_not_stored(
-    client: FlaskClient, storage: MemoryStorage
-) -> None:
-    response = post(client, as_json(upload([Column(b"nobody", WEEK, b"\0")])))
-
-    assert (response.status_code, response.get_json()["accepted"]) == (202, 0)
-    assert storage.entries == {}
-
-
-@pytest.mark.parametrize(
-    ("sealed", "status", "problem"),
-    [
-        (TODAY - MAX_REPORT_AGE - 1, 410, "upload-expired"),
-        (TODAY + MAX_CLOCK_SKEW + 1, 422, "upload-in-future"),
-    ],
-)
-def test_an_upload_sealed_too_long_ago_or_in_the_future_is_refused(
-    client: FlaskClient, storage: MemoryStorage, sealed: int, status: int, problem: str
-) -> None:
-    response = post(client, as_json(upload([COLUMN], sealed=sealed)))
-
-    assert response.status_code == status
-    assert problem_of(response)["type"].endswith(problem)
-    assert storage.entries == {}
-
-
-@pytest.mark.parametrize("content_type", ["application/json", "application/msgpack"])
-@pytest.mark.parametrize(
-    "body", [b"", b"canary7f3a", b'{"v":1,"canary7f3a":2}', b"\x81\xa6canary\1"]
-)
-def test_a_body_that_is_no_upload_is_malformed_and_not_repeated(
-    client: FlaskClient, body: bytes, content_type: str
-) -> None:
-    response = post(client, body, content_type=content_type)
-
-    assert response.status_code == 400
-    assert problem_of(response)["type"].endswith("malformed-upload")
-    assert "canary" not in response.text
-
-
-@pytest.mark.parametrize(
-    "content_type", ["", "text/plain", "text/html", "application/x-www-form-urlencoded", "json"]
-)
-def test_another_content_type_is_not_read(client: FlaskClient, content_type: str) -> None:
-    response = post(client, as_json(upload([COLUMN])), content_type=content_type)
-
-    assert response.status_code == 415
-    assert problem_of(response)["type"].endswith("unsupported-type")
-
-
-def test_a_content_type_may_have_parameters(client: FlaskClient) -> None:
-    response = post(
-        client, as_json(upload([COLUMN])), content_type="application/json; charset=utf-8"
-    )
-
-    assert response.status_code == 202
-
-
-PAGE = registry().metric("page")
-
-
-@pytest.mark.parametrize(
-    "payloads", [b"\0\1", b"\0\7", b"\7\7", b"\0" * 500], ids=["two", "one valid", "none", "500"]
-)
-def test_under_a_public_key_a_column_is_one_report(
-    client: FlaskClient, storage: MemoryStorage, payloads: bytes
-) -> None:
-    """No device makes a second: who took the key out of an application sends an upload a fake."""
-    columns = [Column(PAGE.digest, TODAY, payloads), COLUMN]
-
-    answer = post(client, as_json(upload(columns, segment={"platform": "mac"})))
-
-    assert answer.status_code == 202
-    assert answer.get_json() == {
-        "accepted": 1,
-        "duplicate": False,
-        "rejected": [{"column": 0, "reason": "several_reports", "count": len(payloads)}],
-    }
-    (entry,) = storage.entries.values()
-    assert decode(entry) == [AcceptedColumn(cell_under(WRITE_KEY, THEME, WEEK), b"\1")]
-
-
-def test_under_the_key_of_a_gateway_a_column_is_of_many_devices(
-    client: FlaskClient, storage: MemoryStorage
-) -> None:
-    answer = post(client, as_json(upload([SEVERAL])), key=GATEWAY_KEY)
-
-    assert (answer.status_code, answer.get_json()["accepted"]) == (202, 3)
-    (entry,) = storage.entries.values()
-    assert decode(entry) == [AcceptedColumn(cell_under(GATEWAY_KEY, THEME, WEEK), b"\0\1\1")]
-
-
-@pytest.mark.parametrize(("key", "status"), [(WRITE_KEY, 400), (GATEWAY_KEY, 202)])
-def test_a_public_key_reports_once_a_metric_and_epoch(
-    client: FlaskClient, storage: MemoryStorage, key: str, status: int
-) -> None:
-    """A device puts them into one column, so that nothing tells them apart."""
-    columns = [Column(PAGE.digest, TODAY, b"\0"), COLUMN, Column(PAGE.digest, TODAY, b"\1")]
-
-    answer = post(client, as_json(upload(columns)), key=key)
-
-    assert answer.status_code == status
-    assert len(storage.entries) == (status == 202)
 
 
 @pytest.mark.parametrize(
