@@ -29,7 +29,7 @@ from collector.core.entry import AcceptedColumn
 from collector.core.errors import ExclusionError
 from collector.estimation.tally import tally_entries
 from collector.query import Query
-from collector.query.repair import Wish, exclude, include, proposed
+from collector.query.repair import ExclusionRequest, exclude, include, proposed
 from collector.web.services import services_of
 from collector.workspace.documents import Board, Panel
 from tests.collector.query.test_repair import Records
@@ -194,13 +194,13 @@ def deployment(tmp_path: Path) -> tuple[FlaskClient, MemoryStorage]:
     return app.test_client(), storage
 
 
-def wish(chance: random.Random) -> Wish:
+def wish(chance: random.Random) -> ExclusionRequest:
     """Return what an operator may type: by key or version, of some days, of a metric or all."""
     first, last = sorted(chance.choices(DAYS, k=2))
     by = chance.choice(["key", "key", "version"])
     name = chance.choice(["2.2", "2.3"] if by == "version" else [key for key in KEYS if key])
     metrics = chance.choice([(), (), ("editor/page",), ("viewer/page", "editor/page")])
-    return Wish(by, name, "why", "ada", metrics, text_of(first), text_of(last))  # type: ignore[arg-type]
+    return ExclusionRequest(by, name, "why", "ada", metrics, text_of(first), text_of(last))  # type: ignore[arg-type]
 
 
 def change(chance: random.Random, storage: MemoryStorage) -> None:

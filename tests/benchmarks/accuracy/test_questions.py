@@ -74,6 +74,7 @@ COUNTED: dict[str, Any] = {
 }
 EMPTY: dict[str, Any] = {**ROW, **dict.fromkeys(("value", "ci_low", "ci_high", "std_error"))}
 SMALL: dict[str, Any] = {**EMPTY, "reason": {"code": "too_few", "text": FEW_REPORTS}}
+NO_RATIO: dict[str, Any] = {**EMPTY, "reason": {"code": "no_base", "text": "no ratio"}}
 REST: dict[str, Any] = {**ROW, "dimensions": {"version": "(other)", "item": "home"}}
 MEAN_ONLY = replace(ASKED, refusal="mean only")
 
@@ -96,7 +97,13 @@ def asked(truth: float) -> Question:
         (ASKED, SMALL, f"<p>{FEW_REPORTS}</p>", "", FEW),
         (ASKED, SMALL, f"<p>{FEW_REPORTS.capitalize()}.</p>", "", FEW),
         (ASKED, SMALL, "<p>no</p>", "", MISSING),
-        (ASKED, {**EMPTY, "reason": {"code": "no_base", "text": "no ratio"}}, "<p>no ratio</p>", "", MISSING),
+        (
+            ASKED,
+            {**EMPTY, "reason": {"code": "no_base", "text": "no ratio"}},
+            "<p>no ratio</p>",
+            "",
+            MISSING,
+        ),
         (ASKED, REST, "<p>(other): 43 %</p>", "", FEW),
         (
             replace(ASKED, page="/page?" + "&".join(f"choice{i}=x" for i in range(5))),

@@ -8,11 +8,11 @@ import pytest
 from client_sdk.registry.metric import Metric
 from collector.analytics.answer import expectation
 from collector.analytics.rows import Row
-from collector.analytics.suppression import guard, shortage
-from collector.demo.fleet import label_truth
+from collector.analytics.suppression import shortage, suppress_imprecise
 from collector.estimation.estimate import normal_quantile
 from collector.estimation.precision import still_needed
 from tests.support.crowds.asking import answer
+from tests.support.crowds.truths import label_truth
 from tests.support.crowds.uploads import registry
 from tests.support.device.registries import BOOLEAN, CATEGORY, KEY_VALUE
 from tests.support.enumeration.populations import metric_of, reported
@@ -120,7 +120,7 @@ def test_a_number_above_its_need_becomes_a_reason_with_the_reports_that_are_miss
     more = still_needed(metric, 1_000)
     assert more is not None
 
-    rows = guard(rows_of(metric, "free", 1_000), metric)
+    rows = suppress_imprecise(rows_of(metric, "free", 1_000), metric)
 
     assert [row.value for row in rows] == [None] * 3
     assert [row.ci_low for row in rows] == [None] * 3
@@ -135,7 +135,7 @@ def test_a_number_that_meets_its_need_stays_at_any_level(alpha: float) -> None:
     metric = metric_of(CATEGORY, need="0.1")
     rows = rows_of(metric, "free", 2_000, alpha)
 
-    kept = guard(rows, metric)
+    kept = suppress_imprecise(rows, metric)
 
     assert kept == rows
     assert all(normal_quantile(0.05) * (row.std_error or 1) <= 0.1 for row in rows)
@@ -146,7 +146,7 @@ def test_without_a_need_every_number_stays() -> None:
     metric = metric_of(BOOLEAN)
     rows = rows_of(metric, True, 600)
 
-    assert guard(rows, metric) == rows
+    assert suppress_imprecise(rows, metric) == rows
 
 
 def test_the_need_of_shares_says_nothing_of_means() -> None:
@@ -154,7 +154,7 @@ def test_the_need_of_shares_says_nothing_of_means() -> None:
     metric = metric_of(KEY_VALUE, need="0.0001")
     rows = rows_of(metric, {"video": 12}, 3_000)
 
-    kept = guard(rows, metric)
+    kept = suppress_imprecise(rows, metric)
 
     shares, means = kept[:3], kept[3:]
     assert all(row.value is None for row in shares)
@@ -167,7 +167,7 @@ def test_too_few_reports_say_how_many_more_the_need_takes() -> None:
 
     told = shortage(metric, 120)
 
-    assert told == (
+    assert told.text == (
         "not enough reports: 120 of at least 500 needed; "
         f"±2 points takes {still_needed(metric, 120):,} more"
     )

@@ -16,7 +16,6 @@ from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.analytics.rows import Row
-from collector.demo.fleet import label_truth
 from collector.estimation.estimate import normal_quantile, ratio_limits
 from collector.planning.registry_report import (
     compare_mechanisms,
@@ -26,6 +25,7 @@ from collector.planning.registry_report import (
     warnings,
 )
 from tests.support.crowds.asking import answer, holds
+from tests.support.crowds.truths import label_truth
 from tests.support.device.registries import KEY_VALUE, NUMBER, SET, file_with
 from tests.support.enumeration.populations import metric_of, reported
 from tests.support.enumeration.seeded import SeededRandomness

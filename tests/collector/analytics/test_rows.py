@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from datetime import date, datetime
 
-from collector.analytics.rows import Row, flat, row_of
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from client_sdk.core.epoch import epoch_label, epoch_start
+from collector.analytics.rows import Period, Row, flat, row_of
 from collector.core.remarks import Code, remark
 from collector.estimation.estimate import Estimate
 
@@ -27,3 +32,37 @@ def test_a_row_cannot_be_changed() -> None:
 
     with pytest.raises(AttributeError):
         row.value = 1.0  # type: ignore[misc]
+
+
+@given(st.sampled_from(["1h", "1d", "7d"]), st.integers(0, 20_000))
+def test_the_labels_of_epochs_are_read_as_their_beginnings(every: str, epoch: int) -> None:
+    period = Period.read(epoch_label(every, epoch), every)
+
+    assert period is not None
+    assert period.hours == epoch_start(every, epoch) / 3600
+
+
+@pytest.mark.parametrize(
+    ("label", "hours", "days"),
+    [
+        ("2026-11-02", "2026-11-02", ("2026-11-02", "2026-11-08")),
+        ("2026-11-02/2026-11-09", "2026-11-02", ("2026-11-02", "2026-11-15")),
+        ("2026-11", "2026-11-01", None),
+        ("2026-11-02T09:00Z", "2026-11-02T09:00", None),
+    ],
+)
+def test_a_period_of_weeks_has_its_first_and_its_last_day(
+    label: str, hours: str, days: tuple[str, str] | None
+) -> None:
+    period = Period.read(label, "7d")
+
+    assert period is not None
+    assert period.hours == datetime.fromisoformat(f"{hours}+00:00").timestamp() / 3600
+    assert period.days == (days and tuple(date.fromisoformat(day) for day in days))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "once", "2026-13-01", "yesterday", "9999999-01-01", "2026-13"]
+)
+def test_what_is_no_time_is_no_period(text: str) -> None:
+    assert Period.read(text) is None

@@ -16,7 +16,7 @@ from client_sdk.registry.metric import Sample
 from collector.analytics.association import Association, associations
 from collector.analytics.comparing.numbers import Scatter, estimates_of, variance_if
 from collector.analytics.sums import Shares, members_of
-from collector.analytics.verb import OF_ALL, Slice, VerbQuery, load, sampled
+from collector.analytics.verb import NO_TALLY, OF_ALL, Slice, VerbQuery, load, sampled
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell
 from collector.core.remarks import Code
@@ -103,7 +103,7 @@ def test_epochs_of_one_draw_are_of_the_same_devices(catalog: Catalog) -> None:
     raw = [Estimate(0.5, 0.0, 0.5, 0.5)]
 
     def error(metric: Any, days: int) -> float:
-        part = Slice(metric, {}, 700 * days, None, tuple(range(monday, monday + days)))
+        part = Slice(metric, {}, 700 * days, NO_TALLY, tuple(range(monday, monday + days)))
         return sampled(part, raw, 0.05)[0].std_error
 
     assert error(daily, 7) == pytest.approx(error(daily, 1))
@@ -114,7 +114,7 @@ def test_epochs_of_one_draw_are_of_the_same_devices(catalog: Catalog) -> None:
 def test_two_weeks_of_drawn_devices_are_never_a_fixed_population(catalog: Catalog) -> None:
     """Law: whoever asks for one is answered as of drawn devices, or weeks would seem to differ."""
     drawn, every = catalog.metric("m0"), catalog.metric("always")
-    parts = [Slice(metric, {}, 3_000, None, (2_900,)) for metric in (drawn, every)]
+    parts = [Slice(metric, {}, 3_000, NO_TALLY, (2_900,)) for metric in (drawn, every)]
 
     of_drawn, of_all = (
         variance_if(part, Scatter(0.1, 0.2, 0.3), "reported", in_time=True) for part in parts
@@ -143,7 +143,7 @@ def test_steps_and_periods_of_drawn_devices_are_those_of_all(verb: str, kind: st
     for _ in range(rounds):
         drawn = chance.binomial(devices // items, part, items)
         tally = sum(chance.multinomial(n, row) for n, row in zip(drawn, law, strict=True))
-        slice_ = Slice(metric, {}, int(drawn.sum()), tally, (2_900,))
+        slice_ = Slice(metric, {}, int(drawn.sum()), np.asarray(tally), (2_900,))
         counts = Shares.of_slice(slice_)
         whole, inner = members[0], members[0] & members[1]
         rows = [
@@ -169,7 +169,7 @@ def test_shares_of_versions_among_drawn_devices_are_not_called_exact(catalog: Ca
     rows = []
     for metric in (drawn, every):
         parts = [
-            Slice(metric, {"time": "w", "version": version}, n, None, (2_900,))
+            Slice(metric, {"time": "w", "version": version}, n, NO_TALLY, (2_900,))
             for version, n in (("1", 300), ("2", 700))
         ]
         query = VerbQuery(0.05, options=load("adoption").options())

@@ -11,6 +11,7 @@ from typing import Any, Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from collector.analytics.rows import (
     AGAINST,
@@ -24,7 +25,6 @@ from collector.analytics.rows import (
     SHARE,
     Chart,
     Row,
-    altered,
     empty_row,
     row_of,
 )
@@ -185,12 +185,12 @@ def test_a_stretch_that_is_running_ends_today(today: int, words: str) -> None:
 
 def test_one_week_against_another_is_told_in_days_and_on_an_axis_by_its_first() -> None:
     week = {"time": "2026-11-09"}
-    rows = [empty_row({**week, AGAINST: "2026-11-02"}, 0, 0.05, "share", "too few")]
+    rows = [empty_row({**week, AGAINST: "2026-11-02"}, 0, 0.05, "share", remark(Code.BOUNDS))]
 
     assert worded(rows, every="7d")[0].dimensions == {"time": "9 to 15 Nov", AGAINST: "2 to 8 Nov"}
-    assert worded([altered(rows[0], dimensions=week)], every="7d")[0].dimensions == week
+    assert worded([structs.replace(rows[0], dimensions=week)], every="7d")[0].dimensions == week
     assert worded(rows, every="1d") == rows
-    web = altered(rows[0], dimensions={**week, AGAINST: "web"})
+    web = structs.replace(rows[0], dimensions={**week, AGAINST: "web"})
     assert worded([web], every="7d") == [web]
 
 
@@ -207,7 +207,7 @@ def test_days_alone_hours_and_other_labels_stay(label: str) -> None:
 
 
 def test_a_boolean_says_yes_and_a_list_that_has_true_in_it_does_not() -> None:
-    rows = [empty_row({"item": "true", AGAINST: REST}, 0, 0.05, "share", "too few")]
+    rows = [empty_row({"item": "true", AGAINST: REST}, 0, 0.05, "share", remark(Code.BOUNDS))]
 
     assert worded(rows, is_boolean=True)[0].dimensions == {"item": "yes", AGAINST: "the others"}
     assert worded(rows)[0].dimensions == {"item": "true", AGAINST: "the others"}
@@ -215,7 +215,9 @@ def test_a_boolean_says_yes_and_a_list_that_has_true_in_it_does_not() -> None:
 
 
 def test_the_middle_quantile_is_the_median_and_an_item_of_that_name_stays() -> None:
-    rows = [empty_row({"item": name}, 3, 0.05, "ms", "too few") for name in ("p50", "p95")]
+    rows = [
+        empty_row({"item": name}, 3, 0.05, "ms", remark(Code.BOUNDS)) for name in ("p50", "p95")
+    ]
 
     assert [row.item for row in worded(rows, chart=Chart.QUANTILES)] == ["median", "p95"]
     assert [row.item for row in worded(rows, chart=Chart.ROWS)] == ["p50", "p95"]

@@ -147,7 +147,7 @@ def drawn(metric: Metric, n: int, law: Any, chance: np.random.Generator) -> Slic
     tally = sum(
         chance.multinomial(k, q + (p - q) * row) for k, row in zip(held, np.eye(4), strict=True)
     )
-    return Slice(metric, {"arm": "a"}, n, tally, (0,))
+    return Slice(metric, {"arm": "a"}, n, np.asarray(tally), (0,))
 
 
 @pytest.mark.parametrize("epsilon", ["1.0", "8.0"])

@@ -48,6 +48,7 @@ from collector.analytics.poisoning.influence import (
 )
 from collector.analytics.rows import Row, row_of
 from collector.analytics.verb import Slice, VerbQuery, load
+from collector.core.remarks import Code, remark
 from collector.estimation.estimate import Estimate
 from tests.support.crowds.asking import answer
 from tests.support.device.registries import CATEGORY, KEY_VALUE, NUMBER, SET, file_with
@@ -275,7 +276,7 @@ def test_a_slice_without_reports_has_rows_without_influence() -> None:
     text = file_with({**NUMBER, "mechanism": '"square_wave"'})
     metric = Registry.from_text(text).metric("m")
     nothing = np.zeros(metric.mechanism.tally_size, dtype=np.int64)
-    refused = Slice(metric, {}, 0, nothing, (), refusal="not enough reports")
+    refused = Slice(metric, {}, 0, nothing, (), refusal=remark(Code.BOUNDS))
 
     rows = with_influence(load("estimate").answer([refused], VerbQuery(0.05)).rows, metric, nothing)
 

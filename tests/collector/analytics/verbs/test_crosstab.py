@@ -137,7 +137,7 @@ def test_two_metrics_that_were_collected_apart_have_margins_and_bounds_but_no_jo
     rows = {tuple(row.dimensions.values()): row for row in found.rows}
     cells = [row for names, row in rows.items() if ALL not in names]
     assert {row.value for row in cells} == {None}
-    assert {row.reason for row in cells} == {APART}
+    assert {row.refusal for row in cells} == {APART}
     assert found.warnings[0].code == Code.COLLECTED_APART
     assert len(cells) == 12
     assert found.rows[0].dimensions == {"m": "a", "other": "female | low"}

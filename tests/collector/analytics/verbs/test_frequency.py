@@ -13,7 +13,7 @@ from client_sdk.mechanisms import FrequencyOracle
 from collector.analytics.postprocess import OF_PARTS
 from collector.analytics.rows import Findings
 from collector.analytics.verb import Slice
-from collector.analytics.verbs.top_k import rank_in_words, ranks
+from collector.analytics.verbs.top_k import rank_of, ranks
 from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import KEY_VALUE, SET
@@ -131,7 +131,7 @@ def test_a_rank_that_may_be_nearly_any_is_none(
     best: int, worst: int, count: int, words: str
 ) -> None:
     """Two thirds of all ranks say that there are too few reports, and nothing of the item."""
-    assert rank_in_words(best, worst, count) == words
+    assert rank_of(best, worst, count).text == words
 
 
 def asked_of(held: Sequence[int], order: str = "most") -> tuple[Findings, Any]:

@@ -13,7 +13,6 @@ from client_sdk.core.dataclass import replace
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.analytics.comparing.differences import (
-    NO_CHANGE,
     compared,
     covers_zero,
     lift,
@@ -22,11 +21,10 @@ from collector.analytics.comparing.differences import (
 from collector.analytics.comparing.numbers import Number, Population, numbers_of
 from collector.analytics.comparing.ratios import ratio_of
 from collector.analytics.rows import Findings
-from collector.analytics.sums import BOUND_NOTE
 from collector.analytics.verb import Slice, VerbQuery, load, merged
 from collector.core.catalog import Catalog
 from collector.core.errors import QueryError
-from collector.core.remarks import Code, remark
+from collector.core.remarks import WORDS, Code, remark
 from collector.estimation.estimate import normal_quantile
 from collector.query import Query, plan
 from tests.support.crowds.asking import ask, holds
@@ -55,8 +53,8 @@ def test_difference_and_lift_agree_on_whether_there_is_any() -> None:
     for new in np.linspace(0.3, 0.4, 41).tolist():
         points, part = lifted(arms(0.32, new)).rows
 
-        assert (points.note == NO_CHANGE) == (part.note == NO_CHANGE)
-        assert holds(part, 0) == (part.note == NO_CHANGE)
+        assert (points.note == WORDS[Code.NO_CHANGE]) == (part.note == WORDS[Code.NO_CHANGE])
+        assert holds(part, 0) == (part.note == WORDS[Code.NO_CHANGE])
 
 
 def test_what_cannot_be_seen_is_told_with_what_could() -> None:
@@ -346,7 +344,7 @@ def test_of_drawn_devices_it_is_a_bound_that_holds_however_both_go_together() ->
         holders = int(chance.binomial(n, share)) / n
         parts = [fixed(holders, n, chance, YES), fixed(1 - holders, n, chance, NO)]
         (row,) = ask("ratio", parts, options={"population": "drawn"}).rows
-        assert row.note == BOUND_NOTE
+        assert row.note == WORDS[Code.BOUND]
         missed += not holds(row, 1.0)
         numbers = [Number(x, x * (1 - x) / n, n) for x in (holders, 1 - holders)]
         independent = known(ratio_of(numbers[0], numbers[1], ALPHA))

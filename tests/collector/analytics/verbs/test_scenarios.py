@@ -12,15 +12,11 @@ import pytest
 from client_sdk.core.dataclass import replace as changed
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.types.numbers import NumberDomain
-from collector.analytics.comparing.differences import NO_CHANGE
-from collector.analytics.comparing.ratios import UNBOUNDED
 from collector.analytics.rows import AGAINST, ALL, RAW, REST
-from collector.analytics.sums import BOUND_NOTE, UNSURE
 from collector.analytics.verb import OTHER, Slice, load
-from collector.analytics.verbs.map import NOISE
 from collector.analytics.verbs.segments import POOLED
 from collector.core.errors import QueryError
-from collector.core.remarks import Code, remark
+from collector.core.remarks import WORDS, Code, remark
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import AGE, PAGE, SHOWN, exact
 from tests.support.crowds.scenarios import Part, Scenario, check
@@ -290,7 +286,7 @@ SCENARIOS: Final = {
         "compare",
         along("platform", ("linux", 0.50, 4_000), ("mac", 0.51, 4_000)),
         {"against": "linux"},
-        {"value": [0.01], "note": NO_CHANGE, "p_value": [0.687], "fakes_to_flip": ...},
+        {"value": [0.01], "note": WORDS[Code.NO_CHANGE], "p_value": [0.687], "fakes_to_flip": ...},
         within=5e-3,
     ),
     "compare: a large difference is a change": Scenario(
@@ -440,7 +436,7 @@ SCENARIOS: Final = {
         over(DAYS, *[0.3] * 14),
         {},
         {},
-        {"changes": [{"detected": False, "note": NO_CHANGE, "p_value_constant": 1}]},
+        {"changes": [{"detected": False, "note": WORDS[Code.NO_CHANGE], "p_value_constant": 1}]},
         remarks=[],
     ),
     "trend: a first stretch that runs shows no change": Scenario(
@@ -535,7 +531,7 @@ SCENARIOS: Final = {
         "ratio",
         [HALVES[0], exact({}, 0.01, 1_000, metric=HALVES[1].metric)],
         {},
-        {"value": [None], "ci_high": [None], "reason": [Part(UNBOUNDED)]},
+        {"value": [None], "ci_high": [None], "reason": [Part(WORDS[Code.UNBOUNDED])]},
         {"sides": [{"denominator": 0.01}]},
     ),
     "ratio: metrics of one name in two apps are two": Scenario(
@@ -627,7 +623,7 @@ SCENARIOS: Final = {
         "range",
         [tallied(BITS, 900, 900, 900, 300, 400, 450, n=900)],
         {"high": "b"},
-        {"note": [BOUND_NOTE]},
+        {"note": [WORDS[Code.BOUND]]},
     ),
     "funnel: steps that were reached, and parts of the step before": Scenario(
         "funnel",
@@ -662,7 +658,7 @@ SCENARIOS: Final = {
         {},
         {
             "item": [f"{r},{c}" for r in range(2) for c in range(4)],
-            "note": [NOISE] * 4 + [None, NOISE, None, None],
+            "note": [WORDS[Code.NOISE]] * 4 + [None, WORDS[Code.NOISE], None, None],
             "simultaneous": True,
         },
         {"box": [-10, 45.5, 30, 47.5], "cells": {"1,2": [10, 46.5, 20, 47.5]}},
@@ -710,7 +706,7 @@ SCENARIOS: Final = {
         {"of": "sex"},
         {
             "sex": [*["female"] * 3, *["male"] * 3, *[ALL] * 3],
-            "reason": [*[UNSURE] * 3, *[None] * 6],
+            "reason": [*[WORDS[Code.NO_GROUP]] * 3, *[None] * 6],
             "measure": "of each sex",
         },
     ),

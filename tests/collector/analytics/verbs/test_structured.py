@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from client_sdk.registry.metric import Metric
-from collector.analytics.answer import vector_truth
 from collector.analytics.poisoning.findings import impossible, with_influence
-from collector.analytics.sums import BOUND_NOTE, Shares
+from collector.analytics.sums import Shares
 from collector.analytics.verb import Slice
 from collector.analytics.verbs.vector import largest_square
+from collector.core.remarks import WORDS, Code
 from tests.support.crowds.asking import ask
+from tests.support.crowds.truths import vector_truth
 from tests.support.device.registries import FUNNEL, VECTOR
 from tests.support.enumeration.coverage import fits_rate
 from tests.support.enumeration.populations import drawn, metric_of, reported
@@ -82,7 +83,7 @@ def test_a_ratio_whose_dependence_is_unknown_takes_the_worst() -> None:
     least = (errors[0] + ratio.value * errors[1]) / (whole @ found.values)
     assert ratio.std_error == pytest.approx(least)
     rows = ask("funnel", [Slice(metric, {}, 9_000, tally, (0,))]).rows
-    assert {row.note for row in rows if row.value is not None} == {BOUND_NOTE}
+    assert {row.note for row in rows if row.value is not None} == {WORDS[Code.BOUND]}
 
 
 FEW: Final = {"mechanism": '"codebook"', "parameters": "{ words = 16 }"}  # it takes less

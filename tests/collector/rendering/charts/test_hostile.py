@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from client_sdk.core.errors import InvalidParameterError
 from collector.analytics.rows import Chart, Row, empty_row
-from collector.rendering.charts import Face, chart_of
+from collector.core.remarks import Code, remark
+from collector.rendering.charts import ChartOptions, chart_of
 from collector.rendering.charts.curve import Curve, curve
 from collector.rendering.charts.spark import spark
 from collector.rendering.letters import one_line
@@ -40,7 +41,7 @@ NASTY: Final = (
     "",
     " ",
 )
-KINDS: Final[dict[str, Callable[[list[Row], str, Face], str]]] = {
+KINDS: Final[dict[str, Callable[[list[Row], str, ChartOptions], str]]] = {
     "bars": bars,
     "line": line,
     "histogram": histogram,
@@ -68,14 +69,14 @@ def hostile_rows(text: str) -> list[Row]:
         )
         for i in range(4)
     ]
-    return [*rows, replace(blank(text), reason=text)]
+    return [*rows, replace(blank(text), refusal=remark(Code.NOTE, text=text))]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_hostile_texts_stay_texts_within_the_view(kind: str) -> None:
     for text in NASTY:
         for rows in (hostile_rows(text), hostile_rows(text)[:2]):
-            picture = KINDS[kind](rows, text, Face(standalone=True))
+            picture = KINDS[kind](rows, text, ChartOptions(standalone=True))
             root = parsed(picture)
 
             assert {tag(e) for e in root.iter()} <= TAGS
@@ -90,7 +91,7 @@ def test_hostile_texts_stay_texts_within_the_view(kind: str) -> None:
 
 @pytest.mark.parametrize("text", NASTY)
 def test_hostile_names_of_curves_stay_texts(text: str) -> None:
-    root = parsed(curve([Curve(text, ((10, 0.5), (100, 0.1)))], text, Face(), unit=text))
+    root = parsed(curve([Curve(text, ((10, 0.5), (100, 0.1)))], text, ChartOptions(), unit=text))
 
     assert {tag(e) for e in root.iter()} <= TAGS
 
@@ -120,13 +121,13 @@ def test_a_label_cannot_turn_the_numbers_beside_it() -> None:
 @pytest.mark.parametrize("prefix", ["", "a b", "1a", 'x"onload="', "é", "a" * 65])
 def test_a_prefix_that_is_no_id_is_refused(prefix: str) -> None:
     with pytest.raises(InvalidParameterError, match="prefix="):
-        Face(prefix=prefix)
+        ChartOptions(prefix=prefix)
 
 
 @pytest.mark.parametrize("sizes", [{"width": 10}, {"width": 10_000}, {"most_rows": 0}])
 def test_sizes_in_which_nothing_can_be_read_are_refused(sizes: dict[str, int]) -> None:
     with pytest.raises(InvalidParameterError):
-        Face(**sizes)  # type: ignore[arg-type]  # only sizes
+        ChartOptions(**sizes)  # type: ignore[arg-type]  # only sizes
 
 
 EXAMPLES: Final = 12  # of each kind
@@ -148,7 +149,7 @@ def rows(draw: st.DrawFn) -> Row:
     unit = draw(st.sampled_from(["share", "ms", "relative", ""]))
     named = draw(dimensions)
     if draw(st.integers(0, 4)) == 0:
-        return empty_row(named, 3, 0.05, unit, REASON)
+        return empty_row(named, 3, 0.05, unit, remark(Code.NOTE, text=REASON))
     value, low, high = (draw(numbers) for _ in range(3))
     made = Row(named, value, low, high, 0.1, draw(st.integers(0, 10**9)), 0.05, "good", unit)
     return replace(made, is_open=draw(st.booleans()), p_value=draw(st.none() | st.floats(0, 1)))
@@ -160,7 +161,7 @@ def rows(draw: st.DrawFn) -> Row:
 def test_a_kind_of_chart_draws_any_rows_within_its_view(
     kind: object, made: list[Row], width: int
 ) -> None:
-    root = parsed(kind(made, "t", Face(width=width)))  # type: ignore[operator]
+    root = parsed(kind(made, "t", ChartOptions(width=width)))  # type: ignore[operator]
 
     wide, high = view(root)
     assert all(

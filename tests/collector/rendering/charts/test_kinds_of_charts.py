@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from itertools import pairwise
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from collector.analytics.rows import ITEM, LOWER, SHARE, TIME, Chart, Row, chance, quality_of
 from collector.estimation.estimate import Estimate
-from collector.rendering.charts import Before, Face, Mark, chart_of
+from collector.rendering.charts import Before, ChartOptions, Mark, chart_of
 from collector.rendering.charts.bars import NO_CHANGE, verdict
 from collector.rendering.charts.curve import Curve, curve
 from collector.rendering.charts.frame import level_of
@@ -231,7 +232,7 @@ def test_a_sparkline_has_no_text_but_says_its_last_number() -> None:
 
 
 def test_the_last_bucket_label_does_not_leave_the_picture() -> None:
-    root = parsed(histogram(buckets(), "t", Face(width=280)))
+    root = parsed(histogram(buckets(), "t", ChartOptions(width=280)))
 
     assert max(box.right for box in boxes(root)) <= 280
 
@@ -266,7 +267,7 @@ def week(value: float = 0.3) -> list[Row]:
 
 def before(rows: list[Row], now: list[Row] | None = None) -> str:
     """Return the line of a week over an earlier one."""
-    return line(now or week(), "t", Face(), (), Before(rows, 7, "the week before"))
+    return line(now or week(), "t", ChartOptions(), (), Before(rows, 7, "the week before"))
 
 
 ABC: Final = [row("a", 0.1, 0.01), row("b", 0.3, 0.01), row("c", 0.2, 0.01)]
@@ -354,7 +355,7 @@ DRAWN: Final = {
         dots(themes_by_platform(), "t"), count={"dot-1": 3, "dot-2": 3, "dot-3": 3, "dot-4": 0}
     ),
     "the heading can be left to the page": Drawn(
-        dots(platforms(), "t", Face(heading=False)),
+        dots(platforms(), "t", ChartOptions(heading=False)),
         texts={"title": [], "subtitle": ["ms · 95 % intervals"]},
     ),
     "a chart has a heading": Drawn(
@@ -373,12 +374,12 @@ DRAWN: Final = {
         has={"tick": ["13° E", "17° E", "52° N", "56° N"]},
     ),
     "a note within the last stretch is drawn and one out of view is not": Drawn(
-        line(OF_WEEKS, "t", Face(), MARKS),
+        line(OF_WEEKS, "t", ChartOptions(), MARKS),
         texts={"flag": ["1"]},
         has={"note": ["1 · 2026-10-23: in"]},
     ),
     "notes that would touch share a number": Drawn(
-        line(months(), "t", Face(width=420), notes()),
+        line(months(), "t", ChartOptions(width=420), notes()),
         count={"reference": 3},
         texts={"flag": ["1", "2"]},
     ),
@@ -394,7 +395,9 @@ DRAWN: Final = {
         before([]), has={"note": ["the week before: no reports"]}
     ),
     "numbers of another unit are no earlier period": Drawn(
-        chart_of(Chart.ROWS, SLOW, "t", Face(), before=Before(week(0.2), 7, "the week before")),
+        chart_of(
+            Chart.ROWS, SLOW, "t", ChartOptions(), before=Before(week(0.2), 7, "the week before")
+        ),
         has={"note": ["the week before: no reports"]},
     ),
 }

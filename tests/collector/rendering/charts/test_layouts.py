@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date, timedelta
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from client_sdk.core.errors import InvalidParameterError
 from collector.analytics.rows import ITEM, TIME, Chart, Row
-from collector.rendering.charts import Before, Face, Mark, chart_of
+from collector.rendering.charts import Before, ChartOptions, Mark, chart_of
 from collector.rendering.numbers import ends_of, finest, margin, value_of
 from tests.support.charts import bars, difference, dots, heat, histogram, line
 from tests.support.sites.drawing import boxes, of_class, parsed, path_points, tag
@@ -30,7 +30,7 @@ from tests.support.sites.gallery import (
     two_way,
 )
 
-PHONE = Face(width=320, felt=False)
+PHONE = ChartOptions(width=320, interactive=False)
 _LONG = "never married, divorced or widowed "
 _PLOT_LINES = {"grid", "axis", "noise"}
 FINGER = 44  # user units, which are pixels on a phone of 360
@@ -48,7 +48,7 @@ def test_a_line_on_a_phone_is_as_high_as_a_finger_and_its_label_has_the_width(pi
 
 
 def test_a_line_that_leads_somewhere_is_one_target_with_its_label() -> None:
-    face = Face(width=320, link=lambda row: f"/metric/x?item={row.item}")
+    face = ChartOptions(width=320, link=lambda row: f"/metric/x?item={row.item}")
     root = parsed(bars(shares()[:3], "t", face))
 
     links = [e for e in root.iter() if tag(e) == "a"]
@@ -61,7 +61,7 @@ def test_a_line_that_leads_somewhere_is_one_target_with_its_label() -> None:
 
 
 def test_a_hostile_address_is_escaped() -> None:
-    face = Face(link=lambda row: '/metric/x?item="><script>alert(1)</script>')
+    face = ChartOptions(link=lambda row: '/metric/x?item="><script>alert(1)</script>')
     root = parsed(bars(shares()[:2], "t", face))
 
     assert "script" not in {tag(e) for e in root.iter()}
@@ -79,7 +79,7 @@ def test_what_is_not_felt_carries_no_numbers_twice(draw: object) -> None:
     "name", [name for name in PICTURES if name not in ("curve", "spark", "nothing")]
 )
 def test_a_drawing_for_a_phone_is_lighter_than_the_other(name: str) -> None:
-    assert len(PICTURES[name](PHONE)) <= len(PICTURES[name](Face())) * 1.05
+    assert len(PICTURES[name](PHONE)) <= len(PICTURES[name](ChartOptions())) * 1.05
 
 
 def test_lines_on_a_phone_have_their_names_below() -> None:
@@ -186,7 +186,7 @@ def test_no_cell_prints_a_number_without_its_interval(
     rows: list[Row], width: int, is_cut: bool
 ) -> None:
     """Law: it stands below the number where it has room, and else a note tells how wide all are."""
-    root = parsed(heat(rows, "t", Face("x", width=width, styled=True)))
+    root = parsed(heat(rows, "t", ChartOptions("x", width=width, styled=True)))
 
     printed = [e.text or "" for e in root.iter() if (e.get("class") or "").startswith("on-")]
     numbers = sum(not text.startswith(("±", "(")) for text in printed)
@@ -215,7 +215,9 @@ def middle(picture: str, look: str) -> list[tuple[float, float]]:
 
 
 def test_a_note_stands_at_its_day_and_its_words_are_below() -> None:
-    picture = line([dated(i, 0.3) for i in range(5)], "t", Face(), [Mark("2026-10-22", "2.4 out")])
+    picture = line(
+        [dated(i, 0.3) for i in range(5)], "t", ChartOptions(), [Mark("2026-10-22", "2.4 out")]
+    )
 
     (dash,) = of_class(parsed(picture), "reference")
     places = [x for x, _ in middle(picture, "line-1")]
@@ -225,7 +227,7 @@ def test_a_note_stands_at_its_day_and_its_words_are_below() -> None:
 
 
 def test_a_note_with_an_address_is_a_link_and_no_script_is_an_address() -> None:
-    links = [e.get("href") for e in parsed(line(months(), "t", Face(), notes())).iter()]
+    links = [e.get("href") for e in parsed(line(months(), "t", ChartOptions(), notes())).iter()]
 
     assert [href for href in links if href] == ["/boards/releases"]
     for url in ("javascript:alert(1)", "//elsewhere.example", "/\\elsewhere", "data:text/html,x"):
@@ -235,7 +237,7 @@ def test_a_note_with_an_address_is_a_link_and_no_script_is_an_address() -> None:
 
 def test_a_hostile_note_stays_a_text() -> None:
     hostile = "<script>alert(1)</script>\"'><a href=x>"
-    picture = line(months(), "t", Face(), [Mark("2026-10-22", hostile)])
+    picture = line(months(), "t", ChartOptions(), [Mark("2026-10-22", hostile)])
 
     assert "script" not in {tag(e) for e in parsed(picture).iter()}
     assert hostile in texts(picture, "note")[-1]
@@ -244,7 +246,7 @@ def test_a_hostile_note_stays_a_text() -> None:
 def test_an_earlier_period_is_drawn_at_the_same_places_with_its_band_and_numbers() -> None:
     now = [dated(i, 0.3) for i in range(7)]
     before = Before([dated(i - 7, 0.2 + i / 100) for i in range(7)], 7, "the week before")
-    picture = line(now, "t", Face(), (), before)
+    picture = line(now, "t", ChartOptions(), (), before)
 
     assert [x for x, _ in middle(picture, "past")] == [x for x, _ in middle(picture, "line-1")]
     assert [y for _, y in middle(picture, "past")] > [y for _, y in middle(picture, "line-1")]
@@ -258,7 +260,7 @@ def test_a_day_without_reports_moves_no_other_day() -> None:
     """Law: places follow dates, not the order of rows, which skip days without reports."""
     now = [dated(i, 0.3) for i in range(7)]
     before = Before([dated(i - 7, 0.2) for i in range(3, 7)], 7, "the week before")
-    picture = line(now, "t", Face(), (), before)
+    picture = line(now, "t", ChartOptions(), (), before)
 
     assert middle(picture, "past")[0][0] == middle(picture, "line-1")[3][0]
 
@@ -267,13 +269,15 @@ def test_an_earlier_period_beyond_the_axis_is_cut_off() -> None:
     now = [dated(i, 0.3) for i in range(4)]
     before = Before([dated(i - 7, 0.2) for i in range(7)], 7, "the week before")
 
-    assert len(middle(line(now, "t", Face(), (), before), "past")) == 4
+    assert len(middle(line(now, "t", ChartOptions(), (), before), "past")) == 4
 
 
 def test_both_reach_every_chart_over_time_of_an_answer() -> None:
     marks, before = notes(), month_before()
-    picture = chart_of(Chart.ROWS, months(), "t", Face(), marks=marks, before=before)
-    whole = chart_of(Chart.ROWS, [row("a", 0.2, 0.01)], "t", Face(), marks=marks, before=before)
+    picture = chart_of(Chart.ROWS, months(), "t", ChartOptions(), marks=marks, before=before)
+    whole = chart_of(
+        Chart.ROWS, [row("a", 0.2, 0.01)], "t", ChartOptions(), marks=marks, before=before
+    )
 
     assert middle(picture, "past")
     assert texts(picture, "flag") == ["1", "2", "3"]
@@ -283,7 +287,7 @@ def test_both_reach_every_chart_over_time_of_an_answer() -> None:
 def test_the_earlier_period_has_another_sample_in_the_legend_than_the_noise() -> None:
     now = [dated(i, 0.001) for i in range(7)]
     before = Before([dated(i - 7, 0.002) for i in range(7)], 7, "the week before")
-    root = parsed(line(now, "t", Face(), (), before))
+    root = parsed(line(now, "t", ChartOptions(), (), before))
 
     assert {"within noise", "the week before"} <= {e.text for e in of_class(root, "note")}
     samples = [e for e in of_class(root, "noise") if e.get("height") == "9"]

@@ -7,7 +7,6 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from collector.analytics.rows import RELATIVE, SHARE
 from collector.rendering.numbers import (

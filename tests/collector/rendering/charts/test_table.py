@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import replace
 from io import StringIO
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from client_sdk.core.epoch import epoch_label, epoch_start
+from collector.analytics.rows import COLUMNS
 from collector.rendering.charts.distribution import adjoining, cell_of, edges_of, threshold_of
 from collector.rendering.charts.scale import (
     Linear,
     Log,
-    hours_of,
     is_gap,
     log_ticks,
     nice_ticks,
@@ -25,7 +24,7 @@ from collector.rendering.charts.scale import (
 )
 from collector.rendering.letters import shortened, width_of, wrapped
 from collector.rendering.numbers import POINTS
-from collector.rendering.tables import COLUMNS, csv_of, table_of
+from collector.rendering.tables import csv_of, table_of
 from tests.support.sites.drawing import parsed
 from tests.support.sites.gallery import REASON, blank, differences, row, shares
 
@@ -112,41 +111,11 @@ def test_a_difference_of_shares_is_told_in_points_and_what_fakes_could_do_in_wor
     """Law: 8 points more are not 8 % more, and nobody must know what a fake that reverses is."""
     fakes = {"p_value": 0.004, "fakes_to_flip": 1, "influence": 0.022}
 
-    text = table_of([replace(row("a", 0.08, 0.04), **fakes)])  # type: ignore[arg-type]  # by name
+    text = table_of([replace(row("a", 0.08, 0.04), **fakes)])
 
     assert ">8 points<" in text
     assert "1 fake device could reverse it" in text
     assert "1 fake device in 100 could shift it by 2.2 points" in text
-
-
-@given(st.sampled_from(["1h", "1d", "7d"]), st.integers(0, 20_000))
-def test_the_labels_of_epochs_are_read_as_their_beginnings(every: str, epoch: int) -> None:
-    hours = hours_of(epoch_label(every, epoch))
-
-    assert hours == epoch_start(every, epoch) / 3600
-
-
-@pytest.mark.parametrize(
-    ("text", "day"),
-    [
-        ("2026-11-02", "2026-11-02"),
-        ("2026-W45", "2026-11-02"),
-        ("2026-11", "2026-11-01"),
-        ("2026-11-02/2026-11-08", "2026-11-02"),
-        ("2026-11-02 to 2026-11-08", "2026-11-02"),
-        ("2026-11-02T00:00+00:00", "2026-11-02"),
-        (" 2026-11-02 ", "2026-11-02"),
-    ],
-)
-def test_times_are_read_in_many_forms(text: str, day: str) -> None:
-    assert hours_of(text) == hours_of(day) is not None
-
-
-@pytest.mark.parametrize(
-    "text", ["", "once", "2026-13-01", "yesterday", "9999999-01-01", "2026-13"]
-)
-def test_what_is_no_time_is_none(text: str) -> None:
-    assert hours_of(text) is None
 
 
 def test_a_gap_is_more_than_the_usual_step() -> None:

@@ -11,8 +11,9 @@ from flask import Flask
 
 from client_sdk.registry import Registry
 from collector.analytics.rows import GOOD, SHARE, Row, empty_row
-from collector.web.pages.beside import order_text
+from collector.core.remarks import Code, remark
 from collector.web.pages.devices import longer
+from collector.web.pages.remarks import ranking_text
 from tests.collector.web.pages.conftest import BROWSER, ONE_METRIC, Visit
 from tests.support.device.every_type import fill, registry_text
 from tests.support.sites.in_memory import browser_of, in_memory
@@ -224,13 +225,13 @@ def rows(*ends: tuple[str, float, float]) -> Sequence[Row]:
 def test_segments_are_higher_only_where_intervals_are_apart(
     ends: list[tuple[str, float, float]], said: str
 ) -> None:
-    assert order_text(rows(*ends)) == said
+    assert ranking_text(rows(*ends)) == said
 
 
 def test_a_segment_without_a_number_is_higher_than_none() -> None:
-    blank = empty_row({"platform": "z", "item": "yes"}, 3, 0.05, SHARE, "too few")
+    blank = empty_row({"platform": "z", "item": "yes"}, 3, 0.05, SHARE, remark(Code.BOUNDS))
 
-    assert order_text([*rows(("a", 0.1, 0.2), ("b", 0.5, 0.6)), blank]) == (
+    assert ranking_text([*rows(("a", 0.1, 0.2), ("b", 0.5, 0.6)), blank]) == (
         "More than noise: b is higher than a."
     )
 

@@ -14,7 +14,7 @@ from flask import Flask
 
 from collector.core.cells import Cell
 from collector.core.remarks import WORDS, Code
-from collector.web.pages.beside import AT_ONCE, UNSURE
+from collector.web.pages.remarks import AT_ONCE, UNSURE
 from tests.collector.web.conftest import MakeApp
 from tests.collector.web.pages.conftest import Visit
 from tests.hostile.markup import MARKUP
