@@ -56,6 +56,7 @@ collector.operations.doctor: core wire registry privacy | core storage intake op
     planning
 collector.query: core mechanisms registry privacy root | core storage estimation analytics
     analytics.poisoning planning
+collector.query.phrases: core registry | analytics analytics.comparing query
 collector.rendering: core privacy | core analytics
 collector.client: privacy | core analytics rendering
 collector.query.release: core mechanisms registry root | core storage estimation analytics query
@@ -70,7 +71,7 @@ collector.demo: core mechanisms registry privacy upload root | core storage anal
     rendering worker operations
 collector.web: core wire mechanisms registry privacy root | core serving storage estimation
     analytics analytics.comparing intake operations.telemetry planning operations.doctor
-    query rendering workspace operations
+    query query.phrases rendering workspace operations
 collector.testing: core privacy upload root | core storage intake planning worker client
     web
 collector.worker.archive: core registry | core storage estimation
@@ -100,7 +101,7 @@ LARGE: Final = {
     "client_sdk": 20,
     "client_sdk/registry": 17,
     "collector": 23,
-    "collector/query": 17,
+    "collector/query": 18,
     "collector/storage": 17,
 }  # of folders that may have more: here each capability has one
 MOST_STATEMENTS: Final = 265  # of a file; lines would be packed instead

@@ -1,6 +1,15 @@
-// The form of questions: fields that hang on others follow them.
+// The line and the form of questions: a key leads to the line, and fields that hang on others follow them.
 "use strict";
 (() => {
+  // A slash leads to the line to type a question in, unless something is being typed.
+  document.addEventListener("keydown", (event) => {
+    const line = document.querySelector(".find input");
+    if (event.key !== "/" || !line || event.target.closest("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    line.focus();
+    line.select();
+  });
+
   const form = document.querySelector("form[data-ask]");
   if (!form) return;
   // Another dimension has other arms: ask again, without the arms of the first.

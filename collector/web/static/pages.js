@@ -101,15 +101,6 @@
   // The event of a scroll that brought the chart into view comes late: a key may have shown a tip by then.
   document.addEventListener("scroll", (event) => { if (event.target !== document || seen !== scrolled()) still(); }, true);
 
-  // A slash leads to the line to type a question in, unless something is being typed.
-  document.addEventListener("keydown", (event) => {
-    const line = document.querySelector(".find input");
-    if (event.key !== "/" || !line || event.target.closest("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    line.focus();
-    line.select();
-  });
-
   // Forms that show something answer at once when a choice is made.
   function leave(form) {
     for (const one of form.elements) if (one.name && one.value === "" ) one.disabled = true;

@@ -31,8 +31,7 @@ OTHERS: Final = {
     "analytics/answer.py": {"mean"},  # the item of a mean
     "analytics/poisoning/findings.py": {"mean"},
     "analytics/rows.py": {"map"},  # a kind of chart
-    "cli/learn.py": {"range"},  # the words of a range of days
-    "cli/query.py": {"estimate", "range"},
+    "cli/query.py": {"estimate"},
     "cli/sources.py": {"estimate"},  # a key of JSON and a column
     "client.py": {"estimate"},
     "demo/truth_table.py": {"estimate"},  # a column

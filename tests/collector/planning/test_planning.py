@@ -46,7 +46,7 @@ def test_an_aggregate_is_told_beside_what_it_costs() -> None:
     plain, silent = (list(describe_metrics(Registry.from_text(text)))[1] for text in texts)
 
     assert ", ε 1 a report, one a week: the sum, 2 bytes" in plain
-    assert ", one a week, of the largest, or else 0.5 minutes, 2 bytes" in silent
+    assert ", one a week: the largest, or else 0.5 minutes, 2 bytes" in silent
     assert not any(", of " in line for line in describe_metrics(REGISTRY))
 
 

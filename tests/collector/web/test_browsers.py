@@ -206,7 +206,7 @@ def test_a_process_that_cannot_have_such_limits_says_so() -> None:
         check=True,
     )
 
-    assert "whose answers nobody takes" in done.stderr
+    assert "whose answers are not read" in done.stderr
 
 
 LABELS: Final = tuple(text for text in MARKUP if len(text) <= MAX_LABEL)[:1_000]

@@ -52,7 +52,7 @@ def test_every_form_tells_the_same_numbers(filled: FlaskClient) -> None:
     """Of each row its dimensions, its number, both ends, its reports and its reason."""
     pyarrow = pytest.importorskip("pyarrow")
     rows = post(filled, QUESTION).get_json()["rows"]
-    flat = [{**row.pop("dimensions"), **row} for row in rows]
+    flat = [flattened(row) for row in rows]
 
     by_csv = lines_of(post(filled, QUESTION, query_string={"format": "csv"}).text)
     stream = post(filled, QUESTION, query_string={"format": "arrow"}).data
@@ -63,6 +63,13 @@ def test_every_form_tells_the_same_numbers(filled: FlaskClient) -> None:
     assert by_arrow == flat
     assert [{**record, "time": record["time"][:10]} for record in records] == flat
     assert by_csv == [{name: shown(one[name]) for name in one} for one in flat]
+
+
+def flattened(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with its dimensions as columns, and its notes and its reason in words."""
+    notes, reason = row.pop("notes"), row.pop("reason")
+    note = "; ".join(each["text"] for each in notes) or None
+    return {**row.pop("dimensions"), **row, "note": note, "reason": reason and reason["text"]}
 
 
 def shown(value: object) -> str:

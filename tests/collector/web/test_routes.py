@@ -168,8 +168,8 @@ def test_the_scheme_of_a_credential_is_read_in_any_case(client: FlaskClient) -> 
     assert response.status_code == 200
 
 
-def test_without_keys_and_tokens_nothing_but_open_routes_answers(make_app: MakeApp) -> None:
-    app = make_app(credentials={})
+def test_without_a_key_or_a_token_nothing_but_open_routes_answers(make_app: MakeApp) -> None:
+    app = make_app()
     closed = [
         rule
         for rule in app.url_map.iter_rules()

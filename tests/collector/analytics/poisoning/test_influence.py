@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from math import exp, sqrt
@@ -10,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from benchmarks.accuracy.poisoning import BEST, HONEST, RANDOM, gain, payloads
 from client_sdk.mechanisms import (

@@ -64,7 +64,7 @@ def hostile_rows(text: str) -> list[Row]:
                 0.1 + 0.1 * i,
                 0.02,
             ),
-            note=text,
+            notes=(remark(Code.NOTE, text=text),),
             unit="share" if i < 2 else text,
         )
         for i in range(4)

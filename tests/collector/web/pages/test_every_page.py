@@ -232,7 +232,7 @@ def test_an_empty_system_tells_what_to_do_next(make_app: MakeApp) -> None:
         assert step in text
 
 
-EARLIER: Final = "of the days before there are no reports."
+EARLIER: Final = "there are no reports before."
 DATES: Final = "against=dates&against.from=2026-02-19&against.to=2026-02-20"
 IN_WORDS: Final = "from 3° to 4° east, 42° to 43° north"
 MAP: Final = '{"metrics":["location"],"verb":"map","date_range":"7d"}'

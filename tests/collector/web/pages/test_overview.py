@@ -188,7 +188,10 @@ def test_what_good_fair_and_poor_mean_is_said_in_words_below(many: FlaskClient) 
     """Law: a phone has no pointer to rest on them."""
     said = Page(get(many)).text
 
-    assert "its ± is at most 5 % where it is good, at most 25 % where fair, more where poor" in said
+    assert (
+        "± of a good number is at most 5 % of it, of a fair one at most 25 %, of a poor one more"
+        in said
+    )
 
 
 N: Final = 4_000  # reports of a day or a week

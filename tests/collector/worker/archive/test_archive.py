@@ -139,7 +139,7 @@ def test_two_processes_never_write_to_one_archive(desk: Desk) -> None:
     """They would write the same folds."""
     folder = Folder(desk.path)
 
-    with folder.locked(), pytest.raises(ArchiveError, match="somebody writes"):
+    with folder.locked(), pytest.raises(ArchiveError, match="another process writes"):
         desk.drain()
 
 

@@ -19,12 +19,12 @@ from typing import Any, Final, Literal, NamedTuple
 from client_sdk.core.epoch import ONCE
 from client_sdk.registry.metric import Metric
 
-from ..analytics.comparing.arms import arms_of
-from ..analytics.rows import TIME
-from ..analytics.verb import load, names
-from .options import types_of
-from .request import Query
-from .window import PREVIOUS, YEAR, Against
+from ...analytics.comparing.arms import arms_of
+from ...analytics.rows import TIME
+from ...analytics.verb import load, names
+from ..options import types_of
+from ..request import Query
+from ..window import PREVIOUS, YEAR, Against
 from .words import NEAR, SAID, SAME, likeness, plain, raw_words, stem_of, words_in
 
 MOST_CHARACTERS: Final = 200  # of a phrase; what is longer is cut off
@@ -186,14 +186,14 @@ class _Reading:
             for value in values
             if vocabulary.of_text(value) >= NEAR
         }
-        asked = {name for name in metric.segments if vocabulary.of_text(name)}
+        segments = {name for name in metric.segments if vocabulary.of_text(name)}
         several = {name for name, count in Counter(name for name, _ in named).items() if count > 1}
         self._are_held_together = bool(several)  # ios vs android
-        self.dimensions = [name for name in metric.segments if name in asked | several]
+        self.dimensions = [name for name in metric.segments if name in segments | several]
         self.filters: list[tuple[Literal["is", "is_not"], str, list[str]]] = [
             ("is", name, [value]) for name, value in sorted(named) if name not in self.dimensions
         ]
-        texts = {*asked, *(value for _, value in named)}
+        texts = {*segments, *(value for _, value in named)}
         parts = {part for text in texts for part in words_in(text)}
         self._of_dimensions = {
             word: max(_like(word, parts).values(), default=0.0) for word in phrase.words
