@@ -130,6 +130,7 @@ def ask_page() -> ResponseReturnValue:
         link=url_for("ask.ask_page", q=as_json(query), before=before or None) if query else "",
         before=before,
         typed=typed,
+        unread=matches[0].unread if matches else (),
         chips=[_chip(match.query, answers.catalog) for match in matches[1 : 1 + _CHIPS]],
         common=[] if matches else _common(original, answers.catalog),
         **_form(query, original, answers.catalog),

@@ -306,6 +306,12 @@ QUESTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
 TEXTS: Final[
     Mapping[str, tuple[Sequence[str | re.Pattern[str]], Sequence[str | re.Pattern[str]]]]
 ] = {
+    "/ask?find=category+by+platform+zebra": (
+        ['<div class="panels">', "platform", "Not understood: “zebra”."],
+        ['class="fault"', "Nothing here fits"],
+    ),
+    "/ask?find=%3Cscript%3Ezebra": (["Nothing here fits “<script>zebra”"], ['class="panels"']),
+    "/ask?find=+": ([], ["Nothing here fits", 'class="panels"']),
     "/compare?metric=boolean&by=time&range=7d": (["against 18 to 24 Feb."], ['class="fault"']),
     f"/compare?metric=boolean&by=time&range=7d&{DATES}": (
         ["against 19 to 20 Feb."],
