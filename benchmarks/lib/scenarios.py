@@ -43,8 +43,8 @@ from client_sdk.registry.types.items import MEAN_OF
 from client_sdk.registry.types.joint import PairDomain
 from collector.analytics.rows import Findings
 from collector.analytics.verb import Slice
-from collector.demo.fleet import label_truth
 from collector.estimation.estimate import quantile_positions
+from tests.support.crowds.truths import label_truth
 
 FLIGHTS: Final = "flights from or to Chicago"
 PERSONS: Final = "persons of the US census"

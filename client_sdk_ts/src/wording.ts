@@ -24,9 +24,9 @@ export function underCaps(text: string, registry: Registry, caps: Caps, { keeps,
   const own = capTexts(caps);
   const same = Object.entries(capTexts(capsOf(registry.caps))).every(([name, cap]) => own[name as keyof Caps] === cap);
   const others = `
-The caps of this application differ from the caps above. With its own, one report gives away at most
-ε ${own.report}, any seven days, and so any day, at most ε ${own.week}, and all reports for as long as you
-use ${registry.app} at most ε ${own.lifetime}. If somebody sets the clock of this device and
+The caps of this application differ from the caps above. With its own, one report gives
+away at most ε ${own.report}, any seven days, and so any day, at most ε ${own.week}, and all reports for
+as long as you use ${registry.app} at most ε ${own.lifetime}. If somebody sets the clock of this device and
 restarts it over and over, any seven days can cost at most 5 times that.
 `;
   return `${text.trimEnd()}\n${same ? "" : others}${checks ? "" : UNCHECKED}${keeps ? "" : FORGOTTEN}`;

@@ -80,7 +80,7 @@
   // Roles and attributes.
   const ROLES = new Set("alert button group img list listitem status region presentation none note tooltip row rowgroup cell columnheader rowheader table figure search navigation".split(" "));
   for (const one of all("[role]")) if (!ROLES.has(one.getAttribute("role"))) told("role", `${one.getAttribute("role")} of ${where(one)}`);
-  const ARIA = new Set("label labelledby describedby hidden live current controls expanded pressed atomic busy roledescription valuetext valuenow valuemin valuemax".split(" "));
+  const ARIA = new Set("label labelledby describedby hidden live current controls expanded pressed atomic busy roledescription keyshortcuts valuetext valuenow valuemin valuemax".split(" "));
   for (const one of all("*")) {
     for (const { name } of one.attributes) {
       if (name.startsWith("aria-") && !ARIA.has(name.slice(5))) told("role", `${name} of ${where(one)}`);

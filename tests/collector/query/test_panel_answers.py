@@ -271,7 +271,7 @@ def test_tiles_of_strings_in_a_panel_are_as_any_other(make_app: MakeApp) -> None
     client.set_cookie("hearsay", READ_TOKEN)
     shown = Page(client.get("/", headers=BROWSER).text).text
 
-    assert shown.count("Common strings are looked for when this is opened.") == 2
+    assert shown.count("Open it to search for common strings.") == 2
     assert "metrics.0" not in shown
 
 
