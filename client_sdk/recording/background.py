@@ -136,13 +136,18 @@ class Background(Generic[T]):
         return recent and why_no_thread() == THREADS_STAND_STILL
 
     @property
+    def writes_here(self) -> bool:
+        """Whether this thread writes just now, so that something it called asks."""
+        return self._writer == threading.get_ident()
+
+    @property
     def writing(self) -> bool:
         """Whether another thread writes just now."""
         return self._writer not in (0, threading.get_ident())
 
     def drain(self, timeout: float) -> bool:
         """Write all that waits; return False if others were at it all the time."""
-        if self._writer == threading.get_ident():
+        if self.writes_here:
             return False  # commit itself called this
         if not self._turn.acquire(timeout=min(max(timeout, 0.0), threading.TIMEOUT_MAX)):
             return False

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from threading import TIMEOUT_MAX, get_ident
 
 from ..core.dataclass import replace
 from ..core.epoch import HOUR
@@ -123,6 +124,7 @@ class Engine:
         self._closed = False
         self._unwritten = False  # whether the last that was to be written could not be
         self._started_at = time.monotonic()
+        self._ticking = set[int]()  # threads that make reports of windows just now
         self._deadline = 0.0  # of close, on the monotonic clock
         self._manual = Mode.of(options.mode) is Mode.MANUAL
         self._state = PerProcess(self._new_state)
@@ -142,13 +144,29 @@ class Engine:
             state = self._state()
             if not state.inbox.put(name, value, self.clock()) or state.background.notified:
                 return  # this is the usual case, and all is done
-            if not state.background.notify() and not state.background.may_wait:
+            if state.background.notify() or self._in_hook:
+                return
+            if self._manual:
+                self._write_at_once(state)
+            elif not state.background.may_wait:
                 state.background.drain(self.close_timeout)
                 self.tick()
         except Exception as error:
             self.stats.fail(error)
             if self.options.strict and reason_of(error) in MISTAKES:
                 raise
+
+    @property
+    def _in_hook(self) -> bool:
+        """Whether ``on_report`` of a report that this thread writes just now called this."""
+        return get_ident() in self._ticking or self._state().background.writes_here
+
+    def _write_at_once(self, state: _ProcessState) -> None:
+        """Write what waits and what ``on_report`` recorded; the store bounds the wait."""
+        state.background.drain(TIMEOUT_MAX)
+        self.tick()
+        if state.inbox:
+            state.background.drain(TIMEOUT_MAX)
 
     def flush(self, timeout: float) -> Delivery:
         """Write down what is queued, send what waits, and return what still does."""
@@ -184,14 +202,20 @@ class Engine:
 
     def tick(self, *, rests: bool = False) -> None:
         """Report windows that ended, open those that are scheduled; keep the time if it *rests*."""
+        if self._in_hook:
+            return
         with self.stats.counting():
             now, recorder, taken = self.clock(), self.recorder, 0
-            while not self.erasure.store_closed and recorder.is_due(now):
-                counts = recorder.tick(now)
-                self.stats.add_all(counts)
-                taken += counts[Reason.WINDOW_CLOSED] + counts[Reason.WINDOW_DROPPED]
-            if rests:
-                recorder.keep_time(now)
+            self._ticking.add(get_ident())
+            try:
+                while not self.erasure.store_closed and recorder.is_due(now):
+                    counts = recorder.tick(now)
+                    self.stats.add_all(counts)
+                    taken += counts[Reason.WINDOW_CLOSED] + counts[Reason.WINDOW_DROPPED]
+                if rests:
+                    recorder.keep_time(now)
+            finally:
+                self._ticking.discard(get_ident())
             if taken:
                 self.store.scrub()  # it overwrites what was true of them
 

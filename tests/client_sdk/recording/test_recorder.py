@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
+import sys
+import threading
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from client_sdk.core.dataclass import replace
+from client_sdk.core.epoch import DAY
 from client_sdk.core.errors import EntropyError, InvalidParameterError, StoreError
 from client_sdk.core.randomness import Randomness
 from client_sdk.core.stats import Reason
@@ -17,6 +22,7 @@ from client_sdk.recording.inbox import OnReport, ReportView
 from client_sdk.recording.recorder import Recorder
 from client_sdk.storage.ledger import Ledger
 from client_sdk.storage.outbox import Outbox
+from client_sdk.storage.schema import FILE_NAME
 from client_sdk.storage.store import Store
 from tests.support.device.clock import NOON, FakeClock
 from tests.support.device.device import (
@@ -176,6 +182,69 @@ def test_what_a_hook_records_waits_for_its_transaction() -> None:
         client.record("dark_mode", True)
 
     assert changed(client) == {"recorded": 2, "already_reported": 1, "uploaded": 2}
+
+
+@pytest.mark.parametrize("mode", ["manual", "background"])
+def test_what_a_hook_records_at_the_end_of_a_window_is_written_afterwards(
+    tmp_path: Path, mode: str
+) -> None:
+    """Law: the store is busy with the report of the window until the hook returns."""
+
+    def record_another(report: ReportView) -> bool:
+        if report.metric == "total":
+            client.record("other", True)
+        return True
+
+    text = metric_text("total") + 'aggregate = "any"\n'
+    registry, clock = registry_of(metric_text("dark_mode"), metric_text("other"), text), FakeClock()
+    options = {"registry": registry, "clock": clock, "on_report": record_another, "mode": mode}
+    with make_client(tmp_path, **options) as client:
+        client.record("total", True)
+        client.flush()
+        clock.now += DAY
+        client.record("dark_mode", True)
+        client.flush()
+
+    counts = changed(client)
+    assert counts["recorded"] == 3
+    assert "store" not in counts
+
+
+def test_in_manual_mode_every_value_is_written_at_once_where_threads_stand_still(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law: a worker of uWSGI without threads may be killed after any value."""
+    uwsgi = ModuleType("uwsgi")
+    uwsgi.worker_id, uwsgi.opt, uwsgi.has_threads = lambda: 1, {}, 0  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "uwsgi", uwsgi)
+    client = make_client(tmp_path)
+
+    for name, value in (("dark_mode", True), ("theme", "plain"), ("files", 3)):
+        client.record(name, value)
+
+    assert rows(tmp_path, "SELECT count(*) FROM reports") == [(3,)]
+    client.close()
+
+
+def test_in_manual_mode_a_value_is_durable_when_record_returns(tmp_path: Path) -> None:
+    """Law: whoever else writes, and however long it takes."""
+    client = make_client(tmp_path)
+    client.record("dark_mode", True)
+    other = sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    held = threading.Timer(2.0, other.rollback)
+    first = threading.Thread(target=client.record, args=("theme", "plain"))
+    held.start()
+    first.start()
+
+    client.record("files", 3)
+
+    written = {digest for (digest,) in rows(tmp_path, "SELECT digest FROM reports")}
+    assert REGISTRY.metric("files").digest in written
+    first.join()
+    held.join()
+    other.close()
+    client.close()
 
 
 def test_an_interrupted_hook_leaves_nothing(tmp_path: Path) -> None:
