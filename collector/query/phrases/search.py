@@ -25,10 +25,10 @@ from ...analytics.verb import load, names
 from ..options import types_of
 from ..request import Query
 from ..window import PREVIOUS, YEAR, Against
-from .words import NEAR, SAID, SAME, likeness, plain, raw_words, stem_of, words_in
+from .words import NEAR, SAID, SAME, likeness, plain, raw_words, stem_of, words_in, words_of_value
 
 MOST_CHARACTERS: Final = 200  # of a phrase; what is longer is cut off
-MOST_WORDS: Final = 24
+MOST_WORDS: Final = 12
 _LIMIT: Final = 8  # questions that are returned
 _LEVEL: Final = re.compile(r"p?(\d{1,2}(?:\.\d)?)(?:st|nd|rd|th)?")
 _LEAST: Final = 0.4  # what the words of a metric must say, of which one word that fits is more
@@ -46,6 +46,7 @@ _TIMES: Final[Mapping[str, str]] = SAID["times"]  # to a range of a question
 _EARLIER: Final = "|".join(SAID["earlier"])
 _YEAR_AGO: Final = "12mo"  # what is compared with last year is so with the same days of it
 _OVER_TIME: Final = "overtime"
+_NEGATIONS: Final = frozenset(SAID["negations"].split())
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,13 @@ class _Phrase(NamedTuple):
     date_range: str | None
     against: Against | None  # an earlier stretch of time
     is_over_time: bool
+    negated: Mapping[str, str]  # "not", or its like, by the word after it
+    doubtful: tuple[str, ...]  # which may be values or words that say nothing, and are not read
+
+    def leaves_out(self, value: str) -> bool:
+        """Whether *value* stands after "not"."""
+        words = words_of_value(value)
+        return any(likeness(typed, word) >= NEAR for typed in self.negated for word in words)
 
 
 def find(
@@ -78,7 +86,7 @@ def find(
 
     Args: verbs_of: what can be asked of a metric, the usual first.
     """
-    phrase = _read(text)
+    phrase = _read(text, _short_values(metrics))
     vocabulary = _Vocabulary(metrics, phrase.words)
     matches: list[Match] = []
     for metric in metrics:
@@ -88,8 +96,18 @@ def find(
     return sorted(matches, key=lambda match: -match.score)[:limit]
 
 
-def _read(text: str) -> _Phrase:
-    words = plain(text[:MOST_CHARACTERS])
+def _short_values(metrics: Sequence[Metric]) -> frozenset[str]:
+    """Return the values of dimensions that are words which say nothing elsewhere: "us", "in"."""
+    values = {v for metric in metrics for each in metric.segments.values() for v in each}
+    return frozenset(value.casefold() for value in values if not words_in(value))
+
+
+def _read(text: str, short_values: frozenset[str]) -> _Phrase:
+    """Read *text*; one of *short_values* is meant where it is written in capitals."""
+    text = text[:MOST_CHARACTERS]
+    doubtful = [word for word in raw_words(text) if word in short_values]
+    meant = [word for word in doubtful if re.search(rf"\b{word.upper()}\b", text)]
+    words = plain(text)
     date_range: str | None = None
     against: Against | None = None
     for said, name in _TIMES.items():
@@ -99,8 +117,17 @@ def _read(text: str) -> _Phrase:
                 date_range, against = (None, YEAR) if name == _YEAR_AGO else (name, PREVIOUS)
             words = rest
             break
-    typed = tuple(dict.fromkeys(words_in(words)[:MOST_WORDS]))
-    return _Phrase(typed, date_range, against, _OVER_TIME in typed)
+    said_words = [word for word in words.split() if word in meant or words_in(word)]
+    negated = {after: word for word, after in pairwise(said_words) if word in _NEGATIONS}
+    typed = tuple(word for word in dict.fromkeys(said_words[:MOST_WORDS]) if word not in _NEGATIONS)
+    return _Phrase(
+        words=typed,
+        date_range=date_range,
+        against=against,
+        is_over_time=_OVER_TIME in typed,
+        negated=negated,
+        doubtful=tuple(word for word in doubtful if word not in meant),
+    )
 
 
 class _Vocabulary:
@@ -142,7 +169,7 @@ class _Vocabulary:
     def of_text(self, text: str) -> float:
         """Return how much all words of *text*, such as the value of a dimension, were typed."""
         if text not in self._texts:
-            words = words_in(text)
+            words = words_of_value(text)
             typed = [
                 max((likeness(t, word) for t in self._likeness), default=0.0) for word in words
             ]
@@ -186,15 +213,20 @@ class _Reading:
             for value in values
             if vocabulary.of_text(value) >= NEAR
         }
+        left_out = {(name, value) for name, value in named if phrase.leaves_out(value)}
+        self._leaves_out = bool(left_out)
         segments = {name for name in metric.segments if vocabulary.of_text(name)}
-        several = {name for name, count in Counter(name for name, _ in named).items() if count > 1}
+        counts = Counter(name for name, _ in named - left_out)
+        several = {name for name, count in counts.items() if count > 1}
         self._are_held_together = bool(several)  # ios vs android
         self.dimensions = [name for name in metric.segments if name in segments | several]
         self.filters: list[tuple[Literal["is", "is_not"], str, list[str]]] = [
-            ("is", name, [value]) for name, value in sorted(named) if name not in self.dimensions
+            ("is_not" if (name, value) in left_out else "is", name, [value])
+            for name, value in sorted(named)
+            if name not in self.dimensions or (name, value) in left_out
         ]
         texts = {*segments, *(value for _, value in named)}
-        parts = {part for text in texts for part in words_in(text)}
+        parts = {part for text in texts for part in words_of_value(text)}
         self._of_dimensions = {
             word: max(_like(word, parts).values(), default=0.0) for word in phrase.words
         }
@@ -227,7 +259,11 @@ class _Reading:
             )
             for word in words
         }
-        unread = tuple(word for word, much in worth.items() if not much)
+        unread = (
+            *(word for word, much in worth.items() if not much),
+            *(() if self._leaves_out else dict.fromkeys(self._phrase.negated.values())),
+            *self._phrase.doubtful,
+        )
         score = sum(worth.values()) + _WHOLE * self._part_of_title() - _UNREAD * len(unread)
         score += _PREFERENCE / (1 + self._verbs.index(verb))
         score += self._suits(verb, said)

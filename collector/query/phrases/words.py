@@ -36,6 +36,11 @@ def words_in(text: str) -> tuple[str, ...]:
     return tuple(word for word in plain(text).split() if word not in _FILLERS)
 
 
+def words_of_value(text: str) -> tuple[str, ...]:
+    """Return the words of a value: all of it where none says anything, as of the country "IN"."""
+    return words_in(text) or tuple(plain(text).split())
+
+
 def plain(text: str) -> str:
     """Return *text* in words without capitals and accents, and what is short for others in full."""
     letters = unicodedata.normalize("NFKD", text.replace("_", " ").casefold())
@@ -72,7 +77,7 @@ def _groups_of(stem: str) -> frozenset[int]:
     return frozenset().union(*(_groups()[word] for word in (near or [stem]) if word in _groups()))
 
 
-@lru_cache(maxsize=262_144)
+@lru_cache(maxsize=32_768)
 def likeness(typed: str, word: str) -> float:
     """Return how much a *typed* word has to do with another *word*, from 0 to 1."""
     if typed == word:
@@ -99,6 +104,8 @@ def _is_near(typed: str, word: str) -> bool:
     most = (min(len(typed), len(word)) >= _SHORTEST) + (min(len(typed), len(word)) >= _LONG)
     if not most or abs(len(typed) - len(word)) > most:
         return False
+    if len({*typed} ^ {*word}) > 2 * most:  # each change is of two letters at most
+        return False
     before: list[int] = []
     row: list[int] = [*range(len(word) + 1)]
     for i, letter in enumerate(typed, 1):
@@ -108,4 +115,6 @@ def _is_near(typed: str, word: str) -> bool:
             if i > 1 and j > 1 and typed[i - 2 : i] == word[j - 2 : j][::-1]:
                 cost = min(cost, earlier[j - 2] + 1)
             row.append(cost)
+        if min(row) > most and min(before) >= most:
+            return False
     return bool(row[-1] <= most)

@@ -25,6 +25,7 @@ NOTHING: Final = "-"  # what no metric of the registry answers
 LEAST_FIRST: Final = 0.9  # of the phrases: their question is the first that is found
 LEAST_AMONG: Final = 0.95  # among the first six, which the page shows
 LEAST_NOTHING: Final = 0.8  # of the phrases that no metric answers: nothing is found
+NOT_13: Final = [("is_not", "version", ["1.3"])]
 Phrase = Mapping[str, str]
 
 
@@ -102,6 +103,43 @@ def test_words_that_have_to_do_with_nothing_are_named() -> None:
     (match, *_) = found("crash rate of unicorns on android")
 
     assert match.unread == ("unicorns",)
+
+
+@pytest.mark.parametrize(
+    ("typed", "filters", "unread"),
+    [
+        ("crash not android", [("is_not", "platform", ["android"])], ()),
+        ("crash on android not 1.3", [("is", "platform", ["android"]), *NOT_13], ()),
+        ("crash not often", [], ("often", "not")),
+    ],
+)
+def test_what_stands_after_not_is_left_out(
+    typed: str, filters: list[tuple[str, str, list[str]]], unread: tuple[str, ...]
+) -> None:
+    match = found(typed)[0]
+
+    assert (match.query.filters, match.unread) == (filters, unread)
+
+
+@pytest.mark.parametrize(
+    ("typed", "filters", "unread"),
+    [
+        ("crash de", [("is", "country", ["de"])], ()),
+        ("crash US", [("is", "country", ["us"])], ()),
+        ("crash in de", [("is", "country", ["de"])], ("in",)),
+        ("crash us", [], ("us",)),
+    ],
+)
+def test_a_value_that_is_a_usual_word_is_meant_in_capitals_and_never_dropped_in_silence(
+    typed: str, filters: list[tuple[str, str, list[str]]], unread: tuple[str, ...]
+) -> None:
+    countries = '[segments]\ncountry = ["us", "de", "it", "in"]\n'
+    text = metric_text("crash") + 'segments = ["country"]\n'
+    metrics = list(Registry.from_text(f'schema = 1\napp = "x"\n{countries}{text}'))
+
+    match = find(typed, metrics, lambda _: ["frequency"])[0]
+
+    assert (match.query.filters, match.unread) == (filters, unread)
 
 
 @given(st.text(max_size=400) | st.lists(st.sampled_from(words()), max_size=40).map(" ".join))
