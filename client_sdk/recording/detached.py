@@ -53,7 +53,7 @@ def start_child(document: Mapping[str, Any], values: list[bytes]) -> int:
     environment = dict(os.environ)
     environment.pop("PYTHONPATH", None)  # it may be for others by now; the child is told its path
     if getattr(sys, "frozen", False):
-        # one file unpacks itself anew: what it from_plain for this process goes with it
+        # one file unpacks itself anew: what it unpacked for this process goes with it
         environment |= {IS_CHILD: "1", "PYINSTALLER_RESET_ENVIRONMENT": "1"}
     try:
         if hasattr(os, "posix_spawn"):

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from ..upload.tokens import Issuer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Options:
-    """What an engine is made of.  ``Client`` says what each of them means."""
+    """What an engine is made of.  ``Client`` says what each means.  Its repr tells no secret."""
 
     endpoint: str
     write_key: str

@@ -222,8 +222,10 @@ class Uploader:
                 accepted = accepted or outcome_of(answer) is Outcome.ACCEPTED
                 upload = smaller or self._commit(upload, answer, more=more)
             if accepted and self._retired is not None:
-                self._retired.fetch(min(timeout, deadline - self._clock()))
-                self.hang_up()
+                try:
+                    self._retired.fetch(min(timeout, deadline - self._clock()))
+                finally:
+                    self.hang_up()
         finally:
             self._pass.release()
 

@@ -63,7 +63,8 @@ class Setting:
         file = f"{self.name}_FILE"
         path = env.get(file) if self.secret else None
         if not path:
-            return env.get(self.name, self.default)
+            written = env.get(self.name, self.default)
+            return written or self.default if self.secret else written
         if env.get(self.name):
             raise ConfigError(self.name, HIDDEN, f"and {file} must not both be set")
         try:

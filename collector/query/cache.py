@@ -1,8 +1,8 @@
 """What was worked out, kept in the memory of a process: bounded in bytes, and never stale.
 
 Bodies of answers that cannot change any more are kept by what was asked.  Of what can change, pages
-keep answers by the tallies that they rest on, and charts by the rows that they show: ``once`` and
-the pages say how.
+keep answers by the tallies that they rest on, and charts by the rows that they show: ``reader``
+and the pages say how.
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ PATIENCE_S: Final = 4.0  # seconds for a store that is asked whether it is there
 
 # Seconds for all that an upload asks of the store: what one command that hangs takes.
 DEADLINE_S: Final = ANSWER_TIMEOUT * (1 + RETRIES)
+_KEPT_GROUPS: Final = 64  # idle groups of servers that are kept with their threads
 
 _Outcome: TypeAlias = bool | Exception
 _Ready: TypeAlias = dict[str, object]
@@ -217,10 +218,12 @@ class ServerGroups:
     ) -> bool:
         """Append an upload together with others for the same server; see ``Groups.append``."""
         server = self._storage.server_of(sealed.upload_id)
-        if server not in self._groups:
+        groups = self._groups.pop(server, None)
+        if groups is None:
             self._end_idle()
-            self._groups[server] = Groups(self._storage, self._loop, refusals=self._refusals)
-        return await self._groups[server].append(sealed, beginning, on_stored)
+            groups = Groups(self._storage, self._loop, refusals=self._refusals)
+        self._groups[server] = groups  # the latest is the last
+        return await groups.append(sealed, beginning, on_stored)
 
     def give_up(self, before: float) -> None:
         """Refuse the uploads that have waited since *before*."""
@@ -228,8 +231,9 @@ class ServerGroups:
             groups.give_up(before)
 
     def _end_idle(self) -> None:
-        """End the groups that carry nothing: a new address may stand in the place of an old one."""
-        for server in [name for name, groups in self._groups.items() if groups.is_idle]:
+        """End idle groups but the latest: a cluster may no longer have the addresses of others."""
+        idle = [name for name, groups in self._groups.items() if groups.is_idle]
+        for server in idle[:-_KEPT_GROUPS]:
             self._groups.pop(server).close()
 
     def close(self) -> None:

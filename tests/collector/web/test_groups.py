@@ -272,7 +272,14 @@ def test_a_server_that_hangs_holds_up_no_uploads_of_another() -> None:
     assert isinstance(given_up, StorageUnavailableError)
 
 
-def test_addresses_that_a_cluster_no_longer_has_keep_no_thread() -> None:
+@pytest.mark.parametrize(
+    ("numbers", "ended"),
+    [
+        ([256 * i + server for i in range(10) for server in (10, 11, 12)], 0),  # one after another
+        (range(10, 100), 25),  # addresses that it no longer has
+    ],
+)
+def test_the_latest_servers_alone_keep_their_threads(numbers: Sequence[int], ended: int) -> None:
     storage = OfServers()
     storage.go.set()
     earlier = {*threading.enumerate()}
@@ -281,17 +288,22 @@ def test_addresses_that_a_cluster_no_longer_has_keep_no_thread() -> None:
         loop = asyncio.get_running_loop()
         groups = ServerGroups(storage, loop, lambda beginnings: [None] * len(beginnings))
         begun: list[threading.Thread] = []
-        for number in range(10, 30):  # each at an address of its own
+        for number in numbers:
             assert await groups.append(sealed(number), None, lambda first: None)
             begun += {*threading.enumerate()} - earlier - {*begun}
         limit = time.monotonic() + PATIENCE
-        for thread in begun[:-1]:
+        for thread in begun[:ended]:
             thread.join(max(0.0, limit - time.monotonic()))
         alive = [thread.is_alive() for thread in begun]
         groups.close()
         return alive
 
-    assert asyncio.run(ask()) == [*[False] * 19, True]
+    alive = asyncio.run(ask())
+
+    assert alive == [
+        *[False] * ended,
+        *[True] * (len({number % 256 for number in numbers}) - ended),
+    ]
 
 
 def test_what_many_uploads_begin_is_asked_for_at_once_and_each_is_refused_on_its_own() -> None:
