@@ -197,8 +197,10 @@ def test_what_a_hook_records_at_the_end_of_a_window_is_written_afterwards(
 
     text = metric_text("total") + 'aggregate = "any"\n'
     registry, clock = registry_of(metric_text("dark_mode"), metric_text("other"), text), FakeClock()
-    options = {"registry": registry, "clock": clock, "on_report": record_another, "mode": mode}
-    with make_client(tmp_path, **options) as client:
+    client = make_client(
+        tmp_path, registry=registry, clock=clock, on_report=record_another, mode=mode
+    )
+    with client:
         client.record("total", True)
         client.flush()
         clock.now += DAY

@@ -271,6 +271,11 @@ def test_the_address_of_the_store_is_not_part_of_a_representation() -> None:
     assert "hunter2" not in repr(read(REDIS_URL="redis://:hunter2@127.0.0.1/0"))
 
 
+def test_an_empty_address_of_the_store_is_the_default() -> None:
+    """Law: so is one that compose passes on and nobody set."""
+    assert read(REDIS_URL="").redis_url == read().redis_url
+
+
 PASSWORD = "hunter2-hunter2"
 ADDRESS = f"redis://ingest:{PASSWORD}@store:6379/0"
 
