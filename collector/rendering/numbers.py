@@ -193,12 +193,20 @@ def reading(
 
 def beside(now: Row, before: Row | None) -> str:
     """Return a count, and what it was: "2,401 devices against 2,310: 91 more (+3.9 %), exact"."""
-    if before is None or not before.value or now.value is None:
+    change = change_of(now, before)
+    if before is None or not before.value or not change:
         return reading(now)
+    return f"{reading(now)} against {_exact(before.value)}: {change}, exact"
+
+
+def change_of(now: Row, before: Row | None) -> str:
+    """Return how a count changed: "91 more (+3.9 %)"; "" if either is not known, or was 0."""
+    if before is None or not before.value or now.value is None:
+        return ""
     change = now.value - before.value
     how = f"{_exact(abs(change))} {'more' if change > 0 else 'fewer'}" if change else "no change"
     part = f" ({number(change / before.value, SHARE, 0.01, signed=True)})" if change else ""
-    return f"{reading(now)} against {_exact(before.value)}: {how}{part}, exact"
+    return f"{how}{part}"
 
 
 def range_of(row: Row, unit: str | None = None, joined: str = " to ") -> str:

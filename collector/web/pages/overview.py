@@ -48,6 +48,7 @@ from ...rendering.wording import last_day, when_counted
 from .. import auth
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visible
+from .actives import cards_of, missing_lines
 from .choices import WORDS, Choices, choices_of, granularity, require_known
 from .drawings import identifier
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
@@ -329,6 +330,9 @@ def _overview(metrics: Sequence[Metric], app: str = "") -> ResponseReturnValue:
     shown_here = chosen[(page - 1) * MOST_TILES : page * MOST_TILES]
     tiles = _sure_of_changes([_tile_of(metric, choices, answers) for _, metric in shown_here])
     headed = zip((heading for heading, _ in shown_here), tiles, strict=True)
+    is_empty = len(metrics) == len(tiles) and not any(tile.n for tile in tiles)
+    is_first = page == 1 and not selection.search and not is_empty
+    counted_apps = {metric.app for metric in metrics if metric.show == COUNT}
     return shown(
         "overview.html",
         groups=[
@@ -339,7 +343,10 @@ def _overview(metrics: Sequence[Metric], app: str = "") -> ResponseReturnValue:
         app=app,
         chosen=choices.shown_for(()),
         ranges=choices.ranges(()),
-        is_empty=len(metrics) == len(tiles) and not any(tile.n for tile in tiles),
+        is_empty=is_empty,
+        cards=list(cards_of(metrics, answers)) if is_first and len(counted_apps) == 1 else [],
+        missing=missing_lines(metrics) if is_first and len(counted_apps) < 2 else [],
+        is_of_apps=is_first and len(counted_apps) > 1,
         first=metrics[0] if metrics else None,
         known=len(metrics),
         errors=[f"{100 * part:g} %" for part in (GOOD_RELATIVE_ERROR, FAIR_RELATIVE_ERROR)],
