@@ -36,7 +36,7 @@ _TITLES: Final[Mapping[str, tuple[str, str]]] = {
     "28d": ("Devices in four weeks", "These four weeks"),
 }
 _NEW_TITLE: Final = "New devices"
-_UNREADABLE: Final = "The stored counts are damaged or cannot be read. Run hearsay fsck."
+UNREADABLE: Final = "The stored counts are damaged or cannot be read. Run hearsay fsck."
 _SILENT: Final = "No reports arrived in this period."
 _NOTHING: Final = "No reports yet."
 
@@ -77,7 +77,7 @@ def cards_of(metrics: Sequence[Metric], answers: Answers) -> Iterator[Card]:
         try:
             yield build(card, metric, answers)
         except (DamagedTallyError, RefusedByStoreError):
-            yield replace(card, fault=_UNREADABLE)
+            yield replace(card, fault=UNREADABLE)
 
 
 def missing_lines(metrics: Sequence[Metric]) -> list[tuple[str, str]]:

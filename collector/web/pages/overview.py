@@ -23,8 +23,6 @@ from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import COUNT, Metric
 
 from ...analytics.rows import (
-    FAIR_RELATIVE_ERROR,
-    GOOD_RELATIVE_ERROR,
     ITEM,
     LEFT_OUT,
     MEASURE,
@@ -48,7 +46,7 @@ from ...rendering.wording import last_day, when_counted
 from .. import auth
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visible
-from .actives import cards_of, missing_lines
+from .actives import UNREADABLE, cards_of, missing_lines
 from .choices import WORDS, Choices, choices_of, granularity, require_known
 from .drawings import identifier
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
@@ -88,11 +86,11 @@ class Tile:
     label: str = ""  # what the number is of
     value: str = ""
     margin: str = ""
-    quality: str = ""
     n: int = 0
     period: str = ""  # of its reports, if it differs from the page's
     is_open: bool = False
     reason: str = ""  # why there is no number
+    fault: str = ""  # what is wrong
     others: tuple[tuple[str, str], ...] = ()  # the next items, each with its number
     line: Markup = NOTHING
     change: str = ""  # what the line did, if that is more than noise
@@ -170,8 +168,7 @@ def _tile_of(metric: Metric, choices: Choices, answers: Answers) -> Tile:
             return tile
         line, change, p_value, now = _line(metric, choices, row.item, answers)
     except (DamagedTallyError, RefusedByStoreError):
-        reason = "The stored counts are damaged or cannot be read. Run hearsay fsck."
-        return Tile(metric, url, reason=reason)
+        return Tile(metric, url, fault=UNREADABLE)
     except (QueryError, UnknownMetricError) as error:
         return Tile(metric, url, reason=in_page(error))
     return replace(tile, line=line, change=change, p_value=p_value, now=now)
@@ -237,8 +234,7 @@ def _with_number(
         tile,
         label=metric.domain.headline(row.item, row.dimensions.get(MEASURE, "")),
         value=value_of(row),
-        margin=margin(row),
-        quality=row.quality,
+        margin=margin(row, in_words=True),
         others=_others(metric, row, reply.rows),
     )
 
@@ -349,7 +345,6 @@ def _overview(metrics: Sequence[Metric], app: str = "") -> ResponseReturnValue:
         is_of_apps=is_first and len(counted_apps) > 1,
         first=metrics[0] if metrics else None,
         known=len(metrics),
-        errors=[f"{100 * part:g} %" for part in (GOOD_RELATIVE_ERROR, FAIR_RELATIVE_ERROR)],
         origin=auth.origin(),
         may_ask=ASK in auth.reader().scopes,
         selection=selection,
