@@ -25,6 +25,7 @@ from ...query.window import PERIOD, PREVIOUS
 from ...rendering.numbers import change_of, margin, numbers_of, range_of, reading, value_of
 from ...rendering.possible import possible
 from ...rendering.wording import days_in_words, last_day
+from .arrivals import Progress, is_short
 from .panels import Answers
 
 NEW: Final = "new"  # the value of devices that were not there before
@@ -164,8 +165,7 @@ def _new(card: Card, metric: Metric, answers: Answers) -> Card:
     whole, before = map(_part, shares, counts)
     card = replace(card, days=stretches[0].words)
     if whole is None:
-        refusal = shares[0] and shares[0].reason
-        return replace(card, reason=refusal or _NOTHING)
+        return replace(card, reason=_why_none(metric, shares[0]))
     card = replace(card, value=value_of(whole), margin=margin(whole))
     if before is None:
         return card
@@ -184,6 +184,12 @@ def _new(card: Card, metric: Metric, answers: Answers) -> Card:
         change="no detectable change" if is_noise else f"share {reading(row, signed=True)}",
         before=f"{reading(before)} ({stretches[1].words})",
     )
+
+
+def _why_none(metric: Metric, row: Row | None) -> str:
+    if row is None:
+        return _NOTHING
+    return Progress(row.n, metric.min_reports).words if is_short(row) else row.reason or _NOTHING
 
 
 def _part(share: Row | None, count: Row | None) -> Row | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import groupby
 from typing import Final
 from urllib.parse import urlencode
@@ -27,6 +28,7 @@ from ...analytics.rows import (
     LEFT_OUT,
     MEASURE,
     TIME,
+    Period,
     Row,
     moment,
 )
@@ -35,7 +37,7 @@ from ...core.credentials import ASK, VIEW
 from ...core.errors import DamagedTallyError, QueryError, RefusedByStoreError
 from ...estimation.precision import ALPHA
 from ...estimation.significance import holm
-from ...query import Answer
+from ...query import Answer, Query
 from ...query.headline import headline, is_listed, latest, question
 from ...query.window import DEFAULT_RANGE, usual_range
 from ...rendering.charts import ChartOptions
@@ -47,7 +49,8 @@ from .. import auth
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visible
 from .actives import UNREADABLE, cards_of, missing_lines
-from .choices import WORDS, Choices, choices_of, granularity, require_known
+from .arrivals import Progress, is_short, progress, silent_since, stretches_of, whole_days
+from .choices import DATES, WORDS, Choices, choices_of, granularity, require_known
 from .drawings import identifier
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .panels import NOTHING, Answers, in_page
@@ -90,6 +93,7 @@ class Tile:
     period: str = ""  # of its reports, if it differs from the page's
     is_open: bool = False
     reason: str = ""  # why there is no number
+    progress: Progress | None = None  # of its reports, where they are too few for a number
     fault: str = ""  # what is wrong
     others: tuple[tuple[str, str], ...] = ()  # the next items, each with its number
     line: Markup = NOTHING
@@ -161,17 +165,20 @@ def _tile_of(metric: Metric, choices: Choices, answers: Answers) -> Tile:
         reply = answers.reply(query, is_checked=False)
         reply = structs.replace(reply, rows=tuple(possible(reply.rows, reply.meta.chart)))
         if metric.show == COUNT:
-            return _counted(metric, url, reply, choices)
+            return _counted(metric, url, reply, choices, answers.today)
         row = headline(metric, reply.rows)
         tile = _with_number(metric, url, row, reply, choices)
+        if row is not None and is_short(row):
+            return replace(
+                tile, reason="", progress=_progress(metric, row.n, query, reply, choices, answers)
+            )
         if row is None or not tile.value or metric.every == ONCE:
             return tile
-        line, change, p_value, now = _line(metric, choices, row.item, answers)
+        return _with_line(tile, choices, row.item, answers)
     except (DamagedTallyError, RefusedByStoreError):
         return Tile(metric, url, fault=UNREADABLE)
     except (QueryError, UnknownMetricError) as error:
         return Tile(metric, url, reason=in_page(error))
-    return replace(tile, line=line, change=change, p_value=p_value, now=now)
 
 
 def _sure_of_changes(tiles: Sequence[Tile]) -> list[Tile]:
@@ -189,7 +196,27 @@ def _sure_of_changes(tiles: Sequence[Tile]) -> list[Tile]:
     ]
 
 
-def _counted(metric: Metric, url: str, reply: Answer, choices: Choices) -> Tile:
+def _progress(
+    metric: Metric, n: int, query: Query, reply: Answer, choices: Choices, answers: Answers
+) -> Progress:
+    """Return how far *n* reports of *metric* are on the way to a number.
+
+    Args: reply: the answer to *query*, which has no number.
+    """
+    least, window = metric.min_reports, reply.meta.metrics[0].window
+    period = Period.read(f"{window.first}/{window.last}", metric.every)
+    if not n or period is None or choices.range == DATES:
+        return Progress(n, least)
+    stretch = granularity(metric, choices)
+    try:
+        by_time = answers.reply(structs.replace(query, dimensions=[stretch]), is_checked=False)
+    except QueryError:  # more stretches than its verb takes
+        return Progress(n, least)
+    arrived = stretches_of(by_time.rows, metric, stretch)
+    return progress(n, least, arrived, whole_days(period), answers.today)
+
+
+def _counted(metric: Metric, url: str, reply: Answer, choices: Choices, today: date) -> Tile:
     """Return the tile of a metric that shows how many devices reported, with the time before."""
     tile, rows = _basis(metric, url, reply, choices), latest(reply.rows)
     if not rows or not reply.meta.n:
@@ -205,7 +232,16 @@ def _counted(metric: Metric, url: str, reply: Answer, choices: Choices) -> Tile:
         is_open=row[1].is_open,
         others=tuple((words, reading(before)) for words, before in named[-2:-1]),
         line=_spark(metric, reply.rows),
+        fault=_silence(metric, reply.rows, choices, today),
     )
+
+
+def _silence(metric: Metric, rows: Sequence[Row], choices: Choices, today: date) -> str:
+    """Return since when no reports arrive, by the *rows* by time; "" where they still should."""
+    if choices.range == DATES or metric.expires < today:
+        return ""
+    last = silent_since(stretches_of(rows, metric, granularity(metric, choices)), today)
+    return f"No reports since {last.day} {last:%b %Y}." if last else ""
 
 
 def _basis(metric: Metric, url: str, reply: Answer, choices: Choices) -> Tile:
@@ -266,20 +302,23 @@ def _others(metric: Metric, first: Row, rows: Sequence[Row]) -> tuple[tuple[str,
     return tuple((row.item, reading(row)) for row in sure[:_OTHERS])
 
 
-def _line(
-    metric: Metric, choices: Choices, item: str, answers: Answers
-) -> tuple[Markup, str, float | None, str]:
-    """Return the line, how it changed most, the chance had nothing changed, the number since."""
+def _with_line(tile: Tile, choices: Choices, item: str, answers: Answers) -> Tile:
+    """Return *tile* with the line of *item*, and with what it did if that is more than noise."""
+    metric = tile.metric
     if metric.domain.compared:
-        return NOTHING, "", None, ""
+        return tile
     options = {} if metric.domain.grid else {ITEM: item}
     query = choices.query(metric, TREND, options, [granularity(metric, choices)])
     reply = answers.reply(query, is_checked=False)
     steps = steps_of(reply, query, metric, answers)
-    return (
-        _spark(metric, possible(reply.rows, reply.meta.chart)),
-        *_change(reply),
-        steps[0].number if steps else "",
+    change, p_value = _change(reply)
+    return replace(
+        tile,
+        line=_spark(metric, possible(reply.rows, reply.meta.chart)),
+        change=change,
+        p_value=p_value,
+        now=steps[0].number if steps else "",
+        fault=_silence(metric, reply.rows, choices, answers.today),
     )
 
 
