@@ -26,6 +26,7 @@ from ...rendering.numbers import change_of, margin, numbers_of, range_of, readin
 from ...rendering.possible import possible
 from ...rendering.wording import days_in_words, last_day
 from .arrivals import Progress, is_short
+from .devices import PERIODS
 from .panels import Answers
 
 NEW: Final = "new"  # the value of devices that were not there before
@@ -82,15 +83,15 @@ def cards_of(metrics: Sequence[Metric], answers: Answers) -> Iterator[Card]:
 
 
 def missing_lines(metrics: Sequence[Metric]) -> list[tuple[str, str]]:
-    """Return the title of each card that no one of *metrics* gives, and the lines that would."""
+    """Return each number, in words, that no one of *metrics* gives, and the lines that would."""
     counting = _counting(metrics)
     lines = [
-        (title, f'show = "{COUNT}", every = "{every}"')
-        for every, (title, _) in _TITLES.items()
+        (f"the devices of {words}", f'show = "{COUNT}", every = "{every}"')
+        for every, words in PERIODS.items()
         if every not in counting
     ]
     if not _knowing_new(metrics):
-        lines.append((_NEW_TITLE, f'show = "{COUNT}", values = ["{NEW}", "returning"]'))
+        lines.append(("new devices", f'show = "{COUNT}", values = ["{NEW}", "returning"]'))
     return lines
 
 

@@ -50,6 +50,7 @@ from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visible
 from .actives import UNREADABLE, cards_of, missing_lines
 from .arrivals import Progress, is_short, progress, silent_since, stretches_of, whole_days
+from .changes import Change, change_of_step
 from .choices import DATES, WORDS, Choices, choices_of, granularity, require_known
 from .drawings import identifier
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
@@ -99,6 +100,7 @@ class Tile:
     line: Markup = NOTHING
     change: str = ""  # what the line did, if that is more than noise
     now: str = ""  # the number since then, as the tile's is the average of before and after
+    sentence: Change | None = None  # the change in words
     left_out: tuple[str, ...] = ()  # what operators have taken out, in sentences
     p_value: float | None = None  # of the change that is likeliest, had nothing changed
 
@@ -191,7 +193,7 @@ def _sure_of_changes(tiles: Sequence[Tile]) -> list[Tile]:
     return [
         tile
         if tile.p_value is None or next(corrected) <= ALPHA
-        else replace(tile, change="", now="")
+        else replace(tile, change="", now="", sentence=None)
         for tile in tiles
     ]
 
@@ -312,12 +314,14 @@ def _with_line(tile: Tile, choices: Choices, item: str, answers: Answers) -> Til
     reply = answers.reply(query, is_checked=False)
     steps = steps_of(reply, query, metric, answers)
     change, p_value = _change(reply)
+    marks = answers.marks(query) if steps else []
     return replace(
         tile,
         line=_spark(metric, possible(reply.rows, reply.meta.chart)),
         change=change,
         p_value=p_value,
         now=steps[0].number if steps else "",
+        sentence=change_of_step(metric, steps[0], marks) if steps else None,
         fault=_silence(metric, reply.rows, choices, answers.today),
     )
 
@@ -367,6 +371,8 @@ def _overview(metrics: Sequence[Metric], app: str = "") -> ResponseReturnValue:
     headed = zip((heading for heading, _ in shown_here), tiles, strict=True)
     is_empty = len(metrics) == len(tiles) and not any(tile.n for tile in tiles)
     is_first = page == 1 and not selection.search and not is_empty
+    changed = [(tile, tile.sentence) for tile in tiles if tile.sentence]
+    changed.sort(key=lambda pair: pair[1].at, reverse=True)
     counted_apps = {metric.app for metric in metrics if metric.show == COUNT}
     return shown(
         "overview.html",
@@ -374,6 +380,8 @@ def _overview(metrics: Sequence[Metric], app: str = "") -> ResponseReturnValue:
             (heading, [tile for _, tile in some])
             for heading, some in groupby(headed, lambda pair: pair[0])
         ],
+        changed=changed,
+        is_tested=any(tile.p_value is not None for tile in tiles),
         count=len(chosen),
         app=app,
         chosen=choices.shown_for(()),

@@ -70,7 +70,7 @@ def get(site: FlaskClient, address: str = "/") -> str:
 
 def cards(page: str) -> dict[str, str]:
     """Return the words of each card by its title."""
-    listed = page.partition('<ul class="cards"')[2].partition("</ul>")[0]
+    listed = page.partition('<ul class="tiles cards"')[2].partition("</ul>")[0]
     found = re.findall(r"<h2><a [^>]*>(.*?)</a></h2>(.*?)</li>", listed, re.DOTALL)
     return {title: " ".join(re.sub(r"<[^>]+>", " ", rest).split()) for title, rest in found}
 
