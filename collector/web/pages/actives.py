@@ -18,8 +18,8 @@ from client_sdk.registry.metric import COUNT, Metric
 
 from ...analytics.rows import ITEM, TIME, Row
 from ...analytics.verb import ACTIVES, COMPARE
-from ...core.errors import DamagedTallyError, RefusedByStoreError
-from ...core.remarks import Code
+from ...core.errors import DamagedTallyError, QueryError, RefusedByStoreError
+from ...core.remarks import WORDS, Code
 from ...query import Query
 from ...query.window import PERIOD, PREVIOUS
 from ...rendering.numbers import change_of, margin, numbers_of, range_of, reading, value_of
@@ -27,9 +27,10 @@ from ...rendering.possible import possible
 from ...rendering.wording import days_in_words, last_day
 from .arrivals import Progress, is_short
 from .devices import PERIODS
-from .panels import Answers
+from .panels import Answers, in_page
 
 NEW: Final = "new"  # the value of devices that were not there before
+_CATEGORY: Final = "category"  # the type whose values exclude each other
 _FREQUENCY: Final = "frequency"
 # Of each length of a period: the title of the last whole one, and what the running one is called.
 _TITLES: Final[Mapping[str, tuple[str, str]]] = {
@@ -80,6 +81,8 @@ def cards_of(metrics: Sequence[Metric], answers: Answers) -> Iterator[Card]:
             yield build(card, metric, answers)
         except (DamagedTallyError, RefusedByStoreError):
             yield replace(card, fault=UNREADABLE)
+        except QueryError as error:
+            yield replace(card, reason=in_page(error))
 
 
 def missing_lines(metrics: Sequence[Metric]) -> list[tuple[str, str]]:
@@ -104,7 +107,8 @@ def _counting(metrics: Sequence[Metric]) -> dict[str, Metric]:
 
 def _knowing_new(metrics: Sequence[Metric]) -> list[Metric]:
     """Return those of *metrics* that count devices and which part of them is new."""
-    return [metric for metric in _counting(metrics).values() if NEW in metric.domain.labels]
+    counting = _counting(metrics).values()
+    return [m for m in counting if m.type == _CATEGORY and NEW in m.domain.labels]
 
 
 def _stretches(metric: Metric, answers: Answers) -> list[_Stretch]:
@@ -170,6 +174,7 @@ def _new(card: Card, metric: Metric, answers: Answers) -> Card:
     card = replace(card, value=value_of(whole), margin=margin(whole))
     if before is None:
         return card
+    card = replace(card, before=f"{reading(before)} ({stretches[1].words})")
     query = Query(
         metrics=[metric.address],
         verb=COMPARE,
@@ -178,13 +183,10 @@ def _new(card: Card, metric: Metric, answers: Answers) -> Card:
         dimensions=[f"{TIME}:{PERIOD}"],
         options={ITEM: NEW},
     )
-    (row,) = answers.reply(query, is_checked=False).rows
-    is_noise = any(note.code == Code.NO_CHANGE for note in row.notes)
-    return replace(
-        card,
-        change="no detectable change" if is_noise else f"share {reading(row, signed=True)}",
-        before=f"{reading(before)} ({stretches[1].words})",
-    )
+    rows = answers.reply(query, is_checked=False).rows
+    is_noise = any(note.code == Code.NO_CHANGE for row in rows for note in row.notes)
+    change = WORDS[Code.NO_CHANGE] if is_noise else f"share {reading(rows[0], signed=True)}"
+    return replace(card, change=change)
 
 
 def _why_none(metric: Metric, row: Row | None) -> str:

@@ -18,7 +18,7 @@ from collector.cli import main
 from collector.core.cells import Cell, segment_text
 from tests.support.crowds.asked import post
 from tests.support.crowds.uploads import NOON
-from tests.support.device.registries import BOOLEAN, file_with
+from tests.support.device.registries import BOOLEAN, SET, file_with
 from tests.support.sites.in_memory import browser_of, in_memory
 from tests.support.store.memory_storage import MemoryStorage
 
@@ -208,3 +208,46 @@ def test_a_search_shows_what_was_searched_and_no_counts(site: FlaskClient) -> No
 
     assert "Daily actives" in page
     assert cards(page) == {}
+
+
+def test_new_devices_that_are_not_precise_enough_say_why(
+    tmp_path: Path, text: str, storage: MemoryStorage
+) -> None:
+    """Law: where the API has no number, the card has none either, and the same reason."""
+    needing = text.replace('title = "Weekly actives"', 'title = "Weekly actives"\nneed = 0.001')
+    for metric in counting(needing):
+        put(storage, metric, 1)
+    site = site_of(tmp_path, storage, needing)
+
+    new = cards(get(site))["New devices"]
+
+    row = asked(site, "active_week", "frequency", 1)
+    assert row["value"] is None
+    assert new == f"23 Feb to 1 Mar {row['reason']['text']}"
+
+
+def test_too_few_devices_for_a_share_are_progress(
+    tmp_path: Path, text: str, storage: MemoryStorage
+) -> None:
+    week = next(metric for metric in counting(text) if metric.every == "7d")
+    cell = Cell(week.digest, epoch_of("7d", NOON) - 1, segment_text(week, {}))
+    storage.put({cell: [(0, 90), (1, 40), (2, 50)]})
+
+    shown = cards(get(site_of(tmp_path, storage, text)))
+
+    assert shown["New devices"] == f"23 Feb to 1 Mar 90 of {week.min_reports:,} reports"
+    assert shown["Devices last week"].startswith("90 ")
+
+
+@pytest.mark.parametrize("shown", ["set", "funnel"])
+def test_a_value_of_another_type_that_is_called_new_is_no_new_device(
+    tmp_path: Path, storage: MemoryStorage, shown: str
+) -> None:
+    steps = {"otherwise": '"none"', "aggregate": '"max"'} if shown == "funnel" else {}
+    form = {**SET, **steps, "type": f'"{shown}"', "values": '["new", "paid"]', "show": '"count"'}
+    text = file_with(form)
+    metric = Registry.from_text(text).metric("m")
+    cell = Cell(metric.digest, epoch_of("7d", NOON) - 1, segment_text(metric, {}))
+    storage.put({cell: [(0, 900)]})
+
+    assert list(cards(get(site_of(tmp_path, storage, text)))) == ["Devices last week"]
