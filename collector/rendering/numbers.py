@@ -87,17 +87,24 @@ def number(value: float, unit: str, half_width: float, signed: bool = False) -> 
 
 
 def plus_minus(
-    half_width: float, unit: str, value: float | None = None, *, precision: float | None = None
+    half_width: float,
+    unit: str,
+    value: float | None = None,
+    *,
+    precision: float | None = None,
+    suffix: str = "",
 ) -> str:
     """Return the half-width without its unit, as it stands after a value: "± 0.3".
 
     Rounded up, so that what is shown holds all of the interval, also around the rounded *value*.
 
     Args: precision: the half-width that chooses the digits, if another.
+          suffix: a unit that it has all the same.
     """
     factor, _ = _scaled(unit)
     digits = factor * (half_width if precision is None else precision)
-    return f"± {_digits(_reach(factor * half_width, digits, value and factor * value), digits)}"
+    reach = _digits(_reach(factor * half_width, digits, value and factor * value), digits)
+    return f"± {_joined(reach, suffix)}"
 
 
 def finest(rows: Iterable[Row], unit: str | None = None) -> float | None:
@@ -118,12 +125,15 @@ def finest(rows: Iterable[Row], unit: str | None = None) -> float | None:
     return least if _last(factor * least) <= _last(factor * widest) + 1 else widest / 10
 
 
-def margin(row: Row, unit: str | None = None, least: float | None = None) -> str:
+def margin(
+    row: Row, unit: str | None = None, least: float | None = None, *, in_words: bool = False
+) -> str:
     """Return what stands after the value: "± 0.3", or "(0.8 to 2.1)" if the arms differ.
 
     Of a number that the range cuts off it is "(at the lower end)".
 
     Args: least: of its chart, as ``finest`` returns it, so that all numbers have as many decimals.
+          in_words: of a share, name the points: "± 0.3 points".
     """
     numbers = numbers_of(row)
     if numbers is None:
@@ -136,7 +146,10 @@ def margin(row: Row, unit: str | None = None, least: float | None = None) -> str
         return f"({_exact(factor * low)} to {_exact(factor * high)})"
     precision = _shared(numbers, least, factor)
     if _is_symmetric(numbers):
-        return plus_minus(_longer_arm(numbers), unit or unit_of(row), value, precision=precision)
+        name = unit or unit_of(row)
+        suffix = f" {POINTS}" if in_words and name == SHARE else ""
+        arm = _longer_arm(numbers)
+        return plus_minus(arm, name, value, precision=precision, suffix=suffix)
     ends = _rounded_ends(numbers, factor, factor * precision)
     return "({} to {})".format(*(_digits(end, factor * precision) for end in ends))
 
@@ -193,12 +206,20 @@ def reading(
 
 def beside(now: Row, before: Row | None) -> str:
     """Return a count, and what it was: "2,401 devices against 2,310: 91 more (+3.9 %), exact"."""
-    if before is None or not before.value or now.value is None:
+    change = change_of(now, before)
+    if before is None or not before.value or not change:
         return reading(now)
+    return f"{reading(now)} against {_exact(before.value)}: {change}, exact"
+
+
+def change_of(now: Row, before: Row | None) -> str:
+    """Return how a count changed: "91 more (+3.9 %)"; "" if either is not known, or was 0."""
+    if before is None or not before.value or now.value is None:
+        return ""
     change = now.value - before.value
     how = f"{_exact(abs(change))} {'more' if change > 0 else 'fewer'}" if change else "no change"
     part = f" ({number(change / before.value, SHARE, 0.01, signed=True)})" if change else ""
-    return f"{reading(now)} against {_exact(before.value)}: {how}{part}, exact"
+    return f"{how}{part}"
 
 
 def range_of(row: Row, unit: str | None = None, joined: str = " to ") -> str:

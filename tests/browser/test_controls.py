@@ -35,7 +35,7 @@ def choose(page: Page, name: str, value: str) -> None:
 def test_a_tile_leads_to_its_metric(visit: Open) -> None:
     page, _ = visit("/")
 
-    page.get_by_role("link", name="Left after one page").click()
+    page.get_by_role("link", name="Left after one page").first.click()
 
     expect(page.locator("h1")).to_have_text("Left after one page")
     assert urlsplit(page.url).path == "/metric/one_page"

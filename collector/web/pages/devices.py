@@ -16,7 +16,7 @@ from .panels import Notice, Panel
 from .questions import is_answerable
 from .remarks import counts_text
 
-_PERIODS: Final = {"1d": "a day", "7d": "a week", "28d": "four weeks"}
+PERIODS: Final = {"1d": "a day", "7d": "a week", "28d": "four weeks"}
 
 
 def with_latest(panel: Panel, metrics: Sequence[Metric]) -> Panel:
@@ -36,7 +36,7 @@ def with_latest(panel: Panel, metrics: Sequence[Metric]) -> Panel:
 def longer(address: str, metrics: Sequence[Metric]) -> Iterator[Notice]:
     """Yield the first of *metrics* of each period that is longer than *address*'s own."""
     own = next(metric.every for metric in metrics if metric.address == address)
-    for every, words in _PERIODS.items():
+    for every, words in PERIODS.items():
         if LENGTHS[every] <= LENGTHS[own]:
             continue
         others = (m for m in metrics if m.every == every and is_answerable(ACTIVES, m, metrics))

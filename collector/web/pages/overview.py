@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import groupby
 from typing import Final
 from urllib.parse import urlencode
@@ -23,12 +24,11 @@ from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import COUNT, Metric
 
 from ...analytics.rows import (
-    FAIR_RELATIVE_ERROR,
-    GOOD_RELATIVE_ERROR,
     ITEM,
     LEFT_OUT,
     MEASURE,
     TIME,
+    Period,
     Row,
     moment,
 )
@@ -37,7 +37,7 @@ from ...core.credentials import ASK, VIEW
 from ...core.errors import DamagedTallyError, QueryError, RefusedByStoreError
 from ...estimation.precision import ALPHA
 from ...estimation.significance import holm
-from ...query import Answer
+from ...query import Answer, Query
 from ...query.headline import headline, is_listed, latest, question
 from ...query.window import DEFAULT_RANGE, usual_range
 from ...rendering.charts import ChartOptions
@@ -48,7 +48,10 @@ from ...rendering.wording import last_day, when_counted
 from .. import auth
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visible
-from .choices import WORDS, Choices, choices_of, granularity, require_known
+from .actives import UNREADABLE, cards_of, missing_lines
+from .arrivals import Progress, is_short, progress, silent_since, stretches_of, whole_days
+from .changes import Change, change_of_step
+from .choices import DATES, WORDS, Choices, choices_of, granularity, require_known
 from .drawings import identifier
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .panels import NOTHING, Answers, in_page
@@ -87,15 +90,17 @@ class Tile:
     label: str = ""  # what the number is of
     value: str = ""
     margin: str = ""
-    quality: str = ""
     n: int = 0
     period: str = ""  # of its reports, if it differs from the page's
     is_open: bool = False
     reason: str = ""  # why there is no number
+    progress: Progress | None = None  # of its reports, where they are too few for a number
+    fault: str = ""  # what is wrong
     others: tuple[tuple[str, str], ...] = ()  # the next items, each with its number
     line: Markup = NOTHING
     change: str = ""  # what the line did, if that is more than noise
     now: str = ""  # the number since then, as the tile's is the average of before and after
+    sentence: Change | None = None  # the change in words
     left_out: tuple[str, ...] = ()  # what operators have taken out, in sentences
     p_value: float | None = None  # of the change that is likeliest, had nothing changed
 
@@ -162,18 +167,20 @@ def _tile_of(metric: Metric, choices: Choices, answers: Answers) -> Tile:
         reply = answers.reply(query, is_checked=False)
         reply = structs.replace(reply, rows=tuple(possible(reply.rows, reply.meta.chart)))
         if metric.show == COUNT:
-            return _counted(metric, url, reply, choices)
+            return _counted(metric, url, reply, choices, answers.today)
         row = headline(metric, reply.rows)
         tile = _with_number(metric, url, row, reply, choices)
+        if row is not None and is_short(row):
+            return replace(
+                tile, reason="", progress=_progress(metric, row.n, query, reply, choices, answers)
+            )
         if row is None or not tile.value or metric.every == ONCE:
             return tile
-        line, change, p_value, now = _line(metric, choices, row.item, answers)
+        return _with_line(tile, choices, row.item, answers)
     except (DamagedTallyError, RefusedByStoreError):
-        reason = "The stored counts are damaged or cannot be read. Run hearsay fsck."
-        return Tile(metric, url, reason=reason)
+        return Tile(metric, url, fault=UNREADABLE)
     except (QueryError, UnknownMetricError) as error:
         return Tile(metric, url, reason=in_page(error))
-    return replace(tile, line=line, change=change, p_value=p_value, now=now)
 
 
 def _sure_of_changes(tiles: Sequence[Tile]) -> list[Tile]:
@@ -186,12 +193,32 @@ def _sure_of_changes(tiles: Sequence[Tile]) -> list[Tile]:
     return [
         tile
         if tile.p_value is None or next(corrected) <= ALPHA
-        else replace(tile, change="", now="")
+        else replace(tile, change="", now="", sentence=None)
         for tile in tiles
     ]
 
 
-def _counted(metric: Metric, url: str, reply: Answer, choices: Choices) -> Tile:
+def _progress(
+    metric: Metric, n: int, query: Query, reply: Answer, choices: Choices, answers: Answers
+) -> Progress:
+    """Return how far *n* reports of *metric* are on the way to a number.
+
+    Args: reply: the answer to *query*, which has no number.
+    """
+    least, window = metric.min_reports, reply.meta.metrics[0].window
+    period = Period.read(f"{window.first}/{window.last}", metric.every)
+    if not n or period is None or choices.range == DATES:
+        return Progress(n, least)
+    stretch = granularity(metric, choices)
+    try:
+        by_time = answers.reply(structs.replace(query, dimensions=[stretch]), is_checked=False)
+    except QueryError:  # more stretches than its verb takes
+        return Progress(n, least)
+    arrived = stretches_of(by_time.rows, metric, stretch)
+    return progress(n, least, arrived, whole_days(period), answers.today)
+
+
+def _counted(metric: Metric, url: str, reply: Answer, choices: Choices, today: date) -> Tile:
     """Return the tile of a metric that shows how many devices reported, with the time before."""
     tile, rows = _basis(metric, url, reply, choices), latest(reply.rows)
     if not rows or not reply.meta.n:
@@ -207,7 +234,16 @@ def _counted(metric: Metric, url: str, reply: Answer, choices: Choices) -> Tile:
         is_open=row[1].is_open,
         others=tuple((words, reading(before)) for words, before in named[-2:-1]),
         line=_spark(metric, reply.rows),
+        fault=_silence(metric, reply.rows, choices, today),
     )
+
+
+def _silence(metric: Metric, rows: Sequence[Row], choices: Choices, today: date) -> str:
+    """Return since when no reports arrive, by the *rows* by time; "" where they still should."""
+    if choices.range == DATES or metric.expires < today:
+        return ""
+    last = silent_since(stretches_of(rows, metric, granularity(metric, choices)), today)
+    return f"No reports since {last.day} {last:%b %Y}." if last else ""
 
 
 def _basis(metric: Metric, url: str, reply: Answer, choices: Choices) -> Tile:
@@ -236,8 +272,7 @@ def _with_number(
         tile,
         label=metric.domain.headline(row.item, row.dimensions.get(MEASURE, "")),
         value=value_of(row),
-        margin=margin(row),
-        quality=row.quality,
+        margin=margin(row, in_words=True),
         others=_others(metric, row, reply.rows),
     )
 
@@ -269,20 +304,25 @@ def _others(metric: Metric, first: Row, rows: Sequence[Row]) -> tuple[tuple[str,
     return tuple((row.item, reading(row)) for row in sure[:_OTHERS])
 
 
-def _line(
-    metric: Metric, choices: Choices, item: str, answers: Answers
-) -> tuple[Markup, str, float | None, str]:
-    """Return the line, how it changed most, the chance had nothing changed, the number since."""
+def _with_line(tile: Tile, choices: Choices, item: str, answers: Answers) -> Tile:
+    """Return *tile* with the line of *item*, and with what it did if that is more than noise."""
+    metric = tile.metric
     if metric.domain.compared:
-        return NOTHING, "", None, ""
+        return tile
     options = {} if metric.domain.grid else {ITEM: item}
     query = choices.query(metric, TREND, options, [granularity(metric, choices)])
     reply = answers.reply(query, is_checked=False)
     steps = steps_of(reply, query, metric, answers)
-    return (
-        _spark(metric, possible(reply.rows, reply.meta.chart)),
-        *_change(reply),
-        steps[0].number if steps else "",
+    change, p_value = _change(reply)
+    marks = answers.marks(query) if steps else []
+    return replace(
+        tile,
+        line=_spark(metric, possible(reply.rows, reply.meta.chart)),
+        change=change,
+        p_value=p_value,
+        now=steps[0].number if steps else "",
+        sentence=change_of_step(metric, steps[0], marks) if steps else None,
+        fault=_silence(metric, reply.rows, choices, answers.today),
     )
 
 
@@ -329,20 +369,29 @@ def _overview(metrics: Sequence[Metric], app: str = "") -> ResponseReturnValue:
     shown_here = chosen[(page - 1) * MOST_TILES : page * MOST_TILES]
     tiles = _sure_of_changes([_tile_of(metric, choices, answers) for _, metric in shown_here])
     headed = zip((heading for heading, _ in shown_here), tiles, strict=True)
+    is_empty = len(metrics) == len(tiles) and not any(tile.n for tile in tiles)
+    is_first = page == 1 and not selection.search and not is_empty
+    changed = [(tile, tile.sentence) for tile in tiles if tile.sentence]
+    changed.sort(key=lambda pair: pair[1].at, reverse=True)
+    counted_apps = {metric.app for metric in metrics if metric.show == COUNT}
     return shown(
         "overview.html",
         groups=[
             (heading, [tile for _, tile in some])
             for heading, some in groupby(headed, lambda pair: pair[0])
         ],
+        changed=changed,
+        is_tested=any(tile.p_value is not None for tile in tiles),
         count=len(chosen),
         app=app,
         chosen=choices.shown_for(()),
         ranges=choices.ranges(()),
-        is_empty=len(metrics) == len(tiles) and not any(tile.n for tile in tiles),
+        is_empty=is_empty,
+        cards=list(cards_of(metrics, answers)) if is_first and len(counted_apps) == 1 else [],
+        missing=missing_lines(metrics) if is_first and len(counted_apps) < 2 else [],
+        is_of_apps=is_first and len(counted_apps) > 1,
         first=metrics[0] if metrics else None,
         known=len(metrics),
-        errors=[f"{100 * part:g} %" for part in (GOOD_RELATIVE_ERROR, FAIR_RELATIVE_ERROR)],
         origin=auth.origin(),
         may_ask=ASK in auth.reader().scopes,
         selection=selection,

@@ -75,9 +75,21 @@ class Step:
     """What the number of an item is since the change that was detected in its line, and was."""
 
     what: str  # in words
-    since: str  # the stretch of the change, in words
+    label: str  # of the stretch of the change, as an answer by time has it
+    stretch: str  # how long it is, as metrics say how often they are reported
     now: Level
     before: Level | None
+
+    @property
+    def since(self) -> str:
+        """The stretch of the change, in words."""
+        return moment(self.label, self.stretch)
+
+    @property
+    def stretch_end(self) -> date:
+        """The last day of that stretch."""
+        period = Period.read(self.label, self.stretch)
+        return period.days[1] if period and period.days else self.now.first
 
     @property
     def number(self) -> str:
@@ -121,8 +133,8 @@ def _step(
     if now is None:
         return None
     before = _level(item, query, (ends[0], begins - timedelta(days=1)), answers)
-    since = moment(change["changed_at"], change["stretch"])
-    return Step(metric.domain.headline(item), since, now, before)
+    what = metric.domain.headline(item)
+    return Step(what, change["changed_at"], change["stretch"], now, before)
 
 
 def _day_of(label: str) -> date:

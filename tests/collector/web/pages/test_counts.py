@@ -97,7 +97,7 @@ def test_a_tile_shows_the_devices_of_the_last_whole_period(
 
     assert f"{title} 2,380 devices {when} {before} 2,360 devices" in text
     assert "% " not in text[text.index(title) :].split("reports")[0]
-    assert " yes" not in text
+    assert " yes " not in text
 
 
 def test_the_own_question_is_how_many_reported_in_each_period_and_on_average(

@@ -16,6 +16,7 @@ from collector.core.cells import Cell
 from collector.web.pages.overview import MOST_TILES
 from tests.collector.web.conftest import MakeApp
 from tests.collector.web.pages.conftest import BROWSER
+from tests.support.crowds.asked import post
 from tests.support.crowds.uploads import NOON, READ_TOKEN
 from tests.support.sites.page import Page
 from tests.support.store.memory_storage import MemoryStorage
@@ -184,14 +185,25 @@ def test_a_short_range_says_since_when_the_reports_of_a_weekly_metric_are(
     assert long == ["900 reports"] * 2
 
 
-def test_what_good_fair_and_poor_mean_is_said_in_words_below(many: FlaskClient) -> None:
-    """Law: a phone has no pointer to rest on them."""
-    said = Page(get(many)).text
+@pytest.mark.parametrize("n", [1_000, 100_000])
+def test_a_tile_has_the_width_of_the_interval_and_no_grade(
+    make_app: MakeApp, storage: MemoryStorage, n: int
+) -> None:
+    """Law: however wide it is, a page does not call its own number poor, nor show it in red."""
+    text = 'schema = 1\napp = "one"\n' + entry(0)
+    (metric,) = Registry.from_text(text)
+    storage.put({Cell(metric.digest, int(NOON // DAY), ""): [(0, n), (1, n // 2), (2, n // 2)]})
+    client = make_app(text).test_client()
+    client.set_cookie("hearsay", READ_TOKEN)
 
-    assert (
-        "± of a good number is at most 5 % of it, of a fair one at most 25 %, of a poor one more"
-        in said
-    )
+    page = get(client)
+
+    half = re.search(r'<span class="give">± ([\d.]+) points</span>', page)
+    (row,) = post(client, {"metrics": ["m00"]}).get_json()["rows"]
+    assert half
+    assert float(half[1]) >= 50 * (row["ci_high"] - row["ci_low"])
+    assert not re.search(r"\b(good|fair|poor)\b", Page(page).text)
+    assert "fault" not in page.partition("<main")[2]
 
 
 N: Final = 4_000  # reports of a day or a week

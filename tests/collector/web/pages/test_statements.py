@@ -187,6 +187,8 @@ def test_a_change_is_told_if_it_stands_out_of_all_tiles(
     assert (change["p_value"] * TILES <= 0.05) == is_told
     assert page.count('class="change"') == is_told
     assert ("higher since" in page) == is_told
+    assert ("rose from" in page) == is_told
+    assert ("Nothing beyond noise" in page) != is_told
 
 
 @pytest.mark.parametrize("words", ["14d", "12mo"])
