@@ -69,7 +69,7 @@ def test_every_field_verb_range_and_form_is_on_the_page() -> None:
     ]
 
     assert [word for word in words if word not in PAGE] == []
-    assert verb_table() in PAGE
+    assert verb_table() in PAGE, "paste what tests.support.crowds.verb_table prints"
 
 
 def test_the_problem_on_the_page_is_what_a_collector_says(url: str, environment: None) -> None:

@@ -104,4 +104,4 @@ def test_the_lists_of_the_pages_for_operators_are_what_their_command_prints() ->
     """Law: so every command, option, setting and metric is in them."""
     for page, texts in parts():
         for name, text in texts.items():
-            assert part(page, name).strip() == text
+            assert part(page, name).strip() == text, "python -m benchmarks operate_pages --write"

@@ -138,7 +138,9 @@ def question_faults(cell: Cell, error: str | None) -> Iterator[str]:
     """Yield what is wrong with a refusal of the whole question, or with the lack of one."""
     rights = [refusal for refusal in QUESTIONS_REFUSED if refusal.is_right(cell)]
     if error is None:
-        yield from (f"answered, where it must say: {each.pattern}" for each in rights)
+        yield from (
+            f"answered, where ANSWERED or QUESTIONS_REFUSED says: {each.pattern}" for each in rights
+        )
     elif not any(re.fullmatch(each.pattern, error) for each in rights):
         yield f"refused for no listed reason: {error}"
 
@@ -187,7 +189,7 @@ def row_faults(case: Case, row: Row) -> Iterator[str]:
             right for text, right in ROWS_REFUSED.items() if re.fullmatch(text, row.reason or "")
         ]
         if not any(right(case, row) for right in rights):
-            yield f"no number for no listed reason: {row.reason}, {row.ci_low} to {row.ci_high}"
+            yield f"no number, and not in ROWS_REFUSED: {row.reason}, {row.ci_low} to {row.ci_high}"
         return
     truth = case.truth(row)
     off = max(1.0, abs(truth)) * ROUNDING * tallies / fewest + _coarseness(case, row)
