@@ -31,7 +31,6 @@ from .panels import Answers, in_page
 
 NEW: Final = "new"  # the value of devices that were not there before
 _CATEGORY: Final = "category"  # the type whose values exclude each other
-_FREQUENCY: Final = "frequency"
 # Of each length of a period: the title of the last whole one, and what the running one is called.
 _TITLES: Final[Mapping[str, tuple[str, str]]] = {
     "1d": ("Devices yesterday", "Today"),
@@ -106,7 +105,7 @@ def _counting(metrics: Sequence[Metric]) -> dict[str, Metric]:
 
 
 def _knowing_new(metrics: Sequence[Metric]) -> list[Metric]:
-    """Return those of *metrics* that count devices and which part of them is new."""
+    """Return the ones of *metrics* that count devices and say which are new."""
     counting = _counting(metrics).values()
     return [m for m in counting if m.type == _CATEGORY and NEW in m.domain.labels]
 
@@ -162,11 +161,11 @@ def _bare(row: Row) -> str:
 def _new(card: Card, metric: Metric, answers: Answers) -> Card:
     """Return *card* with how many of the devices are new: their share of those that reported.
 
-    The difference is that of the shares, as its interval knows how the noise repeats.
+    The difference is between the shares, as its interval knows how the noise repeats.
     """
     _, *stretches = _stretches(metric, answers)
     counts = _rows(metric, ACTIVES, stretches, answers)
-    shares = _rows(metric, _FREQUENCY, stretches, answers)
+    shares = _rows(metric, metric.domain.verb, stretches, answers)
     whole, before = map(_part, shares, counts)
     card = replace(card, days=stretches[0].words)
     if whole is None:
