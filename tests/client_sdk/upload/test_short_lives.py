@@ -5,10 +5,11 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from client_sdk.client import Client
-from client_sdk.core.epoch import HOUR
+from client_sdk.core.epoch import DAY, HOUR
 from client_sdk.upload.transport import RequestsTransport
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import KEY, make_client, many_metrics, rows
@@ -134,8 +135,8 @@ def test_a_program_that_is_killed_while_it_sends_sends_the_same_at_its_next_run(
 ) -> None:
     """Law: a pass is claimed until an answer; without one it is due again, with the same bytes."""
     with slow_collector(lambda body: NEVER) as collector:
-        later = 0.0
-        while not collector.bodies and later < RUNS * APART:
+        begin = later = DAY - time.time() % DAY  # so that the last run is on no other day
+        while not collector.bodies and later < begin + RUNS * APART:
             later += APART
             process = subprocess.Popen(program(tmp_path, collector, later, PATIENCE))
             with until_ended(process, signal.SIGKILL):
