@@ -136,7 +136,10 @@ def _held(
     pairs = [(row, true) for row in own if (true := truth(row)) is not None]
     if few and not pairs:
         reason = few[0].removeprefix(f"{question.request['metrics'][0]}: ")
-        said = reason.casefold() in page.casefold()
+        progress = re.sub(
+            r"^not enough reports: (\S+) of at least (\S+) .*", r"\1 of \2 reports", reason
+        )
+        said = reason.casefold() in page.casefold() or progress in page
         words = "all of its groups together, as (other)" if few[0] == _REST else few[0]
         return Verdict(question, FEW if said else MISSING, words, choices)
     if len(pairs) + len(few) < question.rows and len(own) == len(numbers):

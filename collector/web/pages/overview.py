@@ -170,7 +170,7 @@ def _tile_of(metric: Metric, choices: Choices, answers: Answers) -> Tile:
             return _counted(metric, url, reply, choices, answers.today)
         row = headline(metric, reply.rows)
         tile = _with_number(metric, url, row, reply, choices)
-        if row is not None and is_short(row):
+        if row is not None and is_short(row) and is_listed(metric):
             return replace(
                 tile, reason="", progress=_progress(metric, row.n, query, reply, choices, answers)
             )
