@@ -101,7 +101,9 @@ class Background(Generic[T]):
         self._stopping = False
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
-        self._turn = threading.Lock()  # the writing thread holds it
+        # The writing thread holds it.  A signal's handler that records may come right after that,
+        # before the thread is known to write: it must not wait for itself.
+        self._turn = threading.RLock()
         self._writer = 0  # the thread that writes
         self._wrote = -GROUP_DELAY  # when anything was, on the monotonic clock
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from threading import TIMEOUT_MAX, get_ident
+from threading import get_ident
 
 from ..core.dataclass import replace
 from ..core.epoch import HOUR
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from .options import Options
 
 CLOSE_TIMEOUT: Final = 1.0  # seconds; an application that ends must not hang on its telemetry
+# Seconds that a value of manual mode waits for commits of other threads, each of 2 s at most.
+_MANUAL_TIMEOUT: Final = 10.0
 _UPLOAD_TIMEOUT: Final = 120.0  # seconds of a scheduled pass; it has a thread of its own
 _RETRY: Final = 60.0  # seconds until the schedule is asked again after the database failed
 
@@ -162,11 +164,11 @@ class Engine:
         return get_ident() in self._ticking or self._state().background.writes_here
 
     def _write_at_once(self, state: _ProcessState) -> None:
-        """Write what waits and what ``on_report`` recorded; the store bounds the wait."""
-        state.background.drain(TIMEOUT_MAX)
+        """Write what waits and what ``on_report`` recorded."""
+        state.background.drain(_MANUAL_TIMEOUT)
         self.tick()
         if state.inbox:
-            state.background.drain(TIMEOUT_MAX)
+            state.background.drain(_MANUAL_TIMEOUT)
 
     def flush(self, timeout: float) -> Delivery:
         """Write down what is queued, send what waits, and return what still does."""

@@ -6,7 +6,7 @@ import sqlite3
 import sys
 import threading
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 import pytest
@@ -39,6 +39,7 @@ from tests.support.device.device import (
 from tests.support.device.device_transport import NoEntropy
 from tests.support.enumeration.seeded import SeededRandomness
 
+MOST_SIGNALS = 50
 COUNTS = "SELECT (SELECT count(*) FROM charges), (SELECT count(*) FROM reports)"
 
 
@@ -246,6 +247,31 @@ def test_in_manual_mode_a_value_is_durable_when_record_returns(tmp_path: Path) -
     first.join()
     held.join()
     other.close()
+    client.close()
+
+
+def test_a_handler_that_records_wherever_a_signal_comes_never_waits_for_itself(
+    tmp_path: Path,
+) -> None:
+    """Law: a signal may come between any two lines of a record."""
+    client = make_client(tmp_path)
+    handled: list[str] = []
+
+    def trace(frame: FrameType, event: str, argument: object) -> Any:
+        if frame.f_code.co_name == "drain" and len(handled) < MOST_SIGNALS:
+            handled.append(f"{event} {frame.f_lineno}")
+            client.record("theme", "plain")
+        return trace
+
+    sys.settrace(trace)
+    try:
+        client.record("dark_mode", True)
+    finally:
+        sys.settrace(None)
+    client.record("files", 3)
+
+    assert len({*handled}) > 5
+    assert rows(tmp_path, "SELECT count(*) FROM reports") == [(3,)]
     client.close()
 
 
