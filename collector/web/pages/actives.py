@@ -16,7 +16,7 @@ from msgspec import structs
 from client_sdk.core.epoch import DAY, day_of_date, epoch_label, epoch_of
 from client_sdk.registry.metric import COUNT, Metric
 
-from ...analytics.rows import ITEM, TIME, Row
+from ...analytics.rows import ITEM, LEFT_OUT, TIME, Row
 from ...analytics.verb import ACTIVES, COMPARE
 from ...core.errors import DamagedTallyError, QueryError, RefusedByStoreError
 from ...core.remarks import WORDS, Code
@@ -41,6 +41,7 @@ _NEW_TITLE: Final = "New devices"
 UNREADABLE: Final = "The stored counts are damaged or cannot be read. Run hearsay fsck."
 _SILENT: Final = "No reports arrived in this period."
 _NOTHING: Final = "No reports yet."
+_EXCLUDED: Final = "No reports of this period are counted."
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Card:
     is_open: bool = False  # the number is of the running period
     reason: str = ""  # why there is no number
     fault: str = ""  # what is wrong
+    left_out: tuple[str, ...] = ()  # what operators have taken out, in sentences
 
 
 @dataclass(frozen=True)
@@ -121,25 +123,32 @@ def _stretches(metric: Metric, answers: Answers) -> list[_Stretch]:
 
 def _rows(
     metric: Metric, verb: str, stretches: Sequence[_Stretch], answers: Answers
-) -> list[Row | None]:
-    """Return the row of each of *stretches*, of NEW if items were asked for; None without one."""
+) -> tuple[list[Row | None], tuple[str, ...]]:
+    """Return the row of each of *stretches*, None without one, and what is left out of them.
+
+    Of items it is the row of NEW.
+    """
     days = stretches[-1].first, stretches[0].last
     query = Query(metrics=[metric.address], verb=verb, date_range=days, dimensions=[TIME])
     reply = answers.reply(query, is_checked=False)
     rows = possible(reply.rows, reply.meta.chart)
     known = {row.dimensions[TIME]: row for row in rows if row.item in ("", NEW)}
-    return [known.get(stretch.first) for stretch in stretches]
+    left_out = tuple(reply.meta.facts.get(LEFT_OUT, ()))
+    return [known.get(stretch.first) for stretch in stretches], left_out
 
 
 def _counted(card: Card, metric: Metric, answers: Answers) -> Card:
     """Return *card* with how many devices reported."""
     stretches = _stretches(metric, answers)
-    now, whole, before = _rows(metric, ACTIVES, stretches, answers)
+    (now, whole, before), left_out = _rows(metric, ACTIVES, stretches, answers)
+    card = replace(card, left_out=left_out)
     name = _TITLES[metric.every][1]
     if now is not None and whole is None and before is None:
         return replace(card, title=f"Devices {name.lower()}", value=_bare(now), is_open=True)
     running = f"{name} so far: {_bare(now)}" if now else ""
     card = replace(card, days=stretches[1].words, running=running)
+    if whole is None and left_out:
+        return replace(card, reason=_EXCLUDED)
     if whole is None:
         return replace(card, fault=_SILENT) if before else replace(card, reason=_NOTHING)
     if before is None:
@@ -164,10 +173,10 @@ def _new(card: Card, metric: Metric, answers: Answers) -> Card:
     The difference is between the shares, as its interval knows how the noise repeats.
     """
     _, *stretches = _stretches(metric, answers)
-    counts = _rows(metric, ACTIVES, stretches, answers)
-    shares = _rows(metric, metric.domain.verb, stretches, answers)
+    counts, left_out = _rows(metric, ACTIVES, stretches, answers)
+    shares, _ = _rows(metric, metric.domain.verb, stretches, answers)
     whole, before = map(_part, shares, counts)
-    card = replace(card, days=stretches[0].words)
+    card = replace(card, days=stretches[0].words, left_out=left_out)
     if whole is None:
         return replace(card, reason=_why_none(metric, shares[0]))
     card = replace(card, value=value_of(whole), margin=margin(whole))

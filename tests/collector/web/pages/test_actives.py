@@ -16,6 +16,7 @@ from client_sdk.registry import Registry
 from client_sdk.registry.metric import COUNT, Metric
 from collector.cli import main
 from collector.core.cells import Cell, segment_text
+from collector.core.exclusions import Exclusion, to_json
 from tests.support.crowds.asked import post
 from tests.support.crowds.uploads import NOON
 from tests.support.device.registries import BOOLEAN, SET, file_with
@@ -56,6 +57,29 @@ def counting(text: str) -> list[Metric]:
 @pytest.fixture
 def storage() -> MemoryStorage:
     return MemoryStorage()
+
+
+def test_cards_say_what_operators_have_taken_out(
+    tmp_path: Path, text: str, storage: MemoryStorage
+) -> None:
+    """Law: no report is left out of a total in silence, and none that was is called missing."""
+    (daily,) = [metric for metric in counting(text) if metric.every == "1d"]
+    for back in (0, 1, 2):
+        put(storage, daily, back)
+    site = site_of(tmp_path, storage, text)
+    day = epoch_label("1d", epoch_of("1d", NOON) - 1)
+    exclusion = Exclusion(
+        id="5f0a91c2", by="key", name="badbadbadbad", first=day, last=day,
+        author="ada", because="a test device", at=int(NOON),
+    )  # fmt: skip
+    before = cards(get(site))["Devices yesterday"]
+
+    storage.excluded = {exclusion.id: to_json(exclusion)}
+
+    after = cards(get(site))["Devices yesterday"]
+    said = f"reports of key badbadbadbad of {day} are left out"
+    assert said not in before
+    assert said in after
 
 
 def site_of(folder: Path, storage: MemoryStorage, *texts: str) -> FlaskClient:
