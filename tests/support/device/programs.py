@@ -85,17 +85,22 @@ def charges(folder: Path) -> int:
     return int(rows(folder / DATA, CHARGES)[0][0])
 
 
-def children_of(folder: Path) -> list[int]:
-    """Return the children of programs that ``run`` started in *folder* and that still run."""
+def children_of(folder: Path, *, with_beginning: bool = False) -> list[int]:
+    """Return the children of programs that ``run`` started in *folder* and that still run.
+
+    Args: with_beginning: also what just begins, whose arguments the system does not show yet.
+    """
     found = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
             try:
                 arguments = (process / "cmdline").read_bytes()
                 variables = (process / "environ").read_bytes()
-            except OSError:  # it has ended
+                (process / "exe").readlink()
+            except OSError:  # it has ended, or is of the kernel
                 continue
-            if BEGINS.encode() in arguments and f"{FOLDER}={folder}\0".encode() in variables:
+            is_child = BEGINS.encode() in arguments and f"{FOLDER}={folder}\0".encode() in variables
+            if is_child or (with_beginning and not arguments):
                 found.append(int(process.name))
     return found
 
@@ -110,7 +115,7 @@ def wait_for_notes(folder: Path, *, after: int = 0, data: str = DATA) -> int:
 def wait_for_no_children(folder: Path, seconds: float = PATIENCE) -> None:
     """Return when no child of programs in *folder* runs any more; fail after so many *seconds*."""
     end = time.monotonic() + seconds
-    while left := children_of(folder):
+    while left := children_of(folder, with_beginning=True):
         assert time.monotonic() < end, f"{len(left)} children are left"
         time.sleep(0.05)
 
