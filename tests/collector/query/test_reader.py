@@ -394,14 +394,15 @@ def test_an_answer_takes_no_more_memory_than_it_is_counted_with(fields: dict[str
     answered(Reader(storage, answers=kept), fields)
     counted = kept.size
     answered(Reader(storage), fields)  # what is worked out once for all answers is no part
-    tracemalloc.start()
+    sizes = []
+    for _ in range(3):  # other threads, and caches of the interpreter, can only add to one
+        tracemalloc.start()
+        reply = answered(Reader(storage), fields)
+        sizes.append(tracemalloc.get_traced_memory()[0])
+        tracemalloc.stop()
+        assert reply.meta.warnings or reply.rows
 
-    reply = answered(Reader(storage), fields)
-
-    measured, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert reply.meta.warnings or reply.rows
-    assert 1_000 < measured <= counted
+    assert 1_000 < min(sizes) <= counted
 
 
 def test_however_many_questions_are_asked_no_more_is_kept_than_the_limit() -> None:
