@@ -25,9 +25,9 @@ from ..forms import FORM, LARGE_FORM, FormFault, fault_of, form_of
 from ..services import services
 from .choices import WORDS, Choices, choices_of, require_known
 from .compare import with_periods
+from .items import leads_of
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown, wants_page
-from .metric import BEFORE_PARAMETER, leads_of
-from .panels import PERIODS, Answers, Panel, PanelRequest
+from .panels import BEFORE_PARAMETER, PERIODS, Answers, Panel, PanelRequest
 from .remarks import with_ranking
 
 blueprint = Blueprint("boards", __name__)

@@ -39,6 +39,7 @@ from ...storage.connection import allowed
 from ...workspace.documents import MAX_TITLE, Document, Note
 from ...workspace.notes import is_planned, notes_on, readable
 from .. import auth
+from ..api.openapi import in_query
 from ..auth import reader, visible
 from ..services import services
 from .drawings import Subject, drawing_of
@@ -50,6 +51,9 @@ MOST_DRAWN: Final = 20  # rows of a chart, if not all are asked for
 _RANGES: Final = ("30d", "28d", "14d", "7d")  # to be compared with the previous period
 _LONG_RANGES: Final = ("6mo", "91d", "28d")
 PERIODS: Final[Mapping[str, str]] = {"previous": "previous period", "year": "a year ago"}
+BEFORE_PARAMETER: Final = in_query(
+    "before", {"enum": [*PERIODS, ""]}, "The earlier period that is drawn below lines."
+)
 OVER_TIME: Final = "time"  # the panel of a line of the metric's own numbers
 _BOOLEAN: Final = "boolean"
 NOTHING: Final = Markup("")
