@@ -31,8 +31,15 @@ from ...rendering.wording import capitalized
 from .choices import DATES, Choices, granularity
 from .items import called, item_needed, items_of
 from .panels import OVER_TIME, PanelRequest
-from .remarks import AT_ONCE
 
+# The parts of the page, in order; the main chart stands above them.
+BREAKDOWN, DISTRIBUTION, EXPERIMENT, ADOPTED, DEVICES = PARTS = (
+    "breakdown",
+    "distribution",
+    "experiment",
+    "adoption",
+    "devices",
+)
 _LINES: Final = 20  # items with a trend without choosing one
 LEVELS: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 _LEVEL_HINT: Final = "The share of devices below it is in its name: 95 % are below p95."
@@ -44,9 +51,15 @@ _OF_SAMPLE: Final = f"Shares of a sample: {HOLDS[OF_ALL]}; only the choice of th
 def own_panel(metric: Metric, choices: Choices) -> PanelRequest:
     """Return the metric's own question, in the form for its type."""
     if metric.show == COUNT:
-        return PanelRequest("answer", _DEVICES, _counted(metric, choices))
+        return PanelRequest("answer", _DEVICES, _counted(metric, choices), is_main=True)
     verb, options, title = _own(metric)
-    return PanelRequest("answer", title, choices.query(metric, verb, options))
+    return PanelRequest(
+        "answer",
+        title,
+        choices.query(metric, verb, options),
+        is_main=metric.every == ONCE or metric.domain.compared,
+        part=DISTRIBUTION if verb == HISTOGRAM else BREAKDOWN,
+    )
 
 
 def more_panels(metric: Metric, choices: Choices, item: str) -> Iterator[PanelRequest]:
@@ -61,7 +74,7 @@ def more_panels(metric: Metric, choices: Choices, item: str) -> Iterator[PanelRe
         if metric.show == COUNT:
             title = f"{_DEVICES}, by {dimension.replace('_', ' ')}"
             query = _counted(metric, choices, dimension)
-            panel_requests.append(PanelRequest(f"count-{dimension}", title, query))
+            panel_requests.append(PanelRequest(f"count-{dimension}", title, query, part=DEVICES))
         else:
             panel_requests += _by(metric, choices, dimension, item)
     yield from (
@@ -95,7 +108,7 @@ def _own(metric: Metric) -> tuple[str, dict[str, Any], str]:
 def _of_numbers(metric: Metric, choices: Choices) -> Iterator[PanelRequest]:
     if isinstance(metric.mechanism, DistributionMechanism):
         query = choices.query(metric, CDF)
-        yield PanelRequest("up-to", "Cumulative distribution", query)
+        yield PanelRequest("up-to", "Cumulative distribution", query, part=DISTRIBUTION)
         levels = {"levels": [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99]}
         query = choices.query(metric, QUANTILE, levels)
         yield PanelRequest(
@@ -103,6 +116,7 @@ def _of_numbers(metric: Metric, choices: Choices) -> Iterator[PanelRequest]:
             "Quantiles",
             query,
             "Half of the devices are below the median, nine in ten below p90.",
+            part=DISTRIBUTION,
         )
 
 
@@ -114,18 +128,20 @@ def _over_time(metric: Metric, choices: Choices, item: str) -> Iterator[PanelReq
     wants_one = len(items) > _LINES or bool(choices.item)
     if choices.item in levels_of(metric):
         query = choices.query(metric, TREND, {"levels": [LEVELS[choices.item]]}, [stretch])
-        yield PanelRequest(OVER_TIME, f"{choices.item} over time", query, _LEVEL_HINT)
+        title = f"{choices.item} over time"
+        yield PanelRequest(OVER_TIME, title, query, _LEVEL_HINT, is_main=True)
     elif not metric.domain.compared and (not wants_one or item):
         options = {"item": item} if wants_one else {}
         title = f"{called(metric, item)} over time" if wants_one else "Over time"
-        yield PanelRequest(OVER_TIME, title, choices.query(metric, TREND, options, [stretch]))
+        query = choices.query(metric, TREND, options, [stretch])
+        yield PanelRequest(OVER_TIME, title, query, is_main=metric.show != COUNT)
     if metric.show == COUNT:
         return
     # Stretches longer than an epoch have only bounds.
     in_days = metric.every == "1d" and choices.range != DATES
     counted = f"{TIME}:day" if in_days else stretch
     query = choices.query(metric, ACTIVES, dimensions=[counted])
-    yield PanelRequest("devices", _DEVICES, query)
+    yield PanelRequest("devices", _DEVICES, query, part=DEVICES)
 
 
 def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator[PanelRequest]:
@@ -137,9 +153,8 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
     if metric.domain.compared:
         words = capitalized(metric.domain.headline(item))
     what = f"{words} by {name}" if of_one else f"By {name}"
-    hint = AT_ONCE if dimension == next(iter(metric.segments)) else ""  # it is true of all
     query = choices.query(metric, SEGMENTS, of_one, [dimension])
-    yield PanelRequest(f"by-{dimension}", what, query, hint)
+    yield PanelRequest(f"by-{dimension}", what, query, part=BREAKDOWN)
     if dimension in arms_of(metric):
         options = {"dimension": dimension, "control": control_of(metric.segments[dimension])}
         alone = of_one if choices.item or len(items_of(metric)) > _LINES else {}
@@ -150,10 +165,11 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
         title = f"Experiment: {arms} vs {options['control']}"
         if alone and metric.domain.compared:
             title = f"{title}: {metric.domain.headline(item)}"
-        yield PanelRequest(f"lift-{dimension}", title, query, hint)
+        yield PanelRequest(f"lift-{dimension}", title, query, hint, part=EXPERIMENT)
     spreading = load(ADOPTION).about(metric)
     if dimension in spreading and metric.every != ONCE:
         stretch = granularity(metric, choices)
         query = choices.query(metric, ADOPTION, dimensions=[stretch, dimension])
         hint = _OF_SAMPLE if metric.sample.share < 1 else _OF_REPORTS
-        yield PanelRequest(f"spread-{dimension}", f"Adoption by {name}", query, hint)
+        title = f"Adoption by {name}"
+        yield PanelRequest(f"spread-{dimension}", title, query, hint, part=ADOPTED)

@@ -1,4 +1,7 @@
-"""The charts of a page: each drawn for a wide column and for a phone; a style shows one."""
+"""The charts of a page, each drawn for a column and for a phone; a style shows one.
+
+The main chart of a page is drawn for the whole width, too.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,8 @@ from ..services import services
 
 WIDTH: Final = 540  # user units: about the pixels of a panel, so that its letters are of its size
 _NARROW_WIDTH: Final = 320  # user units: the pixels of a panel on a phone of 360
-_NARROW: Final = "-n"  # after the prefix of ids
+_WHOLE_WIDTH, _WHOLE_HEIGHT = 960, 260  # user units, of the main chart of a page
+_NARROW, _WHOLE = "-n", "-w"  # after the prefix of ids
 WINDOW: Final = "window"
 _PAIR: Final = "pair"
 MOST_ROWS: Final = 20  # of a table; the file has them all
@@ -34,43 +38,34 @@ _OF_TIME: Final = frozenset({TIME, WINDOW})
 Draw = Callable[[ChartOptions], str]
 
 
-def twice(draw: Draw, prefix: str, **fields: Any) -> Markup:
-    """Return what *draw* draws in both layouts.
+def layouts(draw: Draw, prefix: str, *, is_main: bool = False, **fields: Any) -> Markup:
+    """Return what *draw* draws in each layout.
 
-    Args: prefix: of ids.  fields: further options of both.
+    Args: prefix: of ids.  is_main: it is the main chart of its page.  fields: further options.
     """
-    wide = ChartOptions(
-        prefix, heading=False, width=WIDTH, css_class="broad", styled=True, **fields
-    )
-    narrow = ChartOptions(
-        prefix + _NARROW,
-        heading=False,
-        width=_NARROW_WIDTH,
-        css_class="narrow",
-        styled=True,
-        interactive=False,
-        **fields,
-    )
-    return Markup(draw(wide) + draw(narrow))  # noqa: S704  # both escape
-
-
-def charts_of(
-    kind: Chart,
-    rows: Sequence[Row],
-    title: str,
-    prefix: str,
-    *,
-    marks: Sequence[Mark] = (),
-    before: Before | None = None,
-    facts: Mapping[str, Any] | None = None,
-    **fields: Any,
-) -> Markup:
-    """Return the chart of *rows* in both layouts."""
-
-    def draw(own: ChartOptions) -> str:
-        return chart_of(kind, rows, title, own, facts=facts, marks=marks, before=before)
-
-    return twice(draw, prefix, **fields)
+    common = {"heading": False, "styled": True, **fields}
+    drawn = [
+        draw(ChartOptions(prefix, width=WIDTH, css_class="broad", **common)),
+        draw(
+            ChartOptions(
+                prefix + _NARROW,
+                width=_NARROW_WIDTH,
+                css_class="narrow",
+                interactive=False,
+                **common,
+            )
+        ),
+    ]
+    if is_main:
+        whole = ChartOptions(
+            prefix + _WHOLE,
+            width=_WHOLE_WIDTH,
+            height=_WHOLE_HEIGHT,
+            css_class="whole",
+            **common,
+        )
+        drawn.insert(0, draw(whole))
+    return Markup("".join(drawn))  # noqa: S704  # each escapes
 
 
 class Subject(NamedTuple):
@@ -83,6 +78,7 @@ class Subject(NamedTuple):
     every: str  # how long the epochs are, "" if that differs
     most_rows: int  # of a chart
     link: Callable[[Row], str] | None  # data, as every argument is: what it refers to is known
+    is_main: bool = False  # it is the main chart of its page
 
 
 class Drawing(NamedTuple):
@@ -139,14 +135,18 @@ def _charts(
         words = measure_words(measure)
         plain = labelled(words_of([_plain_row(row) for row in some]))
         past = before and replace(before, rows=words_of(_past_of(before, measure)))
-        chart = charts_of(
-            subject.chart,
-            plain,
-            f"{subject.title} {words}".strip(),
+        chart = layouts(
+            partial(
+                chart_of,
+                subject.chart,
+                plain,
+                f"{subject.title} {words}".strip(),
+                facts=facts,
+                marks=marks,
+                before=past,
+            ),
             f"{identifier(subject.id)}-{number}",
-            facts=facts,
-            marks=marks,
-            before=past,
+            is_main=subject.is_main,
             most_rows=subject.most_rows,
             link=subject.link,
         )

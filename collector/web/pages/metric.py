@@ -25,7 +25,7 @@ from ...query.window import PREVIOUS
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visitor
 from ..services import services
-from .asked import levels_of, more_panels, own_panel
+from .asked import BREAKDOWN, PARTS, levels_of, more_panels, own_panel
 from .choices import (
     DATES,
     WORDS,
@@ -37,6 +37,7 @@ from .choices import (
 )
 from .drill import leads
 from .files import CSV, FILES, KIND_PARAMETER, name_of
+from .finding import finding_of
 from .items import called, has_choice, item_needed, items_of, usual_item
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .panels import (
@@ -51,7 +52,7 @@ from .panels import (
     PanelRequest,
     in_columns,
 )
-from .remarks import end_of, sample_in_words, shared_warnings, with_levels
+from .remarks import end_of, ranked_hints, sample_in_words, told_once, with_levels
 
 _MUCH_LATE: Final = 0.2  # share of late reports from which it is shown
 blueprint = Blueprint("metric", __name__)
@@ -88,17 +89,23 @@ def metric_page(name: str) -> ResponseReturnValue:
     steps, panels = with_levels(panels, metric, answers)
     basis = first.reply.meta.metrics[0] if first.reply else None
     sample = sample_in_words(metric, panels)
-    notes, panels = shared_warnings(panels)
+    notes, doubts, panels = told_once(panels)
+    main = next((panel for panel in panels if panel.request.is_main), panels[0])
+    others = [panel for panel in panels if panel is not main]
+    parts = {
+        part: in_columns(panel for panel in others if (panel.request.part or BREAKDOWN) == part)
+        for part in PARTS
+    }
     return shown(
         "metric.html",
         metric=metric,
-        sample=sample,
+        finding=finding_of(metric, choices, steps, answers.marks(main.request.query), answers),
+        doubts=[text for text in (sample, *doubts, *ranked_hints(panels)) if text],
         notes=notes,
-        columns=in_columns(panels),
-        panels=panels,
+        main=main,
+        parts={part: columns for part, columns in parts.items() if any(columns)},
         basis=basis,
         last_day=basis and end_of(basis, answers.today),
-        steps=steps,
         shuffled=(basis and basis.epsilon_shuffled) or None,
         above=above,
         chosen=choices.shown_for([metric]),
