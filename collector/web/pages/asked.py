@@ -57,7 +57,7 @@ def own_panel(metric: Metric, choices: Choices) -> PanelRequest:
         "answer",
         title,
         choices.query(metric, verb, options),
-        is_main=metric.every == ONCE or metric.domain.compared,
+        is_main=metric.every == ONCE or bool(metric.domain.compared),
         part=DISTRIBUTION if verb == HISTOGRAM else BREAKDOWN,
     )
 

@@ -19,6 +19,7 @@ from msgspec import structs
 
 from ...analytics.rows import AGAINST, ALL, DEVICES, ITEM, MEASURE, TIME, Chart, Row
 from ...query.cache import packed
+from ...rendering.bar_table import bar_table, is_breakdown
 from ...rendering.charts import Before, ChartOptions, Mark, chart_of
 from ...rendering.charts.frame import measure_words, varying
 from ...rendering.possible import possible
@@ -135,12 +136,18 @@ def _charts(
         words = measure_words(measure)
         plain = labelled(words_of([_plain_row(row) for row in some]))
         past = before and replace(before, rows=words_of(_past_of(before, measure)))
+        name = f"{subject.title} {words}".strip()
+        if is_breakdown(subject.chart, plain):
+            options = ChartOptions(most_rows=subject.most_rows, link=subject.link)
+            table = Markup(bar_table(plain, name, options))  # noqa: S704  # it escapes
+            yield words if len(drawn) > 1 else "", table
+            continue
         chart = layouts(
             partial(
                 chart_of,
                 subject.chart,
                 plain,
-                f"{subject.title} {words}".strip(),
+                name,
                 facts=facts,
                 marks=marks,
                 before=past,

@@ -57,10 +57,10 @@ def finding_of(
         return Finding()  # the panels say why
     rows = possible(reply.rows, reply.meta.chart)
     if metric.show == COUNT:
-        *_, last = counted = latest(rows)[-2:] or [None]
-        if last is None or last.value is None:
+        counted = latest(rows)[-2:]
+        if not counted or counted[-1].value is None:
             return Finding(reason="No reports in these days.")
-        before = counted[0] if len(counted) > 1 else None
+        last, before = counted[-1], counted[0] if len(counted) > 1 else None
         when = when_counted(last.dimensions[TIME], metric.every, stretches[0])
         was = f"before: {reading(before)}, {change_of(last, before)}" if before else ""
         return Finding(value_of(last), margin(last), "", when, was)
@@ -78,5 +78,5 @@ def finding_of(
             changes=tuple(change for change in each if change),
         )
     what = metric.domain.headline(row.item, row.dimensions.get(MEASURE, ""))
-    when = period_text(reply, answers)
+    when = "" if metric.every == ONCE else period_text(reply, answers)
     return Finding(value_of(row), margin(row, in_words=True), what, when)

@@ -145,7 +145,8 @@ class Panel:
         drawn = (match for _, chart in self.charts if (match := _HEIGHT.search(chart)))
         above = len(self.request.notices) + bool(self.request.hint)
         texts = len(self.remarks) + above + len(self.charts)
-        return _FRAME + _TEXT * texts + sum(float(match[1]) for match in drawn)
+        rows = sum(chart.count("<tr") for _, chart in self.charts)
+        return _FRAME + _TEXT * (texts + rows) + sum(float(match[1]) for match in drawn)
 
 
 class Answers:
