@@ -51,13 +51,13 @@ _OF_SAMPLE: Final = f"Shares of a sample: {HOLDS[OF_ALL]}; only the choice of th
 def own_panel(metric: Metric, choices: Choices) -> PanelRequest:
     """Return the metric's own question, in the form for its type."""
     if metric.show == COUNT:
-        return PanelRequest("answer", _DEVICES, _counted(metric, choices), is_main=True)
+        return PanelRequest("answer", _DEVICES, _counted(metric, choices), full=True)
     verb, options, title = _own(metric)
     return PanelRequest(
         "answer",
         title,
         choices.query(metric, verb, options),
-        is_main=metric.every == ONCE or bool(metric.domain.compared),
+        full=metric.every == ONCE or bool(metric.domain.compared),
         part=DISTRIBUTION if verb == HISTOGRAM else BREAKDOWN,
     )
 
@@ -129,19 +129,19 @@ def _over_time(metric: Metric, choices: Choices, item: str) -> Iterator[PanelReq
     if choices.item in levels_of(metric):
         query = choices.query(metric, TREND, {"levels": [LEVELS[choices.item]]}, [stretch])
         title = f"{choices.item} over time"
-        yield PanelRequest(OVER_TIME, title, query, _LEVEL_HINT, is_main=True)
+        yield PanelRequest(OVER_TIME, title, query, _LEVEL_HINT, full=True)
     elif not metric.domain.compared and (not wants_one or item):
         options = {"item": item} if wants_one else {}
         title = f"{called(metric, item)} over time" if wants_one else "Over time"
         query = choices.query(metric, TREND, options, [stretch])
-        yield PanelRequest(OVER_TIME, title, query, is_main=metric.show != COUNT)
+        yield PanelRequest(OVER_TIME, title, query, full=metric.show != COUNT)
     if metric.show == COUNT:
         return
     # Stretches longer than an epoch have only bounds.
     in_days = metric.every == "1d" and choices.range != DATES
     counted = f"{TIME}:day" if in_days else stretch
     query = choices.query(metric, ACTIVES, dimensions=[counted])
-    yield PanelRequest("devices", _DEVICES, query, part=DEVICES)
+    yield PanelRequest("devices", _DEVICES, query, full=True, part=DEVICES)
 
 
 def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator[PanelRequest]:
@@ -171,5 +171,11 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
         stretch = granularity(metric, choices)
         query = choices.query(metric, ADOPTION, dimensions=[stretch, dimension])
         hint = _OF_SAMPLE if metric.sample.share < 1 else _OF_REPORTS
-        title = f"Adoption by {name}"
-        yield PanelRequest(f"spread-{dimension}", title, query, hint, part=ADOPTED)
+        yield PanelRequest(
+            f"spread-{dimension}",
+            f"Adoption by {name}",
+            query,
+            hint,
+            full=len(spreading) == 1,
+            part=ADOPTED,
+        )

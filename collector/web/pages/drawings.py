@@ -1,6 +1,6 @@
 """The charts of a page, each drawn for a column and for a phone; a style shows one.
 
-The main chart of a page is drawn for the whole width, too.
+What stands alone in its row is drawn for the whole width of the page, too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..services import services
 
 WIDTH: Final = 540  # user units: about the pixels of a panel, so that its letters are of its size
 _NARROW_WIDTH: Final = 320  # user units: the pixels of a panel on a phone of 360
-_WHOLE_WIDTH, _WHOLE_HEIGHT = 960, 260  # user units, of the main chart of a page
+_WHOLE_WIDTH, _WHOLE_HEIGHT = 960, 260  # user units, of a chart that takes the whole width
 _NARROW, _WHOLE = "-n", "-w"  # after the prefix of ids
 WINDOW: Final = "window"
 _PAIR: Final = "pair"
@@ -39,10 +39,10 @@ _OF_TIME: Final = frozenset({TIME, WINDOW})
 Draw = Callable[[ChartOptions], str]
 
 
-def layouts(draw: Draw, prefix: str, *, is_main: bool = False, **fields: Any) -> Markup:
+def layouts(draw: Draw, prefix: str, *, full: bool = False, **fields: Any) -> Markup:
     """Return what *draw* draws in each layout.
 
-    Args: prefix: of ids.  is_main: it is the main chart of its page.  fields: further options.
+    Args: prefix: of ids.  full: for the whole width, too.  fields: further options.
     """
     common = {"heading": False, "styled": True, **fields}
     drawn = [
@@ -57,7 +57,7 @@ def layouts(draw: Draw, prefix: str, *, is_main: bool = False, **fields: Any) ->
             )
         ),
     ]
-    if is_main:
+    if full:
         whole = ChartOptions(
             prefix + _WHOLE,
             width=_WHOLE_WIDTH,
@@ -79,7 +79,7 @@ class Subject(NamedTuple):
     every: str  # how long the epochs are, "" if that differs
     most_rows: int  # of a chart
     link: Callable[[Row], str] | None  # data, as every argument is: what it refers to is known
-    is_main: bool = False  # it is the main chart of its page
+    full: bool = False  # it is drawn for the whole width of the page, too
 
 
 class Drawing(NamedTuple):
@@ -153,7 +153,7 @@ def _charts(
                 before=past,
             ),
             f"{identifier(subject.id)}-{number}",
-            is_main=subject.is_main,
+            full=subject.full,
             most_rows=subject.most_rows,
             link=subject.link,
         )

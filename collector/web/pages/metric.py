@@ -90,7 +90,7 @@ def metric_page(name: str) -> ResponseReturnValue:
     basis = first.reply.meta.metrics[0] if first.reply else None
     sample = sample_in_words(metric, panels)
     notes, doubts, panels = told_once(panels)
-    main = next((panel for panel in panels if panel.request.is_main), panels[0])
+    main = next((panel for panel in panels if panel.request.full), panels[0])
     others = [panel for panel in panels if panel is not main]
     parts = {
         part: in_columns(panel for panel in others if (panel.request.part or BREAKDOWN) == part)

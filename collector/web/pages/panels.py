@@ -84,7 +84,7 @@ class PanelRequest:
     query: Query
     hint: str = ""  # what a reader must know about it
     wide: bool = False  # it takes the whole width
-    is_main: bool = False  # its chart is the main one of the page
+    full: bool = False  # its chart is drawn for the whole width of the page, too
     part: str = ""  # of the page that it stands in
     link: Callable[[Row], str] | None = None  # where a row of its chart leads, "" for nowhere
     against: str = ""  # "previous" or "year": a period drawn below lines over time
@@ -337,7 +337,7 @@ def build_panel(
         every=every_of(reply),
         most_rows=request.rows,
         link=request.link,
-        is_main=request.is_main,
+        full=request.full,
     )
     drawing = drawing_of(subject, rows, facts, marks, before)
     # Without the remark that the head of the page shows.
