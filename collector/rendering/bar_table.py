@@ -10,9 +10,10 @@ from typing import Final
 
 from ..analytics.rows import AGAINST, ITEM, TIME, Chart, Row
 from .charts.frame import ChartOptions, named, remarks, subtitle_of, unit_words, varying
+from .charts.marks import joined
 from .charts.svg import Element, element, markup
 from .letters import one_line
-from .numbers import extent, finest, margin, numbers_of, reading, value_of
+from .numbers import ends_of, extent, finest, margin, numbers_of, reading, value_of
 
 _WIDTH, _HEIGHT = 100.0, 12.0  # of a bar, in units that its cell stretches
 _REACH: Final = 2.0  # how high the line of an interval is
@@ -48,7 +49,7 @@ def bar_table(rows: Sequence[Row], title: str, options: ChartOptions) -> str:
         element("th", "±", scope="col"),
     )
     body = [
-        element("tr", *_cells(row, label, end or 1.0, least, options))
+        element("tr", *_cells(row, label, end or 1.0, least, options), data_row=_said(row, label))
         for row, label in list(zip(rows, labels, strict=True))[:most]
     ]
     table = element(
@@ -61,6 +62,13 @@ def bar_table(rows: Sequence[Row], title: str, options: ChartOptions) -> str:
     )
     notes = (element("p", note.text, class_="hint") for note in remarks(rows))
     return "".join(map(markup, (table, *notes)))
+
+
+def _said(row: Row, label: str) -> str:
+    """Return the numbers of *row*, for the script that tells them at the pointer."""
+    if numbers_of(row) is None:
+        return joined(one_line(label))
+    return joined(one_line(label), value_of(row), *ends_of(row))
 
 
 def _cells(
@@ -94,6 +102,7 @@ def _cells(
         class_="chart",
         viewBox=f"0 0 {_WIDTH:g} {_HEIGHT:g}",
         preserveAspectRatio="none",
+        role="img",
         aria_hidden="true",
     )
     yield element("td", drawn, class_="bars")

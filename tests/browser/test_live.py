@@ -15,7 +15,7 @@ LATER = 20_000  # milliseconds; longer than any page waits
 
 def reports(page: Page) -> int:
     """Return how many reports the page of a metric tells of."""
-    text = page.locator(".basis b").inner_text()
+    text = page.locator(".basis strong").inner_text()
     return int(re.sub(r"\D", "", text))
 
 
@@ -31,7 +31,7 @@ def test_new_reports_show_without_a_reload(browser: Browser, site: ShownSite) ->
         site.report(12)  # some of segments that are too small to count
         page.clock.run_for(LATER)
 
-        expect(page.locator(".basis b")).not_to_have_text(f"{before:,}")
+        expect(page.locator(".basis strong")).not_to_have_text(f"{before:,}")
         assert reports(page) > before
         assert page.locator("#time details[open] summary").last.inner_text() == "Table"
         assert page.evaluate("document.activeElement.matches('summary')")

@@ -176,6 +176,5 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
             f"Adoption by {name}",
             query,
             hint,
-            full=len(spreading) == 1,
             part=ADOPTED,
         )

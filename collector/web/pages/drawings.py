@@ -29,6 +29,7 @@ from ..services import services
 
 WIDTH: Final = 540  # user units: about the pixels of a panel, so that its letters are of its size
 _NARROW_WIDTH: Final = 320  # user units: the pixels of a panel on a phone of 360
+_HEIGHT: Final = 220  # user units, of the plot of a line
 _WHOLE_WIDTH, _WHOLE_HEIGHT = 960, 260  # user units, of a chart that takes the whole width
 _NARROW, _WHOLE = "-n", "-w"  # after the prefix of ids
 WINDOW: Final = "window"
@@ -44,28 +45,27 @@ def layouts(draw: Draw, prefix: str, *, full: bool = False, **fields: Any) -> Ma
 
     Args: prefix: of ids.  full: for the whole width, too.  fields: further options.
     """
-    common = {"heading": False, "styled": True, **fields}
-    drawn = [
-        draw(ChartOptions(prefix, width=WIDTH, css_class="broad", **common)),
-        draw(
-            ChartOptions(
-                prefix + _NARROW,
-                width=_NARROW_WIDTH,
-                css_class="narrow",
-                interactive=False,
-                **common,
-            )
-        ),
+    sizes = [
+        (prefix, "broad", WIDTH, _HEIGHT),
+        (prefix + _NARROW, "narrow", _NARROW_WIDTH, _HEIGHT),
     ]
     if full:
-        whole = ChartOptions(
-            prefix + _WHOLE,
-            width=_WHOLE_WIDTH,
-            height=_WHOLE_HEIGHT,
-            css_class="whole",
-            **common,
+        sizes.insert(0, (prefix + _WHOLE, "whole", _WHOLE_WIDTH, _WHOLE_HEIGHT))
+    drawn = (
+        draw(
+            ChartOptions(
+                name,
+                heading=False,
+                width=width,
+                height=height,
+                css_class=css_class,
+                styled=True,
+                interactive=i == 0,  # the script takes the numbers of a mark from one layout
+                **fields,
+            )
         )
-        drawn.insert(0, draw(whole))
+        for i, (name, css_class, width, height) in enumerate(sizes)
+    )
     return Markup("".join(drawn))  # noqa: S704  # each escapes
 
 

@@ -13,13 +13,13 @@ from ...analytics.rows import MEASURE, TIME
 from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
 from ...query.headline import headline, is_listed, latest, question
 from ...rendering.charts import Mark
-from ...rendering.numbers import change_of, margin, numbers_of, reading, value_of
+from ...rendering.numbers import margin, numbers_of, value_of
 from ...rendering.possible import possible
 from ...rendering.wording import when_counted
 from .changes import Change, change_of_step
 from .choices import Choices, granularity
 from .panels import Answers
-from .remarks import Step, period_text
+from .remarks import Step, counts_text, period_text
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Finding:
     margin: str = ""  # half of its interval, or both ends
     what: str = ""  # it is of: an item, or "" of what the title says
     when: str = ""  # it is of, as a sentence
-    before: str = ""  # how it was in the time before, of counts
+    before: str = ""  # it beside that of the time before, of counts
     reason: str = ""  # why there is no number
     changes: tuple[Change, ...] = ()  # of its line, that are more than noise
 
@@ -57,13 +57,12 @@ def finding_of(
         return Finding()  # the panels say why
     rows = possible(reply.rows, reply.meta.chart)
     if metric.show == COUNT:
-        counted = latest(rows)[-2:]
+        counted = latest(rows)
         if not counted or counted[-1].value is None:
             return Finding(reason="No reports in these days.")
-        last, before = counted[-1], counted[0] if len(counted) > 1 else None
+        last = counted[-1]
         when = when_counted(last.dimensions[TIME], metric.every, stretches[0])
-        was = f"before: {reading(before)}, {change_of(last, before)}" if before else ""
-        return Finding(value_of(last), margin(last), "", when, was)
+        return Finding(value_of(last), margin(last), "", when, counts_text(reply))
     row = headline(metric, rows)
     if row is None or numbers_of(row) is None:
         return Finding(reason=row.reason or "" if row else "")

@@ -11,13 +11,13 @@
     const away = (node) => { const box = node.getBoundingClientRect(); return Math.max(box.left - x, x - box.right, 0); };
     return stretches(svg).sort((a, b) => away(a) - away(b))[0];
   };
-  // The marks at a place across, all of one time: the narrow drawing has none, the broad one tells them.
+  // The marks at a place across, all of one time: one of the drawings has them for all.
   function marksAt(picture, svg, x) {
     const strip = stretchAt(svg, x);
     const [from, to = from] = strip.querySelector("title").textContent.split(" – ");
     const box = strip.getBoundingClientRect();
     const momentOf = (mark) => mark.dataset.row.split("  ")[0].split(" · ").pop();
-    const marks = [...picture.querySelectorAll("svg.broad [data-row]")].filter((mark) => !mark.closest("a"));
+    const marks = [...picture.querySelectorAll("svg [data-row]")].filter((mark) => !mark.closest("a"));
     const within = marks.filter((mark) => from <= momentOf(mark) && momentOf(mark) <= to);
     const times = [...new Set(within.map(momentOf))].sort();
     const part = Math.min(Math.max((x - box.left) / box.width, 0), 1);

@@ -3,6 +3,7 @@
 (() => {
   const root = document.documentElement;
   const status = document.getElementById("status");
+  const COPIES = "[data-copy], [data-copy-text], [data-copy-of]";
   const main = () => document.getElementById("main");
 
   function tell(text) {
@@ -44,7 +45,7 @@
 
   function dress(part) {
     localise(part);
-    for (const one of part.querySelectorAll("[data-copy], [data-copy-text]")) one.hidden = !navigator.clipboard;
+    for (const one of part.querySelectorAll(COPIES)) one.hidden = !navigator.clipboard;
     document.dispatchEvent(new Event("dressed"));
   }
   let sent = main().innerHTML;  // as the server sent it: scripts change what is shown
@@ -181,10 +182,11 @@
 
   // Copy the numbers of a panel, or an address.
   document.addEventListener("click", async (event) => {
-    const button = event.target.closest("[data-copy], [data-copy-text]");
+    const button = event.target.closest(COPIES);
     if (!button) return;
-    const { copy, copyText } = button.dataset;
-    await navigator.clipboard.writeText(copyText || await (await fetch(copy)).text());
+    const { copy, copyText, copyOf } = button.dataset;
+    const text = copyOf ? document.getElementById(copyOf).textContent : copyText;
+    await navigator.clipboard.writeText(text || await (await fetch(copy)).text());
     tell("Copied.");
   });
 
