@@ -109,6 +109,7 @@ def ask_page() -> ResponseReturnValue:
                 query,
                 hint,
                 wide=True,
+                full=True,
                 link=leads_of(query, answers.catalog),
                 against=before,
             )
