@@ -33,7 +33,7 @@ def test_new_reports_show_without_a_reload(browser: Browser, site: ShownSite) ->
 
         expect(page.locator(".basis strong")).not_to_have_text(f"{before:,}")
         assert reports(page) > before
-        assert page.locator("#time details[open] summary").last.inner_text() == "Table"
+        assert page.locator("#time .more details[open] summary").first.inner_text() == "Table"
         assert page.evaluate("document.activeElement.matches('summary')")
 
 

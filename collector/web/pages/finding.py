@@ -30,7 +30,7 @@ class Finding:
     margin: str = ""  # half of its interval, or both ends
     what: str = ""  # it is of: an item, or "" of what the title says
     when: str = ""  # it is of, as a sentence
-    before: str = ""  # it beside that of the time before, of counts
+    before: str = ""  # beside the time before, of counts
     reason: str = ""  # why there is no number
     changes: tuple[Change, ...] = ()  # of its line, that are more than noise
 
@@ -44,7 +44,7 @@ def finding_of(
 ) -> Finding:
     """Return what is known of *metric* over the days and segments of *choices*.
 
-    Args: steps: changes of its line; the number is then that since the first of them.
+    Args: steps: changes of its line; the number is since the first of them.
           marks: the notes that the chart of its line shows.
     """
     if not is_listed(metric):  # only a search tells what there is: no number stands for it

@@ -25,7 +25,6 @@ from ...query.window import PREVIOUS
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visitor
 from ..services import services
-from .asked import BREAKDOWN, PARTS, levels_of, more_panels, own_panel
 from .choices import (
     DATES,
     WORDS,
@@ -40,6 +39,7 @@ from .files import CSV, FILES, KIND_PARAMETER, name_of
 from .finding import finding_of
 from .items import called, has_choice, item_needed, items_of, usual_item
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
+from .metric_panels import BREAKDOWN, PARTS, levels_of, more_panels, own_panel
 from .panels import (
     ALL_DRAWN,
     BEFORE_PARAMETER,
