@@ -15,13 +15,11 @@ from ...core.errors import ChangedDocumentError, QueryError, UnknownDocumentErro
 from ...query.options import as_json
 from ...workspace.documents import Board, Document, Panel, SavedQuestion
 from ...workspace.shelf import Shelf, app_of
-from ..api.openapi import Operation
 from ..auth import scope, visible, writer
-from ..forms import FORM, LARGE_FORM, FormFault, fault_of, form_of, number_of
+from ..forms import LARGE_FORM, FormFault, fault_of, form_of, number_of
 from ..services import services
 from .boards import (
     HERE,
-    NAME,
     SEE_OTHER,
     board_of,
     is_readable,
@@ -30,11 +28,10 @@ from .boards import (
     require_may_delete,
 )
 from .choices import require_known
-from .layout import CONTENT_TYPE, shown, wants_page
+from .layout import shown, wants_page
 
 blueprint = Blueprint("board_edit", __name__)
 
-_PROBLEMS: Final = (400, 404, 408, 409, 413, 415)
 _EDIT: Final = "board_edit.edit_page"
 _LABELS: Final = {"title": "Title", "group": "Group", "about": "Description"}
 
@@ -73,7 +70,6 @@ class RestoreForm(Struct, forbid_unknown_fields=True):
 
 @blueprint.post("/boards")
 @scope(ASK, page=True)
-@Operation(status=SEE_OTHER, media_type=CONTENT_TYPE, takes={FORM: NewForm}, problems=_PROBLEMS)
 def new_board() -> ResponseReturnValue:
     """Begin a board without panels."""
     form = form_of(NewForm)
@@ -89,7 +85,6 @@ def new_board() -> ResponseReturnValue:
 
 @blueprint.get("/board/<key>/edit")
 @scope(ASK, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=(NAME,), problems=(400, 404))
 def edit_page(key: str) -> ResponseReturnValue:
     """Show the form of a board, and what it was before."""
     require_known(request.args)
@@ -98,14 +93,6 @@ def edit_page(key: str) -> ResponseReturnValue:
 
 @blueprint.post("/board/<key>/edit")
 @scope(ASK, page=True)
-@Operation(
-    status=SEE_OTHER,
-    media_type=CONTENT_TYPE,
-    parameters=(NAME,),
-    takes={FORM: EditForm},
-    most_bytes=LARGE_FORM,
-    problems=_PROBLEMS,
-)
 def edit(key: str) -> ResponseReturnValue:
     """Keep what the form of a board says."""
     form = form_of(EditForm, LARGE_FORM)
@@ -121,13 +108,6 @@ def edit(key: str) -> ResponseReturnValue:
 
 @blueprint.post("/board/<key>/delete")
 @scope(ASK, page=True)
-@Operation(
-    status=SEE_OTHER,
-    media_type=CONTENT_TYPE,
-    parameters=(NAME,),
-    takes={FORM: VersionForm},
-    problems=_PROBLEMS,
-)
 def delete(key: str) -> ResponseReturnValue:
     """Delete a board; it can be restored."""
     version = number_of(form_of(VersionForm).version, "version")
@@ -139,13 +119,6 @@ def delete(key: str) -> ResponseReturnValue:
 
 @blueprint.post("/board/<key>/restore")
 @scope(ASK, page=True)
-@Operation(
-    status=SEE_OTHER,
-    media_type=CONTENT_TYPE,
-    parameters=(NAME,),
-    takes={FORM: RestoreForm},
-    problems=_PROBLEMS,
-)
 def restore(key: str) -> ResponseReturnValue:
     """Let a board be again what it was in an earlier version."""
     form, boards = form_of(RestoreForm), services().workspace.boards
@@ -160,13 +133,6 @@ def restore(key: str) -> ResponseReturnValue:
 
 @blueprint.post("/question/<key>/delete")
 @scope(ASK, page=True)
-@Operation(
-    status=SEE_OTHER,
-    media_type=CONTENT_TYPE,
-    parameters=(NAME,),
-    takes={FORM: VersionForm},
-    problems=_PROBLEMS,
-)
 def delete_question(key: str) -> ResponseReturnValue:
     """Delete a saved question; it can be restored."""
     version, questions = number_of(form_of(VersionForm).version, "version"), _questions()
@@ -179,13 +145,6 @@ def delete_question(key: str) -> ResponseReturnValue:
 
 @blueprint.post("/question/<key>/restore")
 @scope(ASK, page=True)
-@Operation(
-    status=SEE_OTHER,
-    media_type=CONTENT_TYPE,
-    parameters=(NAME,),
-    takes={FORM: VersionForm},
-    problems=_PROBLEMS,
-)
 def restore_question(key: str) -> ResponseReturnValue:
     """Let a deleted question be in the list again."""
     version, questions = number_of(form_of(VersionForm).version, "version"), _questions()
@@ -197,7 +156,6 @@ def restore_question(key: str) -> ResponseReturnValue:
 
 @blueprint.get("/boards/deleted")
 @scope(ASK, page=True)
-@Operation(media_type=CONTENT_TYPE, problems=(400,))
 def deleted_page() -> ResponseReturnValue:
     """List the boards and questions that were deleted, to be restored."""
     require_known(request.args)

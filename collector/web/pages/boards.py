@@ -19,13 +19,13 @@ from ...query.options import as_json
 from ...workspace.documents import MAX_PANELS, Board, Document, SavedQuestion
 from ...workspace.documents import Panel as BoardPanel
 from ...workspace.shelf import app_of, is_visible, knows, place_of
-from ..api.openapi import Operation, in_path, in_query
+from ..api.openapi import in_path, in_query
 from ..auth import author, reader, scope, visible, writer
-from ..forms import FORM, LARGE_FORM, FormFault, fault_of, form_of
+from ..forms import LARGE_FORM, FormFault, fault_of, form_of
 from ..services import services
 from .choices import WORDS, Choices, choices_of, require_known
 from .compare import with_periods
-from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown, wants_page
+from .layout import RANGE_PARAMETERS, shown, wants_page
 from .metric import BEFORE_PARAMETER, leads_of
 from .panels import PERIODS, Answers, Panel, PanelRequest
 from .remarks import with_ranking
@@ -59,7 +59,6 @@ class PinForm(Struct, forbid_unknown_fields=True):
 
 @blueprint.get("/boards")
 @scope(VIEW, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=(_SEARCH,), problems=(400,))
 def boards_page() -> ResponseReturnValue:
     """List boards by group, and saved questions."""
     require_known(request.args, (_SEARCH,))
@@ -102,7 +101,6 @@ def list_of_boards(
 
 @blueprint.get("/board/<key>")
 @scope(VIEW, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=(NAME, *_SHOWN), problems=(400, 404))
 def board_page(key: str) -> ResponseReturnValue:
     """Show the answers to the questions of a board, for their own time or another."""
     require_known(request.args, _SHOWN)
@@ -122,7 +120,6 @@ def board_page(key: str) -> ResponseReturnValue:
 
 @blueprint.get("/pin")
 @scope(ASK, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=_PIN, problems=(400, 404))
 def pin_page() -> ResponseReturnValue:
     """Ask on which board a question is to be pinned, and how its panel is called."""
     require_known(request.args, _PIN)
@@ -155,13 +152,6 @@ def _pin_form(
 
 @blueprint.post("/pin")
 @scope(ASK, page=True)
-@Operation(
-    status=SEE_OTHER,
-    media_type=CONTENT_TYPE,
-    takes={FORM: PinForm},
-    most_bytes=LARGE_FORM,
-    problems=(400, 404, 408, 409, 413, 415),
-)
 def pin() -> ResponseReturnValue:
     """Add a question to a board, to a new one, or to the saved questions."""
     form = form_of(PinForm, LARGE_FORM)

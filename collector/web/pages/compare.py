@@ -37,7 +37,7 @@ from .choices import (
     require_known,
 )
 from .files import CSV, FILES, KIND_PARAMETER, name_of
-from .layout import CONTENT_TYPE, EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
+from .layout import EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
 from .metric import called, item_needed, items_of, leads_of, usual_item
 from .panels import Answers, Notice, Panel, PanelRequest, every_of
 from .questions import by_length
@@ -67,7 +67,6 @@ _PANEL: Final = in_query("panel", {"type": "string"}, "Which of the two.")
 
 @blueprint.get("/compare")
 @scope(ASK, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404))
 def compare() -> ResponseReturnValue:
     """Show how a number differs from that before, or between segments, with the interval."""
     require_known(request.args, _PARAMETERS, SEGMENT)

@@ -58,7 +58,7 @@ from .choices import (
 )
 from .drill import leads
 from .files import CSV, FILES, KIND_PARAMETER, name_of
-from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
+from .layout import RANGE_PARAMETERS, shown
 from .panels import (
     ALL_DRAWN,
     MOST_DRAWN,
@@ -259,7 +259,6 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
 
 @blueprint.get("/metric/<metric:name>")
 @scope(VIEW, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=(_NAME, *_PARAMETERS, *_SHOWN), problems=(400, 404))
 def metric_page(name: str) -> ResponseReturnValue:
     """Show all answers of a metric: its own question, over time, and by segment."""
     require_known(request.args, (*_PARAMETERS, *_SHOWN), SEGMENT)

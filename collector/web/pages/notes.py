@@ -14,19 +14,18 @@ from ...core.errors import ForbiddenError, QueryError, UnknownDocumentError
 from ...workspace.documents import Document, Note
 from ...workspace.notes import is_planned, matching, readable
 from ...workspace.shelf import app_of, is_visible, place_of
-from ..api.openapi import Operation, in_query
+from ..api.openapi import in_query
 from ..auth import reader, scope, visible, writer
-from ..forms import FORM, FormFault, fault_of, form_of, number_of
+from ..forms import FormFault, fault_of, form_of, number_of
 from ..services import services
 from .board_edit import VersionForm
-from .boards import HERE, MOST_SHOWN, NAME, SEE_OTHER, may_write, require_may_delete
+from .boards import HERE, MOST_SHOWN, SEE_OTHER, may_write, require_may_delete
 from .choices import require_known
-from .layout import CONTENT_TYPE, shown, wants_page
+from .layout import shown, wants_page
 
 blueprint = Blueprint("notes", __name__)
 
 _SEARCH: Final = in_query("q", {"type": "string"}, "Words of a note, a metric or a day.")
-_PROBLEMS: Final = (400, 404, 408, 409, 413, 415)
 _PAGE: Final = "notes.notes_page"
 _LABELS: Final = {"at": "Day", "text": "Text", "about": "About", "app": "About", "url": "Link"}
 
@@ -42,7 +41,6 @@ class NoteForm(Struct, forbid_unknown_fields=True):
 
 @blueprint.get("/notes")
 @scope(VIEW, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=(_SEARCH,), problems=(400,))
 def notes_page() -> ResponseReturnValue:
     """List the notes, the last day first, with a form for another."""
     require_known(request.args, (_SEARCH,))
@@ -81,7 +79,6 @@ def _list(
 
 @blueprint.post("/notes")
 @scope(ASK, page=True)
-@Operation(status=SEE_OTHER, media_type=CONTENT_TYPE, takes={FORM: NoteForm}, problems=_PROBLEMS)
 def new_note() -> ResponseReturnValue:
     """Keep a note."""
     form = form_of(NoteForm)
@@ -110,13 +107,6 @@ def _note_of(form: NoteForm) -> Note:
 
 @blueprint.post("/notes/<key>/delete")
 @scope(ASK, page=True)
-@Operation(
-    status=SEE_OTHER,
-    media_type=CONTENT_TYPE,
-    parameters=(NAME,),
-    takes={FORM: VersionForm},
-    problems=_PROBLEMS,
-)
 def delete_note(key: str) -> ResponseReturnValue:
     """Delete a note; it can be restored."""
     version = number_of(form_of(VersionForm).version, "version")
@@ -129,13 +119,6 @@ def delete_note(key: str) -> ResponseReturnValue:
 
 @blueprint.post("/notes/<key>/restore")
 @scope(ASK, page=True)
-@Operation(
-    status=SEE_OTHER,
-    media_type=CONTENT_TYPE,
-    parameters=(NAME,),
-    takes={FORM: VersionForm},
-    problems=_PROBLEMS,
-)
 def restore_note(key: str) -> ResponseReturnValue:
     """Let a deleted note be shown again."""
     version = number_of(form_of(VersionForm).version, "version")

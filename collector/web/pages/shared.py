@@ -20,14 +20,14 @@ from ...workspace.documents import Panel as BoardPanel
 from ...workspace.links import DAYS
 from ...workspace.shelf import app_of, knows
 from .. import auth
-from ..api.openapi import Operation, in_path, in_query
+from ..api.openapi import in_query
 from ..auth import scope, visible, writer
-from ..forms import FORM, LARGE_FORM, form_of, number_of
+from ..forms import LARGE_FORM, form_of, number_of
 from ..services import services
 from .board_edit import VersionForm
-from .boards import HERE, NAME, SEE_OTHER, answered, board_of, is_readable, known_question
+from .boards import HERE, SEE_OTHER, answered, board_of, is_readable, known_question
 from .choices import require_known
-from .layout import CONTENT_TYPE, OPENED, shown
+from .layout import OPENED, shown
 from .panels import Answers
 
 blueprint = Blueprint("shared", __name__)
@@ -38,7 +38,6 @@ _PARAMETERS: Final = (
     in_query("board", _TEXT, "The name of a board."),
     in_query("title", _TEXT, "How the question is called."),
 )
-_ADDRESS: Final = in_path("address", r"^[a-zA-Z0-9_.-]{1,256}$", "The end of a shared address.")
 
 
 class ShareForm(Struct, forbid_unknown_fields=True):
@@ -52,7 +51,6 @@ class ShareForm(Struct, forbid_unknown_fields=True):
 
 @blueprint.get("/share")
 @scope(ASK, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404))
 def share_page() -> ResponseReturnValue:
     """Ask for how long an answer or a board is to be shared, and list the links there are."""
     require_known(request.args, _PARAMETERS)
@@ -79,13 +77,6 @@ def share_page() -> ResponseReturnValue:
 
 @blueprint.post("/share")
 @scope(ASK, page=True)
-@Operation(
-    status=SEE_OTHER,
-    media_type=CONTENT_TYPE,
-    takes={FORM: ShareForm},
-    most_bytes=LARGE_FORM,
-    problems=(400, 404, 408, 413, 415),
-)
 def share() -> ResponseReturnValue:
     """Make a link that opens one answer or one board for some days."""
     form, shared = form_of(ShareForm, LARGE_FORM), services()
@@ -115,13 +106,6 @@ def share() -> ResponseReturnValue:
 
 @blueprint.post("/share/<key>/revoke")
 @scope(ASK, page=True)
-@Operation(
-    status=SEE_OTHER,
-    media_type=CONTENT_TYPE,
-    parameters=(NAME,),
-    takes={FORM: VersionForm},
-    problems=(400, 404, 408, 409, 413, 415),
-)
 def revoke(key: str) -> ResponseReturnValue:
     """Let a link open nothing any more."""
     version, shelf = number_of(form_of(VersionForm).version, "version"), services().workspace.links
@@ -133,7 +117,6 @@ def revoke(key: str) -> ResponseReturnValue:
 
 @blueprint.get("/shared/<address>")
 @scope(OPEN)
-@Operation(media_type=CONTENT_TYPE, parameters=(_ADDRESS,), problems=(400, 404, 429, 500, 503))
 def shared_page(address: str) -> ResponseReturnValue:
     """Show what a shared link opens, and nothing else."""
     require_known(request.args)
