@@ -24,10 +24,10 @@ class FormFault(NamedTuple):
     text: str
 
 
-def fault_of(error: CollectorError, labels: Mapping[str, str]) -> FormFault:
-    """Return *error* by the *labels* that fields have on their page."""
+def fault_of(error: CollectorError | None, labels: Mapping[str, str]) -> FormFault:
+    """Return *error* by the *labels* that fields have on their page; without one an empty fault."""
     if not isinstance(error, QueryError) or error.place not in labels:
-        return FormFault("", str(error))
+        return FormFault("", str(error or ""))
     return FormFault(error.place, f"{labels[error.place]} {error.rule}.")
 
 

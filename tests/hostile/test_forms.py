@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from msgspec import Struct, structs
 
 from collector.web.forms import FORM
-from collector.web.pages.board_edit import EditForm, NewForm, RestoreForm, VersionForm
-from collector.web.pages.boards import PinForm
+from collector.web.pages.board_edit import EditForm
+from collector.web.pages.boards import NewForm, PinForm
+from collector.web.pages.documents import VersionForm
 from collector.web.pages.notes import NoteForm
 from collector.web.pages.session import LogIn, LogOut
 from collector.web.pages.shared import ShareForm
@@ -27,20 +28,15 @@ from tests.support.store.servers import needs_real
 pytestmark = [pytest.mark.real, needs_real]
 
 FORMS: Final[Mapping[str, type[Struct]]] = {
-    "/board/{key}/delete": VersionForm,
     "/board/{key}/edit": EditForm,
-    "/board/{key}/restore": RestoreForm,
     "/boards": NewForm,
     "/login": LogIn,
     "/logout": LogOut,
     "/notes": NoteForm,
-    "/notes/{key}/delete": VersionForm,
-    "/notes/{key}/restore": VersionForm,
     "/pin": PinForm,
-    "/question/{key}/delete": VersionForm,
-    "/question/{key}/restore": VersionForm,
     "/share": ShareForm,
-    "/share/{key}/revoke": VersionForm,
+    "/{shelf}/{key}/delete": VersionForm,
+    "/{shelf}/{key}/restore": VersionForm,
 }
 FEW: Final = 10
 MANY: Final = pytest.param(2_000, marks=pytest.mark.slow)
@@ -87,7 +83,8 @@ def test_any_form_is_kept_or_refused_for_a_reason(
     @given(st.one_of(whole, more, st.builds(list.__add__, whole, more)))
     def law(sent: list[tuple[str, str]]) -> None:
         body = urlencode(sent).encode()
-        answer = site.ask("POST", path.replace("{key}", key), headers, body).require_sound()
+        address = path.replace("{shelf}", "boards").replace("{key}", key)
+        answer = site.ask("POST", address, headers, body).require_sound()
         assert answer.status in ANSWERS
         if is_wrong(form, sent):
             assert answer.status in (400, 413), sent

@@ -21,7 +21,8 @@ from ...workspace.documents import Board, Document, Note
 from ...workspace.notes import is_planned
 from ..auth import scope
 from ..ingest import upload
-from ..pages.boards import NAME, board_of, readable_boards
+from ..pages.boards import NAME, board_of
+from ..pages.documents import readable
 from ..pages.notes import keep, readable_notes
 from ..pages.panels import Answers
 from ..services import services
@@ -101,7 +102,9 @@ class Notes(Struct, forbid_unknown_fields=True):
 @Operation(Boards)
 def list_boards() -> ResponseReturnValue:
     """List the boards."""
-    return _json(Boards([_summary(board) for board in readable_boards()]))
+    return _json(
+        Boards([_summary(board) for board in readable(services().workspace.boards.documents())])
+    )
 
 
 @blueprint.get("/v1/boards/<key>")

@@ -5,38 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-from flask import Blueprint, redirect, request, url_for
+from flask import Blueprint, request, url_for
 from flask.typing import ResponseReturnValue
 from msgspec import Struct
 
-from ...core.credentials import ASK, EVERY_APP, MANAGE, VIEW
-from ...core.errors import ForbiddenError, QueryError, UnknownDocumentError
+from ...core.credentials import ASK, VIEW
+from ...core.errors import CollectorError, QueryError
 from ...query import Query, read
 from ...query.options import as_json
-from ...workspace.documents import MAX_PANELS, Board, Document, SavedQuestion
+from ...workspace.documents import MAX_PANELS, MAX_TITLE, Board, Document, SavedQuestion
 from ...workspace.documents import Panel as BoardPanel
-from ...workspace.shelf import app_of, is_visible, knows, place_of
+from ...workspace.shelf import app_of, knows, matching, place_of
 from ..api.openapi import in_path, in_query
-from ..auth import author, reader, scope, visible, writer
+from ..auth import scope, visible, writer
 from ..forms import LARGE_FORM, FormFault, fault_of, form_of
 from ..services import services
 from .choices import WORDS, Choices, choices_of, require_known
 from .compare import with_periods
-from .layout import RANGE_PARAMETERS, shown, wants_page
+from .documents import HERE, MOST_SHOWN, document_of, may_write, readable, save_form
+from .layout import RANGE_PARAMETERS, shown
 from .metric import BEFORE_PARAMETER, leads_of
 from .panels import PERIODS, Answers, Panel, PanelRequest
 from .remarks import with_ranking
 
 blueprint = Blueprint("boards", __name__)
 
-HERE: Final = "boards.boards_page"  # what the navigation marks
 NEW: Final = "new"  # the choice of a board that is not there yet
 QUESTIONS: Final = "questions"  # the choice of no board: the list of saved questions
-MOST_SHOWN: Final = 200  # boards of the list; the search finds the others
-SEE_OTHER: Final = 303
+LABELS: Final = {"title": "Title", "group": "Group", "about": "Description"}  # of fields
 NAME: Final = in_path("key", "^[a-z0-9][a-z0-9-]{0,63}$", "The name in a board's address.")
 _EDIT: Final = "Edit the board to change this question or to remove its panel."
 _TEXT: Final = {"type": "string"}
@@ -46,6 +45,12 @@ _PIN: Final = (
     in_query("q", _TEXT, "The question, in JSON."),
     in_query("title", _TEXT, "How its panel is called."),
 )
+
+
+class NewForm(Struct, forbid_unknown_fields=True):
+    """What the form of a new board sends."""
+
+    title: str
 
 
 class PinForm(Struct, forbid_unknown_fields=True):
@@ -62,29 +67,44 @@ class PinForm(Struct, forbid_unknown_fields=True):
 def boards_page() -> ResponseReturnValue:
     """List boards by group, and saved questions."""
     require_known(request.args, (_SEARCH,))
-    return list_of_boards(request.args.get("q", ""))
+    return _list(request.args.get("q", ""))
 
 
-def list_of_boards(
-    search: str, typed: str = "", fault: FormFault | None = None
-) -> ResponseReturnValue:
+@blueprint.post("/boards")
+@scope(ASK, page=True)
+def new_board() -> ResponseReturnValue:
+    """Begin a board without panels."""
+    form = form_of(NewForm)
+
+    def save() -> str:
+        board = Board(form.title, app=app_of((), visible(), services().catalog))
+        document = services().workspace.boards.add(board, writer())
+        return url_for("board_edit.edit_page", key=document.name)
+
+    return save_form(save, lambda error: _list("", form.title, error))
+
+
+def _list(search: str, typed: str = "", error: CollectorError | None = None) -> ResponseReturnValue:
     """Return the page of the boards that match *search*.
 
-    Args: typed: the title of a new board that was not kept, because of *fault*.
+    Args: typed: the title of a new board that was not kept, because of *error*.
     """
-    words = search.casefold().split()
+    workspace = services().workspace
     boards = sorted(
-        _matching(readable_boards(), words),
+        matching(readable(workspace.boards.documents()), search),
         key=lambda board: (board.content.group.casefold(), board.content.title.casefold()),
     )
-    questions = _matching(_readable_questions(), words)
+    questions = sorted(
+        matching(readable(workspace.questions.documents()), search),
+        key=lambda question: question.content.title.casefold(),
+    )
     return shown(
         "boards.html",
-        400 if fault else 200,
+        error.status if error else 200,
         here=HERE,
         q=search,
         typed=typed,
-        fault=fault or FormFault("", ""),
+        fault=fault_of(error, LABELS),
         total=len(boards),
         most=MOST_SHOWN,
         groups=[
@@ -124,26 +144,23 @@ def pin_page() -> ResponseReturnValue:
     """Ask on which board a question is to be pinned, and how its panel is called."""
     require_known(request.args, _PIN)
     query = known_question(request.args.get("q", ""))
-    return _pin_form(query, request.args.get("title", "")[:120] or "Untitled")
+    title = request.args.get("title", "")[:MAX_TITLE] or "Untitled"
+    return _pin_form(query, PinForm("", title, ""))
 
 
 def _pin_form(
-    query: Query, title: str, board: str = "", new: str = "", fault: FormFault | None = None
+    query: Query, form: PinForm, error: CollectorError | None = None
 ) -> ResponseReturnValue:
-    """Return the form that pins *query*.
-
-    Args: title, board, new: what was typed and not kept, because of *fault*.
-    """
-    boards = [board for board in readable_boards() if not board.is_from_file]
+    """Return the *form* that pins *query*; one that was not kept, because of *error*, again."""
+    documents = readable(services().workspace.boards.documents())
+    boards = [board for board in documents if not board.is_from_file]
     return shown(
         "pin.html",
-        400 if fault else 200,
+        error.status if error else 200,
         here=HERE,
         question=as_json(query),
-        title=title,
-        chosen=board,
-        typed=new,
-        fault=fault or FormFault("", ""),
+        typed=form,
+        fault=_fault_of_pin(error, form),
         boards=sorted(boards, key=lambda board: board.content.title.casefold())[:MOST_SHOWN],
         new=NEW,
         questions=QUESTIONS,
@@ -156,17 +173,13 @@ def pin() -> ResponseReturnValue:
     """Add a question to a board, to a new one, or to the saved questions."""
     form = form_of(PinForm, LARGE_FORM)
     query = known_question(form.q)
-    try:
-        return redirect(_pinned(query, form), SEE_OTHER)
-    except QueryError as error:
-        if not wants_page():
-            raise
-        fault = _fault_of_pin(error, form)
-        return _pin_form(query, form.title, form.board, form.new, fault)
+    return save_form(lambda: _pinned(query, form), lambda error: _pin_form(query, form, error))
 
 
-def _fault_of_pin(error: QueryError, form: PinForm) -> FormFault:
+def _fault_of_pin(error: CollectorError | None, form: PinForm) -> FormFault:
     """Return the fault of a form, at the title of the panel or of the new board."""
+    if not isinstance(error, QueryError):
+        return fault_of(error, {})
     place, rule = error.place, error.rule
     if place == "title" and form.board == NEW and form.new:
         return FormFault("new", f"Title of a new board {rule}.")
@@ -268,54 +281,4 @@ def known_question(text: str) -> Query:
 
 def board_of(name: str) -> Document[Board]:
     """Return a board that the visitor may see.  Raises UnknownDocumentError."""
-    document = services().workspace.boards.document(name)
-    if document.deleted or not is_readable(document.content):
-        raise UnknownDocumentError("board")
-    return document
-
-
-def readable_boards() -> list[Document[Board]]:
-    """Return the boards that the visitor may see."""
-    return [b for b in services().workspace.boards.documents() if is_readable(b.content)]
-
-
-def _readable_questions() -> list[Document[SavedQuestion]]:
-    """Return the saved questions that the visitor may see, by title."""
-    questions = services().workspace.questions.documents()
-    readable = [question for question in questions if is_readable(question.content)]
-    return sorted(readable, key=lambda question: question.content.title.casefold())
-
-
-def is_readable(content: Any) -> bool:
-    """Return whether the visitor may see *content*."""
-    return is_visible(content, visible(), services().catalog)
-
-
-def may_write() -> bool:
-    """Return whether the visitor may keep something."""
-    return ASK in reader().scopes
-
-
-def _may_delete(document: Document[Any]) -> bool:
-    """Return whether the visitor began *document* or owns its app, and so may delete it."""
-    who, app = reader(), document.content.app or EVERY_APP
-    if MANAGE in who.scopes and who.covers(app, "", MANAGE):
-        return True
-    return document.began == author().id
-
-
-def require_may_delete(document: Document[Any]) -> None:
-    """Raise ForbiddenError unless the visitor may delete *document*."""
-    if not _may_delete(document):
-        raise ForbiddenError("only who began this, or an owner of its app, may delete it")
-
-
-def _matching(documents: Iterable[Document[Any]], words: list[str]) -> list[Document[Any]]:
-    """Return the *documents* that hold all *words*."""
-    return [document for document in documents if all(word in _text_of(document) for word in words)]
-
-
-def _text_of(document: Document[Any]) -> str:
-    content = document.content
-    texts = (content.title, getattr(content, "group", ""), document.author, *content.metrics)
-    return " ".join(texts).casefold()
+    return document_of(services().workspace.boards, name)

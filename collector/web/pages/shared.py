@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from flask import Blueprint, redirect, request, url_for
+from flask import Blueprint, request, url_for
 from flask.typing import ResponseReturnValue
 from msgspec import Struct
 
 from ...core.credentials import ASK, OPEN
-from ...core.errors import QueryError, UnknownDocumentError
+from ...core.errors import QueryError
 from ...query.options import as_json
 from ...workspace.documents import Document, Grant
 from ...workspace.documents import Panel as BoardPanel
@@ -24,9 +24,9 @@ from ..api.openapi import in_query
 from ..auth import scope, visible, writer
 from ..forms import LARGE_FORM, form_of, number_of
 from ..services import services
-from .board_edit import VersionForm
-from .boards import HERE, SEE_OTHER, answered, board_of, is_readable, known_question
+from .boards import answered, board_of, known_question
 from .choices import require_known
+from .documents import HERE, MOST_SHOWN, readable, redirect_to
 from .layout import OPENED, shown
 from .panels import Answers
 
@@ -60,8 +60,8 @@ def share_page() -> ResponseReturnValue:
     if q:
         q = as_json(known_question(q))
     shared = services()
-    links = [link for link in shared.workspace.links.documents() if is_readable(link.content)]
-    good = [link for link in links if shared.links.is_good(link)]
+    links = readable(shared.workspace.links.documents())
+    good = sorted(filter(shared.links.is_good, links), key=lambda link: -link.at)
     return shown(
         "share.html",
         here=HERE,
@@ -70,7 +70,7 @@ def share_page() -> ResponseReturnValue:
         title=title or "An answer",
         left_out=len(content.panels) - len(_opened(content.panels)) if content else 0,
         days=DAYS,
-        good=[(link, _address(link)) for link in sorted(good, key=lambda link: -link.at)[:200]],
+        good=[(link, _address(link)) for link in good[:MOST_SHOWN]],
         embed_origins=shared.config.embed_origins,
     )
 
@@ -101,18 +101,7 @@ def share() -> ResponseReturnValue:
         app=app,
         about=about,
     )
-    return redirect(url_for("shared.share_page") + f"#{document.name}", SEE_OTHER)
-
-
-@blueprint.post("/share/<key>/revoke")
-@scope(ASK, page=True)
-def revoke(key: str) -> ResponseReturnValue:
-    """Let a link open nothing any more."""
-    version, shelf = number_of(form_of(VersionForm).version, "version"), services().workspace.links
-    if not is_readable(shelf.document(key).content):
-        raise UnknownDocumentError("links")
-    shelf.delete(key, version, writer())
-    return redirect(url_for("shared.share_page"), SEE_OTHER)
+    return redirect_to(url_for("shared.share_page") + f"#{document.name}")
 
 
 @blueprint.get("/shared/<address>")

@@ -29,8 +29,8 @@ WRITES: Final[dict[str, dict[str, Any]]] = {
     "/notes": {"at": "2026-03-01", "text": "x"},
     "/share": {"q": QUESTION, "title": "x", "days": "7"},
     "/board/{name}/edit": {"version": "1", "title": "x", "panel": ["x"], "place": ["1"]},
-    "/board/{name}/delete": {"version": "1"},
-    "/board/{name}/restore": {"version": "1", "wanted": "1"},
+    "/boards/{name}/delete": {"version": "1"},
+    "/boards/{name}/restore": {"version": "1", "wanted": "1"},
 }
 
 
@@ -154,7 +154,7 @@ def test_hostile_texts_in_boards_notes_and_links_are_shown_as_texts(desk: Desk) 
 def test_a_board_that_is_hidden_now_is_restored_by_nobody_who_saw_it_before(desk: Desk) -> None:
     name = desk.board(OTHER)
     desk.post("/pin", q=QUESTION, title="Next", board=name)
-    address = f"/board/{name}/restore"
+    address = f"/boards/{name}/restore"
 
     done = desk.post(address, ANALYST_OF_ONE, version="2", wanted="1")
 
@@ -169,7 +169,7 @@ def test_a_board_stays_its_own_however_often_another_saves_it(desk: Desk) -> Non
         form = {"version": str(version), "title": f"of eve {version}"}
         assert desk.post(f"/board/{began.name}/edit", **form).status_code == 303
 
-    deleted = desk.post(f"/board/{began.name}/delete", version="25")
+    deleted = desk.post(f"/boards/{began.name}/delete", version="25")
 
     assert deleted.status_code == 403
     assert desk.workspace.boards.history(began.name)[-1].content == began.content

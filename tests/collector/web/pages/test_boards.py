@@ -148,7 +148,7 @@ def test_a_button_of_an_old_version_leads_back_to_its_page(desk: Desk) -> None:
     old = {"version": "7"}
 
     faults = [
-        browser.post(f"/board/{name}/delete", data=old, headers={**OURS, "Referer": came}).text
+        browser.post(f"/boards/{name}/delete", data=old, headers={**OURS, "Referer": came}).text
         for came in (f"http://localhost/board/{name}/edit", "http://localhost.evil.example/x")
     ]
 
@@ -159,10 +159,10 @@ def test_a_button_of_an_old_version_leads_back_to_its_page(desk: Desk) -> None:
 def test_a_board_is_deleted_and_comes_back(desk: Desk) -> None:
     name = desk.board(QUESTION)
 
-    desk.post(f"/board/{name}/delete", version="1")
+    desk.post(f"/boards/{name}/delete", version="1")
     gone = desk.get(f"/board/{name}")
     listed = desk.get("/boards/deleted").text
-    back = desk.post(f"/board/{name}/restore", version="2", wanted="2")
+    back = desk.post(f"/boards/{name}/restore", version="2", wanted="2")
 
     assert gone.status_code == 404
     assert "Release health" in listed
@@ -177,9 +177,9 @@ def test_a_saved_question_opens_in_the_form_and_is_deleted_and_restored(desk: De
     [address] = re.findall(r'href="(/ask\?q=[^"]+)"', listed)
 
     assert desk.get(unescape(address)).text.count('class="picture"') == 1
-    desk.post(f"/question/{question.name}/delete", version="1")
+    desk.post(f"/questions/{question.name}/delete", version="1")
     assert "What is common?" not in desk.get("/boards").text
-    desk.post(f"/question/{question.name}/restore", version="2")
+    desk.post(f"/questions/{question.name}/restore", version="2")
     assert "What is common?" in desk.get("/boards").text
 
 
@@ -366,7 +366,7 @@ def test_a_note_is_deleted_and_restored(desk: Desk) -> None:
 
     desk.post(f"/notes/{note.name}/delete", version="1")
     assert desk.workspace.notes.documents() == []
-    assert "Restore" in desk.get("/notes").text
+    assert "Restore" in desk.get("/boards/deleted").text
     desk.post(f"/notes/{note.name}/restore", version="2")
 
     assert [n.content.text for n in desk.workspace.notes.documents()] == ["2.4 is out"]
