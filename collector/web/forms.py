@@ -13,7 +13,7 @@ from ..core.errors import CollectorError, QueryError, UnsupportedTypeError
 
 FORM: Final = "application/x-www-form-urlencoded"
 MOST_BYTES: Final = 4_096  # of a form: a cookie holds no longer token
-LARGE_FORM: Final = 32 * 1024  # bytes of one with many fields: 24 titles, each letter escaped
+LARGE_FORM: Final = 64 * 1024  # bytes of one with many fields: of a board, with its texts
 F = TypeVar("F", bound=Struct)
 
 

@@ -15,7 +15,7 @@ from client_sdk.core.errors import UnknownMetricError
 from ...core.credentials import ASK, VIEW
 from ...core.errors import BusyError, ForbiddenError, QueryError, UnsupportedTypeError
 from ...intake.wire import JSON
-from ...query import Answer
+from ...query import Answer, Query
 from ...query.options import fields_of
 from ...workspace.documents import Board, Document, Note
 from ...workspace.notes import is_planned
@@ -53,10 +53,11 @@ class Boards(Struct, forbid_unknown_fields=True):
 
 
 class BoardPanel(Struct, forbid_unknown_fields=True):
-    """One question of a board with its answer, or the reason why there is none."""
+    """One question of a board with its answer, or the reason why there is none; or a text."""
 
     title: str
-    query: dict[str, Any]
+    query: dict[str, Any] | UnsetType = UNSET
+    text: str | UnsetType = UNSET
     answer: Answer | UnsetType = UNSET
     reason: str | UnsetType = UNSET
 
@@ -115,13 +116,20 @@ def answer_board(key: str) -> ResponseReturnValue:
     document, answers = board_of(key), Answers()
     panels = []
     for panel in document.content.panels:
-        shown = BoardPanel(panel.title, fields_of(panel.query))
-        try:
-            shown.answer = answers.reply(panel.query)
-        except (BusyError, ForbiddenError, QueryError, UnknownMetricError) as error:
-            shown.reason = str(error)
-        panels.append(shown)
+        if panel.query:
+            panels.append(_answered(panel.title, panel.query, answers))
+        else:
+            panels.append(BoardPanel(panel.title, text=panel.text))
     return _json(BoardAnswers(_summary(document), panels))
+
+
+def _answered(title: str, query: Query, answers: Answers) -> BoardPanel:
+    shown = BoardPanel(title, fields_of(query))
+    try:
+        shown.answer = answers.reply(query)
+    except (BusyError, ForbiddenError, QueryError, UnknownMetricError) as error:
+        shown.reason = str(error)
+    return shown
 
 
 @blueprint.get("/v1/notes")

@@ -219,19 +219,27 @@ def with_panel(board: Board, panel: BoardPanel) -> Board:
 
 def answered(
     panels: Iterable[BoardPanel], answers: Answers, choices: Choices | None = None
-) -> list[Panel]:
-    """Return *panels* with their answers; one that has none says why, and costs no other."""
-    panel_requests = (
-        PanelRequest(
-            f"panel-{number}",
-            panel.title,
-            _timed(panel.query, choices),
-            wide=panel.wide,
-            against=choices.against if choices else "",
+) -> list[Panel | BoardPanel]:
+    """Return *panels* with their answers; one that has none says why, and costs no other.
+
+    A panel of text is as it is.
+    """
+    against = choices.against if choices else ""
+    return [
+        _answered(
+            PanelRequest(
+                f"panel-{number}",
+                panel.title,
+                _timed(panel.query, choices),
+                wide=panel.wide,
+                against=against,
+            ),
+            answers,
         )
+        if panel.query
+        else panel
         for number, panel in enumerate(panels, 1)
-    )
-    return [_answered(panel_request, answers) for panel_request in panel_requests]
+    ]
 
 
 def _answered(panel_request: PanelRequest, answers: Answers) -> Panel:

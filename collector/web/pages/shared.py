@@ -123,7 +123,7 @@ def shared_page(address: str) -> ResponseReturnValue:
 def _opened(panels: list[BoardPanel]) -> list[BoardPanel]:
     """Return the *panels* that a link can open: their metrics are still there."""
     view = visible()
-    return [panel for panel in panels if all(knows(view, name) for name in panel.query.metrics)]
+    return [panel for panel in panels if all(knows(view, name) for name in panel.metrics)]
 
 
 def _address(document: Document[Grant]) -> str:

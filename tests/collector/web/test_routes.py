@@ -270,6 +270,7 @@ PATHS = ("/", "/privacy", "/operations", "/metric/page", "/ask", "/plan", "/comp
     [
         ("hearsay.css", "text/css"),
         ("charts.css", "text/css"),
+        ("documents.css", "text/css"),
         ("theme.js", "text/javascript"),
         ("login.js", "text/javascript"),
         ("pages.js", "text/javascript"),

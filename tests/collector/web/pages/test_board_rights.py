@@ -126,7 +126,7 @@ def test_hostile_texts_in_boards_notes_and_links_are_shown_as_texts(desk: Desk) 
     paths = ["/boards", "/notes", "/share"]
     for start in range(0, 600, 30):
         part = [" ".join(label.split()) for label in labels[start : start + 30]]
-        panels = [Panel(label, question) for label in part[3:5]]
+        panels = [*(Panel(label, question) for label in part[3:5]), Panel("x", text=part[2])]
         board = Board(part[0], panels, about=part[1], group=part[2])
         document = desk.workspace.boards.add(board, Author("token:x", part[5]))
         paths += [f"/board/{document.name}", f"/board/{document.name}/edit"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from collector.core.credentials import VIEWER
+from collector.core.credentials import ANALYST, VIEWER
 from collector.storage.documents import Entry, Version
 from collector.web.pages.compare import MOST_NOTES
 from collector.workspace.documents import MAX_PANELS, Board, Panel
@@ -88,6 +88,46 @@ def test_a_board_keeps_its_order_and_its_panels_are_moved_renamed_and_removed(de
     )
     board = desk.workspace.boards.document(name).content
     assert [panel.title for panel in board.panels] == ["c", "a"]
+
+
+def test_a_text_stands_among_the_panels_of_a_board_wherever_it_is_shown(desk: Desk) -> None:
+    """On its page, in its form, in a shared link and in the API; markup is text."""
+    name, words = desk.board(QUESTION), f"Whom to ask: {MARKUP[0]}\r\n\r\nThe team."
+    form: dict[str, Any] = {"title": "Health", "panel": ["Numbers"], "place": ["1"]}
+
+    desk.post(f"/board/{name}/edit", **form, version="1", new_title="Help", new_text=words)
+    moved = {"panel": ["Numbers", "Whom"], "place": ["2", "1"], "text": [words], "wide": ["2"]}
+    done = desk.post(f"/board/{name}/edit", **{**form, **moved}, version="2")
+
+    kept = words.replace("\r\n", "\n")
+    assert done.status_code == 303
+    for path, who in ((f"/board/{name}", ANALYST), (desk.link(board=name), "")):
+        page = desk.get(path, who).text
+        assert f'<section class="panel wide"><h2>Whom</h2><p class="words">{escape(kept)}<' in page
+        assert page.index("Whom") < page.index("Numbers")
+        assert page.count('class="picture"') == 1
+    assert f">{escape(kept)}</textarea>" in desk.get(f"/board/{name}/edit").text
+    answer = desk.browser("").get(f"/v1/boards/{name}", headers=bearer(READ_TOKEN)).get_json()
+    assert answer["panels"][0] == {"title": "Whom", "text": kept}
+    assert answer["panels"][1]["answer"]
+    assert "query" in answer["panels"][1]
+
+
+def test_a_text_that_breaks_a_rule_is_shown_again_with_what_was_typed(desk: Desk) -> None:
+    name = desk.board(QUESTION)
+    form: dict[str, Any] = {"title": "x", "version": "1", "panel": ["y"], "place": ["1"]}
+
+    untitled = desk.post(f"/board/{name}/edit", **form, new_text="Typed text")
+    empty = desk.post(f"/board/{name}/edit", **form, new_title="Typed title", new_text=" ")
+    many = desk.post(f"/board/{name}/edit", **form, text=["of no panel"])
+
+    assert [page.status_code for page in (untitled, empty, many)] == [400] * 3
+    assert "Title of panel 2 must be 1 to 120 printable characters." in untitled.text
+    assert ">Typed text</textarea>" in untitled.text
+    assert "Text of panel 2 must be there or else a query" in empty.text
+    assert 'value="Typed title"' in empty.text
+    assert "a text if it has one" in many.text
+    assert desk.workspace.boards.document(name).version == 1
 
 
 def test_who_saves_an_old_version_is_told_and_nothing_is_lost(desk: Desk) -> None:
