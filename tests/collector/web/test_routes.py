@@ -274,6 +274,7 @@ PATHS = ("/", "/privacy", "/operations", "/metric/page", "/ask", "/plan", "/comp
         ("theme.js", "text/javascript"),
         ("login.js", "text/javascript"),
         ("pages.js", "text/javascript"),
+        ("sort.js", "text/javascript"),
         ("icon.svg", "image/svg+xml"),
     ],
 )
