@@ -129,6 +129,7 @@ class Document(Struct, Generic[C], frozen=True, forbid_unknown_fields=True, omit
     at: int  # Unix time
     by: str = ""  # the id of who saved this version
     began: str = ""  # the id of who saved the first version
+    first_author: str = ""  # the name of who saved the first version
     version: int = 1
     deleted: bool = False  # it is kept, to be restored
     name: str = ""  # by which it is addressed

@@ -100,7 +100,7 @@ class Shelf(Generic[C]):
         start = slug_of(getattr(content, "title", ""))
         name = f"{start}-{secrets.token_hex(4)}" if start else secrets.token_hex(8)
         now = int(self._clock())
-        document = Document(content, author.name, now, author.id, author.id, name=name)
+        document = Document(content, author.name, now, author.id, author.id, author.name, name=name)
         return self._put(document)
 
     def replace(
@@ -120,6 +120,7 @@ class Shelf(Generic[C]):
             int(self._clock()),
             author.id,
             before.began,
+            before.first_author,
             version=version + 1,
             deleted=deleted,
             name=name,

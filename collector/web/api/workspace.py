@@ -10,10 +10,8 @@ from flask import Blueprint, Response, request
 from flask.typing import ResponseReturnValue
 from msgspec import UNSET, Struct, UnsetType
 
-from client_sdk.core.errors import UnknownMetricError
-
 from ...core.credentials import ASK, VIEW
-from ...core.errors import BusyError, ForbiddenError, QueryError, UnsupportedTypeError
+from ...core.errors import QueryError, UnsupportedTypeError
 from ...intake.wire import JSON
 from ...query import Answer, Query
 from ...query.options import fields_of
@@ -21,7 +19,7 @@ from ...workspace.documents import Board, Document, Note
 from ...workspace.notes import is_planned
 from ..auth import scope
 from ..ingest import upload
-from ..pages.boards import NAME, board_of
+from ..pages.boards import NAME, NO_ANSWER, board_of
 from ..pages.documents import readable
 from ..pages.notes import keep, readable_notes
 from ..pages.panels import Answers
@@ -127,7 +125,7 @@ def _answered(title: str, query: Query, answers: Answers) -> BoardPanel:
     shown = BoardPanel(title, fields_of(query))
     try:
         shown.answer = answers.reply(query)
-    except (BusyError, ForbiddenError, QueryError, UnknownMetricError) as error:
+    except NO_ANSWER as error:
         shown.reason = str(error)
     return shown
 

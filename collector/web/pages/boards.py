@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 from flask import Blueprint, request, url_for
 from flask.typing import ResponseReturnValue
+from markupsafe import Markup
 from msgspec import Struct
 
+from client_sdk.core.errors import UnknownMetricError
+from client_sdk.privacy.wording import counted
+
 from ...core.credentials import ASK, VIEW
-from ...core.errors import CollectorError, QueryError
-from ...query import Query, read
+from ...core.errors import (
+    BusyError,
+    CollectorError,
+    DamagedTallyError,
+    ForbiddenError,
+    QueryError,
+    RefusedByStoreError,
+)
+from ...query import Query, Reader, read
+from ...query.gate import Gate
 from ...query.options import as_json
+from ...rendering.charts import ChartOptions
+from ...rendering.charts.spark import spark
+from ...rendering.possible import possible
 from ...workspace.documents import MAX_PANELS, MAX_TITLE, Board, Document, SavedQuestion
 from ...workspace.documents import Panel as BoardPanel
 from ...workspace.shelf import app_of, knows, matching, place_of
@@ -26,14 +42,19 @@ from ..services import services
 from .choices import WORDS, Choices, choices_of, require_known
 from .compare import with_periods
 from .documents import HERE, MOST_SHOWN, document_of, may_write, readable, save_form
+from .drawings import identifier
 from .layout import RANGE_PARAMETERS, shown
 from .metric import BEFORE_PARAMETER, leads_of
-from .panels import PERIODS, Answers, Panel, PanelRequest
+from .panels import NOTHING, PERIODS, Answers, Panel, PanelRequest
 from .remarks import with_ranking
 
 blueprint = Blueprint("boards", __name__)
 
 NEW: Final = "new"  # the choice of a board that is not there yet
+_MOST_PICTURES: Final = 18  # boards whose first question is answered in the list
+_UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"))  # seconds
+# Why a question has no answer.
+NO_ANSWER: Final = (BusyError, ForbiddenError, QueryError, UnknownMetricError)
 QUESTIONS: Final = "questions"  # the choice of no board: the list of saved questions
 LABELS: Final = {"title": "Title", "group": "Group", "about": "Description"}  # of fields
 NAME: Final = in_path("key", "^[a-z0-9][a-z0-9-]{0,63}$", "The name in a board's address.")
@@ -60,6 +81,32 @@ class PinForm(Struct, forbid_unknown_fields=True):
     title: str
     board: str  # a name, NEW or QUESTIONS
     new: str = ""  # the title of a new board
+
+
+class BoardCard(NamedTuple):
+    """A board as the list shows it."""
+
+    board: Document[Board]
+    changed: str  # how long ago, in words
+    picture: Markup  # of the answer to its first question; empty if it has none
+
+
+class _NoPlace(Gate):
+    """Refuses every large question at once."""
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        raise BusyError("questions: this page asks none that are large; open the board")
+        yield
+
+
+class _QuickAnswers(Answers):
+    """Answers to questions that are not large: a list waits for no others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        shared = services()
+        self._reader = Reader(shared.tallies, _NoPlace(), shared.pages)
 
 
 @blueprint.get("/boards")
@@ -94,6 +141,15 @@ def _list(search: str, typed: str = "", error: CollectorError | None = None) -> 
         matching(readable(workspace.boards.documents()), search),
         key=lambda board: (board.content.group.casefold(), board.content.title.casefold()),
     )
+    answers, now = _QuickAnswers(), services().clock()
+    cards = [
+        BoardCard(
+            board,
+            _ago(now - board.at),
+            _picture(board, answers) if number < _MOST_PICTURES else NOTHING,
+        )
+        for number, board in enumerate(boards[:MOST_SHOWN])
+    ]
     questions = sorted(
         matching(readable(workspace.questions.documents()), search),
         key=lambda question: question.content.title.casefold(),
@@ -109,7 +165,7 @@ def _list(search: str, typed: str = "", error: CollectorError | None = None) -> 
         most=MOST_SHOWN,
         groups=[
             (name, list(of_group))
-            for name, of_group in groupby(boards[:MOST_SHOWN], key=lambda b: b.content.group)
+            for name, of_group in groupby(cards, key=lambda card: card.board.content.group)
         ],
         questions=[
             (question, url_for("ask.ask_page", q=as_json(question.content.query)))
@@ -117,6 +173,28 @@ def _list(search: str, typed: str = "", error: CollectorError | None = None) -> 
         ],
         may_write=may_write(),
     )
+
+
+def _picture(board: Document[Board], answers: Answers) -> Markup:
+    """Return a small picture of the answer to the first question of *board*, if there is one."""
+    panel = next((panel for panel in board.content.panels if panel.query), None)
+    if panel is None or panel.query is None:
+        return NOTHING
+    try:
+        reply = answers.reply(panel.query)
+    except (*NO_ANSWER, DamagedTallyError, RefusedByStoreError):
+        return NOTHING
+    options = ChartOptions(identifier(board.name), styled=True)
+    picture = spark(list(possible(reply.rows, reply.meta.chart)), panel.title, options)
+    return Markup(picture)  # noqa: S704  # it escapes
+
+
+def _ago(seconds: float) -> str:
+    """Return how long ago something was, in words: "3 days ago"."""
+    for size, unit in _UNITS:
+        if seconds >= size:
+            return f"{counted(int(seconds // size), unit)} ago"
+    return "just now"
 
 
 @blueprint.get("/board/<key>")

@@ -10,11 +10,14 @@ from typing import Any
 
 import pytest
 from flask import Flask
+from msgspec import structs
 
+from client_sdk.core.epoch import DAY
 from collector.core.credentials import ANALYST, VIEWER
 from collector.storage.documents import Entry, Version
 from collector.web.pages.compare import MOST_NOTES
-from collector.workspace.documents import MAX_PANELS, Board, Panel
+from collector.workspace.documents import MAX_PANELS, Board, File, Panel
+from collector.workspace.shelf import Workspace
 from tests.collector.web.pages.conftest import (
     ONE_METRIC,
     OTHER,
@@ -25,9 +28,9 @@ from tests.collector.web.pages.conftest import (
     token_of,
 )
 from tests.hostile.markup import MARKUP
-from tests.support.crowds.uploads import READ_TOKEN, bearer
+from tests.support.crowds.uploads import NOON, READ_TOKEN, bearer
 from tests.support.sites.page import Page
-from tests.support.store.authors import ADA
+from tests.support.store.authors import ADA, BOB
 from tests.support.store.memory_storage import MemoryStorage
 
 
@@ -284,6 +287,68 @@ def test_ten_thousand_boards_are_listed_in_part_and_found_by_search(desk: Desk) 
     assert "200 of 10,001 boards are listed" in page
     assert found.count('href="/board/') == 1
     assert (full.status_code, "as many as are kept" in full.text) == (400, True)
+
+
+def test_a_board_is_listed_with_a_picture_its_owner_and_its_last_change(desk: Desk) -> None:
+    """The picture is of the first question; a board whose question has no answer has none."""
+    line = {"metrics": ["category"], "verb": "trend", "dimensions": ["time:day"]}
+    gone = Panel("gone", query_of({"metrics": ["gone_metric"]}))
+    good = Panel("Good", query_of(json.loads(QUESTION)))
+    boards = {
+        "Bars": [Panel("words", text="first of all"), good],
+        "Line": [Panel("line", query_of({**line, "date_range": "7d"})), gone],
+        "Faulty": [gone, good],
+        "Words": [Panel("words", text="alone")],
+    }
+    begun = [desk.workspace.boards.add(Board(title, boards[title]), BOB) for title in boards]
+    first = begun[0]
+    desk.workspace.boards.replace(first.name, 1, structs.replace(first.content, group="G"), ADA)
+
+    text = desk.get("/boards").text
+    cards = dict(
+        zip(re.findall(r"<h3><a[^>]*>(.*?)</a>", text), text.split("<h3>")[1:], strict=True)
+    )
+
+    assert {title: card.count("<svg") for title, card in cards.items()} == {
+        "Bars": 1,
+        "Line": 1,
+        "Faulty": 0,
+        "Words": 0,
+    }
+    assert 'class="bar"' in cards["Bars"]
+    assert 'class="line-1"' in cards["Line"]
+    assert "2 panels" in cards["Bars"]
+    assert "1 panel<" in cards["Words"]
+    assert "owned by bob" in cards["Bars"]
+    assert re.search(r"changed <time[^>]*>just now</time> by ada", cards["Bars"])
+    assert '<h2 class="group">G</h2>' in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0, "just now"), (60, "1 minute ago"), (7_300, "2 hours ago"), (3 * DAY + 5, "3 days ago")],
+)
+def test_how_long_ago_a_board_was_changed_is_in_words(
+    site: Flask, filled: MemoryStorage, seconds: int, words: str
+) -> None:
+    desk = Desk(site, filled)
+    earlier = Workspace(desk.documents, lambda: NOON - seconds, File(schema=1))
+    earlier.boards.add(Board("x"), ADA)
+
+    assert f">{words}</time> by ada" in desk.get("/boards").text
+
+
+def test_the_list_of_boards_asks_no_large_question_and_shows_one_that_was_answered(
+    desk: Desk,
+) -> None:
+    """Law: it waits for no place of large questions; the board itself does, and that is kept."""
+    name = desk.board(json.dumps({"metrics": ["string"], "verb": "heavy_hitters"}))
+
+    before = desk.get("/boards").text
+    board = desk.get(f"/board/{name}").text
+    after = desk.get("/boards").text
+
+    assert ["<svg" in page for page in (before, board, after)] == [False, True, True]
 
 
 def test_a_board_of_a_file_is_shown_and_changed_in_the_file(
