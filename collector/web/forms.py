@@ -13,7 +13,7 @@ from ..core.errors import CollectorError, QueryError, UnsupportedTypeError
 
 FORM: Final = "application/x-www-form-urlencoded"
 MOST_BYTES: Final = 4_096  # of a form: a cookie holds no longer token
-LARGE_FORM: Final = 32 * 1024  # bytes of one with many fields: 24 titles, each letter escaped
+LARGE_FORM: Final = 64 * 1024  # bytes of one with many fields: of a board, with its texts
 F = TypeVar("F", bound=Struct)
 
 
@@ -24,10 +24,10 @@ class FormFault(NamedTuple):
     text: str
 
 
-def fault_of(error: CollectorError, labels: Mapping[str, str]) -> FormFault:
-    """Return *error* by the *labels* that fields have on their page."""
+def fault_of(error: CollectorError | None, labels: Mapping[str, str]) -> FormFault:
+    """Return *error* by the *labels* that fields have on their page; without one an empty fault."""
     if not isinstance(error, QueryError) or error.place not in labels:
-        return FormFault("", str(error))
+        return FormFault("", str(error or ""))
     return FormFault(error.place, f"{labels[error.place]} {error.rule}.")
 
 

@@ -23,6 +23,7 @@ from ..query.window import day_of_text
 
 MAX_TITLE: Final = 120  # characters: a line of a page
 _MAX_ABOUT: Final = 1_000  # characters: a paragraph
+MAX_WORDS: Final = 1_000  # characters of a panel of text: a page of them is no board
 MAX_GROUP: Final = 60  # characters
 MAX_TEXT: Final = 140  # characters of a note: a mark in a chart says it all
 _MAX_ADDRESS: Final = 500  # characters
@@ -37,11 +38,17 @@ C = TypeVar("C")
 
 
 class Panel(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A question on a board, and how it is shown."""
+    """A question or a text on a board, and how it is shown."""
 
     title: _Text
-    query: Query
+    query: Query | None = None
     wide: bool = False  # it takes the whole width
+    text: _Text = ""  # in paragraphs, of a panel without a question
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The names of the metrics that it is about; () of a text."""
+        return tuple(self.query.metrics) if self.query else ()
 
 
 class Board(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -56,7 +63,7 @@ class Board(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     @property
     def metrics(self) -> tuple[str, ...]:
         """The names of the metrics that it is about."""
-        return tuple(dict.fromkeys(n for panel in self.panels for n in panel.query.metrics))
+        return tuple(dict.fromkeys(name for panel in self.panels for name in panel.metrics))
 
 
 class SavedQuestion(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -101,7 +108,7 @@ class Grant(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     @property
     def metrics(self) -> tuple[str, ...]:
         """The names of the metrics that it opens."""
-        return tuple(dict.fromkeys(n for panel in self.panels for n in panel.query.metrics))
+        return tuple(dict.fromkeys(name for panel in self.panels for name in panel.metrics))
 
 
 Content: TypeAlias = Board | SavedQuestion | Note | Grant
@@ -122,6 +129,7 @@ class Document(Struct, Generic[C], frozen=True, forbid_unknown_fields=True, omit
     at: int  # Unix time
     by: str = ""  # the id of who saved this version
     began: str = ""  # the id of who saved the first version
+    first_author: str = ""  # the name of who saved the first version
     version: int = 1
     deleted: bool = False  # it is kept, to be restored
     name: str = ""  # by which it is addressed
@@ -182,7 +190,8 @@ def plain(content: Any) -> dict[str, Any]:
     """
     value: dict[str, Any] = msgspec.to_builtins(content)
     for panel, shown in zip(value.get("panels", ()), getattr(content, "panels", ()), strict=True):
-        panel["query"] = fields_of(shown.query)
+        if shown.query:
+            panel["query"] = fields_of(shown.query)
     if isinstance(content, SavedQuestion):
         value["query"] = fields_of(content.query)
     return value
@@ -194,6 +203,15 @@ def line(text: str, place: str, most: int, least: int = 1) -> str:
     if not (least <= len(text) <= most and text.isprintable()):
         rule = f"must be {f'{least} to' if least else 'at most'} {most} printable characters"
         raise QueryError(place, rule)
+    return text
+
+
+def paragraphs(text: str, place: str) -> str:
+    """Return *text* with single blank lines between its paragraphs.  Raises QueryError."""
+    lines = [" ".join(each.split()) for each in text.strip().splitlines()]
+    text = re.sub("\n{3,}", "\n\n", "\n".join(lines))
+    if len(text) > MAX_WORDS or not all(map(str.isprintable, lines)):
+        raise QueryError(place, f"must be at most {MAX_WORDS:,} printable characters")
     return text
 
 
@@ -240,9 +258,13 @@ def _named(contents: dict[str, C], kind: str) -> Iterator[tuple[str, C]]:
 def _panels(panels: list[Panel], start: str) -> Iterator[Panel]:
     for number, panel in enumerate(panels):
         place = f"{start}panels.{number}"
-        _require_short(panel.query, f"{place}.query")
+        text = paragraphs(panel.text, f"{place}.text")
+        if bool(panel.query) == bool(text):
+            raise QueryError(f"{place}.text", "must be there or else a query, and not both")
+        if panel.query:
+            _require_short(panel.query, f"{place}.query")
         title = line(panel.title, f"{place}.title", MAX_TITLE)
-        yield msgspec.structs.replace(panel, title=title)
+        yield msgspec.structs.replace(panel, title=title, text=text)
 
 
 def _require_short(query: Query, place: str) -> None:

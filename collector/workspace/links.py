@@ -80,7 +80,7 @@ class Links:
         """
         if days not in DAYS:
             raise QueryError("days", f"must be one of {', '.join(map(str, DAYS))}")
-        names = dict.fromkeys(name for panel in panels for name in panel.query.metrics)
+        names = dict.fromkeys(name for panel in panels for name in panel.metrics)
         grant = Grant(
             title=title,
             panels=panels,

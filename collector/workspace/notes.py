@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from ..core.catalog import Catalog
@@ -39,12 +39,3 @@ def readable(
 def is_planned(note: Note, now: float) -> bool:
     """Return whether the day of *note* has not come at Unix time *now*, in UTC."""
     return note.at > datetime.fromtimestamp(now, UTC).date().isoformat()
-
-
-def matching(documents: Iterable[Document[Note]], text: str) -> Iterator[Document[Note]]:
-    """Yield the notes that hold *text*, whatever the case."""
-    wanted = text.casefold()
-    for document in documents:
-        note = document.content
-        if wanted in " ".join((note.at, note.text, note.metric, note.app)).casefold():
-            yield document

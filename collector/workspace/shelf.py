@@ -57,7 +57,7 @@ class Shelf(Generic[C]):
         of_files: Mapping[str, C] | None = None,
     ) -> None:
         """Keep documents of *form* under *kind* within *budget*; those *of_files* are read only."""
-        self._kind, self._budget, self._clock = kind, budget, clock
+        self.kind, self._budget, self._clock = kind, budget, clock
         self._store = budget.store
         self._form: Any = Document[form]  # type: ignore[valid-type]  # msgspec takes it
         self._of_files: dict[str, Document[C]] = {
@@ -86,7 +86,7 @@ class Shelf(Generic[C]):
         """Return the versions before the one of now, the newest first."""
         if name in self._of_files:
             return []
-        records = self._store.history(self._kind, name).values()
+        records = self._store.history(self.kind, name).values()
         now = self.document(name).version
         versions = filter(None, (self._parsed(name, record) for record in records))
         return sorted((v for v in versions if v.version < now), key=lambda v: -v.version)
@@ -100,7 +100,7 @@ class Shelf(Generic[C]):
         start = slug_of(getattr(content, "title", ""))
         name = f"{start}-{secrets.token_hex(4)}" if start else secrets.token_hex(8)
         now = int(self._clock())
-        document = Document(content, author.name, now, author.id, author.id, name=name)
+        document = Document(content, author.name, now, author.id, author.id, author.name, name=name)
         return self._put(document)
 
     def replace(
@@ -113,13 +113,14 @@ class Shelf(Generic[C]):
         """
         before, record = self._read(name)
         if before.version != version:
-            raise ChangedDocumentError(self._kind)
+            raise ChangedDocumentError(self.kind)
         document = Document(
             checked(content),
             author.name,
             int(self._clock()),
             author.id,
             before.began,
+            before.first_author,
             version=version + 1,
             deleted=deleted,
             name=name,
@@ -136,19 +137,19 @@ class Shelf(Generic[C]):
         for document in versions:
             if document.version == wanted:
                 return self.replace(name, version, document.content, author)
-        raise UnknownDocumentError(self._kind)
+        raise UnknownDocumentError(self.kind)
 
     def _stored(self) -> Iterator[Document[C]]:
-        for name, record in sorted(self._store.records(self._kind).items()):
+        for name, record in sorted(self._store.records(self.kind).items()):
             document = self._parsed(name, record)
             if document and name not in self._of_files:
                 yield document
 
     def _read(self, name: str) -> tuple[Document[C], bytes]:
-        record = self._store.record(self._kind, name) if is_name(name) else None
+        record = self._store.record(self.kind, name) if is_name(name) else None
         document = record and self._parsed(name, record)
         if not record or not document or name in self._of_files:
-            raise UnknownDocumentError(self._kind)
+            raise UnknownDocumentError(self.kind)
         return document, record
 
     def _parsed(self, name: str, record: bytes) -> Document[C] | None:
@@ -174,9 +175,9 @@ class Shelf(Generic[C]):
             document.began,
             document.deleted,
         )
-        entry = self._budget.admit(Place(self._kind, name), entry)
-        if not self._store.put(self._kind, name, record, version=version, read=read, entry=entry):
-            raise ChangedDocumentError(self._kind)
+        entry = self._budget.admit(Place(self.kind, name), entry)
+        if not self._store.put(self.kind, name, record, version=version, read=read, entry=entry):
+            raise ChangedDocumentError(self.kind)
         return document
 
 
@@ -234,6 +235,18 @@ def is_visible(content: Any, view: Catalog, catalog: Catalog) -> bool:
     if content.app and content.app not in view.apps and view is not catalog:
         return False
     return all(knows(view, name) or not knows(catalog, name) for name in content.metrics)
+
+
+def matching(documents: Iterable[Document[C]], search: str) -> list[Document[C]]:
+    """Return the *documents* that hold all words of *search*, in any of their texts."""
+    words = search.casefold().split()
+    return [document for document in documents if all(word in _text_of(document) for word in words)]
+
+
+def _text_of(document: Document[Any]) -> str:
+    content = document.content
+    texts = [value for value in msgspec.structs.astuple(content) if isinstance(value, str)]
+    return " ".join((*texts, document.author, *content.metrics)).casefold()
 
 
 def knows(catalog: Catalog, name: str) -> bool:

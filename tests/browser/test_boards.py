@@ -127,6 +127,90 @@ def test_a_board_is_made_by_the_keyboard_alone(visit: Open) -> None:
     expect(page.locator("h1")).to_have_text("Deleted")
 
 
+def of_three(page: Page, title: str) -> None:
+    """Make a board of an answer and two texts, A and B, and open its form."""
+    board = pinned(page, title)
+    for letter in "AB":
+        page.goto(f"{board}/edit")
+        page.get_by_text("Add a text").click()
+        page.get_by_label("Title of the text").fill(letter)
+        page.get_by_label("Text, without markup").fill(f"The text of {letter}.")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("heading", name=letter, exact=True)).to_be_visible()
+    page.goto(f"{board}/edit")
+
+
+def titles(page: Page) -> list[str]:
+    """Return the titles of the panels of a board, or of its form, in order."""
+    fields = page.locator("main [name=panel]")
+    if fields.count():
+        return [field.input_value()[:1] for field in fields.all()]
+    return [text[:1] for text in page.locator(".panels > .panel h2").all_inner_texts()]
+
+
+def middle(page: Page, selector: str, number: int) -> tuple[float, float]:
+    """Return the middle of what has the *number* of those that match, counted from 0."""
+    box = page.locator(selector).nth(number).bounding_box()
+    assert box
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_panels_are_moved_and_made_wide_by_mouse_and_by_keyboard(visit: Open) -> None:
+    page, _ = visit("about:blank")
+    of_three(page, "To be sorted")
+    faults = sound(page)
+    before = titles(page)
+
+    page.mouse.move(*middle(page, "[data-move=to]", 2))
+    page.mouse.down()
+    right, lower = middle(page, "fieldset", 0)
+    page.mouse.move(right - 60, lower - 20, steps=8)
+    page.mouse.up()
+    dragged = titles(page)
+    button = page.get_by_role("button", name="Move down").nth(0)
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#status")).to_have_text("Position 2 of 3")
+    focused = page.evaluate("document.activeElement.textContent")
+    grip = middle(page, "[data-move=wide]", 0)
+    page.mouse.move(*grip)
+    page.mouse.down()
+    page.mouse.move(grip[0] + 90, grip[1], steps=4)
+    page.mouse.up()
+    expect(page.locator("[name=wide]").nth(0)).to_be_checked()
+    faults += sound(page)
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("h1")).to_have_text("To be sorted")
+
+    assert before == ["L", "A", "B"]
+    assert dragged == ["B", "L", "A"]
+    assert focused == "Move down"
+    assert titles(page) == ["L", "B", "A"]
+    assert page.locator(".panels > .wide h2").all_inner_texts() == [
+        "Left after one page: Share of devices"
+    ]
+    assert faults == []
+
+
+def test_panels_are_moved_by_touch(browser: Browser, site: ShownSite) -> None:
+    phone = {"viewport": NARROW, "has_touch": True, "is_mobile": True}
+    with watched(browser, site.url, **phone) as (page, _):
+        page.context.add_cookies([site.cookie()])
+        of_three(page, "Sorted by touch")
+        page.evaluate("document.querySelectorAll('fieldset')[1].scrollIntoView()")
+        touch = page.context.new_cdp_session(page)
+        (x, y), (_, lower) = (middle(page, "[data-move=to]", 1), middle(page, "fieldset", 2))
+        steps = [y + (lower + 30 - y) * step / 8 for step in range(9)]
+        for kind, place in (("touchStart", y), *(("touchMove", place) for place in steps)):
+            points = [{"x": x, "y": place}]
+            touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        page.get_by_role("button", name="Save").press("Enter")
+        expect(page.locator("h1")).to_have_text("Sorted by touch")
+
+        assert titles(page) == ["L", "B", "A"]
+
+
 def test_boards_work_without_scripts_and_by_touch_on_a_phone(
     browser: Browser, site: ShownSite
 ) -> None:
@@ -139,6 +223,15 @@ def test_boards_work_without_scripts_and_by_touch_on_a_phone(
         page.get_by_label("Title of a new board").fill("By touch")
         page.get_by_role("button", name="Pin").tap()
         expect(page.locator("h1")).to_have_text("By touch")
+        page.get_by_role("link", name="Edit").tap()
+        page.get_by_text("Add a text").tap()
+        page.get_by_label("Title of the text").fill("First of all")
+        page.get_by_label("Text, without markup").fill("By touch, too.")
+        page.get_by_role("button", name="Save").tap()
+        page.get_by_role("link", name="Edit").tap()
+        page.get_by_label("Position").nth(1).fill("1")
+        page.get_by_role("button", name="Save").tap()
+        expect(page.locator(".panels h2").first).to_have_text("First of all")
         page.get_by_role("link", name="Edit").tap()
         page.get_by_role("button", name="Delete this board").tap()
         expect(page.locator("h1")).to_have_text("Deleted")

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 from re import sub
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
-import requests
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Open, menu_of
 from tests.browser.test_boards import METRIC, pinned
 from tests.browser.test_pages import PAGES
-from tests.support.patience import PATIENCE
 from tests.support.sites.browsing import NARROW, WIDE
+from tests.support.sites.page_routes import page_paths
 from tests.support.sites.shown_site import ShownSite
 
 WIDTHS: Final = (NARROW["width"], 768, WIDE["width"])  # CSS pixels
 CUTS: Final = Path(__file__).with_name("cuts.js").read_text(encoding="utf-8")
 OPEN: Final = "document.querySelectorAll('details').forEach((one) => { one.open = true })"
-A_FILE: Final = ("{kind}", ".json")  # ends of the addresses of answers as files
 
 
 def cuts_of(page: Page) -> list[str]:
@@ -33,20 +31,8 @@ def cuts_of(page: Page) -> list[str]:
     return found
 
 
-def pages_of(site: ShownSite) -> list[str]:
-    """Return the paths of the pages that the collector declares, with names in braces."""
-    document: dict[str, Any] = requests.get(f"{site.url}/v1/openapi.json", timeout=PATIENCE).json()
-    return [
-        path
-        for path, methods in document["paths"].items()
-        if "get" in methods
-        and any("text/html" in kind for kind in methods["get"]["responses"]["200"]["content"])
-        and not path.endswith(A_FILE)
-    ]
-
-
 def test_no_text_of_any_page_is_cut_off_at_three_widths(visit: Open, site: ShownSite) -> None:
-    """Law: every page that the collector declares, and each kind of answer, is read in full."""
+    """Law: every page of the collector, and each kind of answer, is read in full."""
     page, watch = visit("about:blank", token=site.operator)
     watch.expected = ("400", "404")
     board = pinned(page, "A board whose title is as long as those that people write")
@@ -59,7 +45,9 @@ def test_no_text_of_any_page_is_cut_off_at_three_widths(visit: Open, site: Shown
     names = {"/board/{key}": key, "/board/{key}/edit": key, "/watches/{watch}": "hot"}
     names |= {"/metric/{name}": "one_page", "/apps/{app}": site.demo.app}
     names |= {"/shared/{address}": page.get_by_label("Address").first.input_value().rsplit("/")[-1]}
-    paths = [sub(r"\{\w+\}", names[path], path) if "{" in path else path for path in pages_of(site)]
+    paths = [
+        sub(r"\{\w+\}", names[path], path) if "{" in path else path for path in page_paths("GET")
+    ]
     paths += [f"{path}?{asked}" for path in ("/pin", "/share")]
 
     found = cuts_of(page)

@@ -1,4 +1,4 @@
-"""Sparklines: a line with its band, small enough for a tile, which shows the number."""
+"""Sparklines: a line with its band, or bars, small enough for a tile, which shows the number."""
 
 from __future__ import annotations
 
@@ -9,27 +9,31 @@ from ...analytics.rows import ALL, TIME, Row
 from ..letters import one_line
 from ..numbers import extent, numbers_of, reading, span
 from .frame import DEFAULT, ChartOptions
-from .marks import dot, line_path
+from .marks import dot, line_path, rectangle
 from .scale import Linear, apart
 from .svg import CSS, FONT, Element, element, markup, paint
 from .timeline import Series, runs, timeline
 
 WIDTH, HEIGHT = 120, 32  # user units
 _PAD: Final = 4  # user units
+_MOST_BARS: Final = 5
+_THICK: Final = 4  # user units of a bar
 
 
 def spark(rows: Sequence[Row], title: str, options: ChartOptions = DEFAULT) -> str:
-    """Return a small SVG of *rows* over time, of one series, without axes."""
+    """Return a small SVG of *rows* without axes: over time a line of one series, else bars."""
     names = f"{options.prefix}-title", f"{options.prefix}-desc"
     rows = [row for row in rows if row.dimensions.get(TIME) != ALL]
     numbered = [row for row in rows if numbers_of(row)]
-    last = f"{len(rows)} points; the last: {reading(numbered[-1])}" if numbered else "no numbers"
+    is_line = any(TIME in row.dimensions for row in rows)
+    what, at = ("points; the last", -1) if is_line else ("rows; the first", 0)
+    said = f"{len(rows)} {what}: {reading(numbered[at])}" if numbered else "no numbers"
     root = element(
         "svg",
         element("title", one_line(title) or "Chart", id=names[0]),
-        element("desc", one_line(last), id=names[1]),
+        element("desc", one_line(said), id=names[1]),
         element("style", CSS) if options.standalone else None,
-        *_drawn(rows),
+        *(_line(rows) if is_line else _bars(numbered[:_MOST_BARS])),
         xmlns="http://www.w3.org/2000/svg",
         class_="chart spark",
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
@@ -42,7 +46,18 @@ def spark(rows: Sequence[Row], title: str, options: ChartOptions = DEFAULT) -> s
     return markup(root, options.styled)
 
 
-def _drawn(rows: Sequence[Row]) -> Iterator[Element]:
+def _bars(rows: Sequence[Row]) -> Iterator[Element]:
+    """Yield a bar and its interval for each of *rows*, which have numbers."""
+    x = Linear(*apart(*extent(rows, 0.0)), _PAD, WIDTH - _PAD)
+    for place, numbers in enumerate(filter(None, map(numbers_of, rows))):
+        y = HEIGHT * (place + 0.5) / len(rows)
+        left, right = sorted((x.at(0.0), x.at(numbers.value)))
+        yield rectangle(left, y - _THICK / 2, right - left, _THICK, "bar")
+        interval = [(x.at(end), y) for end in (numbers.low, numbers.high)]
+        yield element("path", d=line_path(interval), **paint("whisker"))
+
+
+def _line(rows: Sequence[Row]) -> Iterator[Element]:
     times = timeline(rows, most=1)
     if not times.series or not times.series[0].numbered:
         return

@@ -1,8 +1,8 @@
-"""GET /v1/openapi.json: the routes as an OpenAPI 3.1 document, made from what the code declares.
+"""GET /v1/openapi.json: the API as an OpenAPI 3.1 document, made from what the code declares.
 
 What a route takes and answers is declared at its view, by an ``Operation``.
 Forms come from msgspec, scopes from the decorator that enforces them, statuses from the table of
-problems.  A route that declares nothing is not in the document, and a test fails.
+problems.  A route that declares nothing is a page, for people, and is not in the document.
 """
 
 from __future__ import annotations
@@ -58,7 +58,6 @@ class Operation:
     # The form of the body by media type; it has exactly one of several.
     takes: Mapping[str, type | Sequence[type]] | None = None
     carries: str = ""  # media type of a body that only its receiver can read
-    most_bytes: int = 0  # of the body; 0 for as many as its media type usually has
     # Schemas of the answer in other forms, by media type.
     alternatives: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     is_kept: bool = False  # a browser that has the answer may get a 304
@@ -180,7 +179,7 @@ def _operation(view: Any, operation: Operation) -> dict[str, Any]:
                 if operation.is_kept
                 else {}
             ),
-            **dict(_problems(sorted({*statuses, *operation.problems}), needed, operation)),
+            **dict(_problems(sorted({*statuses, *operation.problems}), needed)),
             **(_TOO_LONG if operation.parameters else {}),
         },
         "security": [],
@@ -208,13 +207,8 @@ def _contents(operation: Operation) -> dict[str, Any]:
     return contents
 
 
-def _problems(
-    statuses: Iterable[int], needed: str, operation: Operation
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def _problems(statuses: Iterable[int], needed: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the answer of each status that is an error, with the headers that belong to it."""
-    as_page: dict[str, Any] = (
-        {operation.media_type: {}} if operation.media_type.startswith("text/html") else {}
-    )
     headers = {
         401: {"WWW-Authenticate": {"schema": {"const": "Bearer"}, "required": True}},
         429: {"Retry-After": {"schema": {"type": "integer"}, "required": True}},
@@ -223,7 +217,7 @@ def _problems(
     for status in statuses:
         response = {
             "description": HTTPStatus(status).phrase + "." if needed == OPEN else _reasons(status),
-            "content": {PROBLEM: {"schema": _schema_of(Problem)}, **as_page},
+            "content": {PROBLEM: {"schema": _schema_of(Problem)}},
         }
         yield str(status), response | ({"headers": headers[status]} if status in headers else {})
 

@@ -10,18 +10,17 @@ from flask import Blueprint, Response, request
 from flask.typing import ResponseReturnValue
 from msgspec import UNSET, Struct, UnsetType
 
-from client_sdk.core.errors import UnknownMetricError
-
 from ...core.credentials import ASK, VIEW
-from ...core.errors import BusyError, ForbiddenError, QueryError, UnsupportedTypeError
+from ...core.errors import QueryError, UnsupportedTypeError
 from ...intake.wire import JSON
-from ...query import Answer
+from ...query import Answer, Query
 from ...query.options import fields_of
 from ...workspace.documents import Board, Document, Note
 from ...workspace.notes import is_planned
 from ..auth import scope
 from ..ingest import upload
-from ..pages.boards import NAME, board_of, readable_boards
+from ..pages.boards import NAME, NO_ANSWER, board_of
+from ..pages.documents import readable
 from ..pages.notes import keep, readable_notes
 from ..pages.panels import Answers
 from ..services import services
@@ -52,10 +51,11 @@ class Boards(Struct, forbid_unknown_fields=True):
 
 
 class BoardPanel(Struct, forbid_unknown_fields=True):
-    """One question of a board with its answer, or the reason why there is none."""
+    """One question of a board with its answer, or the reason why there is none; or a text."""
 
     title: str
-    query: dict[str, Any]
+    query: dict[str, Any] | UnsetType = UNSET
+    text: str | UnsetType = UNSET
     answer: Answer | UnsetType = UNSET
     reason: str | UnsetType = UNSET
 
@@ -101,7 +101,9 @@ class Notes(Struct, forbid_unknown_fields=True):
 @Operation(Boards)
 def list_boards() -> ResponseReturnValue:
     """List the boards."""
-    return _json(Boards([_summary(board) for board in readable_boards()]))
+    return _json(
+        Boards([_summary(board) for board in readable(services().workspace.boards.documents())])
+    )
 
 
 @blueprint.get("/v1/boards/<key>")
@@ -112,13 +114,20 @@ def answer_board(key: str) -> ResponseReturnValue:
     document, answers = board_of(key), Answers()
     panels = []
     for panel in document.content.panels:
-        shown = BoardPanel(panel.title, fields_of(panel.query))
-        try:
-            shown.answer = answers.reply(panel.query)
-        except (BusyError, ForbiddenError, QueryError, UnknownMetricError) as error:
-            shown.reason = str(error)
-        panels.append(shown)
+        if panel.query:
+            panels.append(_answered(panel.title, panel.query, answers))
+        else:
+            panels.append(BoardPanel(panel.title, text=panel.text))
     return _json(BoardAnswers(_summary(document), panels))
+
+
+def _answered(title: str, query: Query, answers: Answers) -> BoardPanel:
+    shown = BoardPanel(title, fields_of(query))
+    try:
+        shown.answer = answers.reply(query)
+    except NO_ANSWER as error:
+        shown.reason = str(error)
+    return shown
 
 
 @blueprint.get("/v1/notes")

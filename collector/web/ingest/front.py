@@ -37,7 +37,7 @@ from ...serving.bodies import SWEEP_S, length_of, require_size
 from ..api.openapi import operation_of
 from ..auth import PEER, is_page, require, scope_of
 from ..cors import ASKED_METHOD, PREFLIGHT
-from ..forms import FORM, MOST_BYTES
+from ..forms import LARGE_FORM, MOST_BYTES
 from ..pages.privacy import PEOPLE
 from ..pages.session import log_in
 from ..problems import document_of
@@ -280,7 +280,8 @@ class Front(Application):
         if scope.method in READING:
             return b""
         operation = operation_of(view)
-        if scope.method == "OPTIONS" or operation is None or not operation.takes:
+        is_form = operation is None  # a page's
+        if scope.method == "OPTIONS" or (operation is not None and not operation.takes):
             return b""
         said = scope.headers.get
         needed = scope_of(view)
@@ -289,8 +290,8 @@ class Front(Application):
         is_said = not is_page(view) or (header and self._shared.config.proxy is None)
         if needed not in (None, OPEN) and is_said:
             await self._require(str(needed), header, self._waiting.knows(scope))
-        is_form = FORM in operation.takes
-        limit = operation.most_bytes or (MOST_BYTES if is_form else MAX_DEVICE_BODY)
+        of_form = LARGE_FORM if is_page(view) else MOST_BYTES  # the log-in is open to all
+        limit = of_form if is_form else MAX_DEVICE_BODY
         length = length_of(scope)
         if is_form and length is None:  # the server cannot distinguish its end from a cut
             raise QueryError("body", "a form must say its length: send Content-Length")

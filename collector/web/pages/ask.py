@@ -54,7 +54,7 @@ from .devices import with_latest
 from .fields import OPTION, as_text, fields_of, labelled
 from .files import CSV, FILES, KIND_PARAMETER, name_of
 from .items import item_needed, items_of, leads_of, usual_item
-from .layout import CONTENT_TYPE, EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
+from .layout import EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
 from .panels import BEFORE_PARAMETER, PERIODS, Answers, Panel, PanelRequest, build_panel, in_page
 from .remarks import with_ranking, without_title
 
@@ -83,7 +83,6 @@ _PARAMETERS: Final = (
 
 @blueprint.get("/ask")
 @scope(ASK, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404))
 def ask_page() -> ResponseReturnValue:
     """Show what can be asked and, once a question is chosen, its answer with its choices."""
     answers = Answers()

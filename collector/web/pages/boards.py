@@ -2,41 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import msgspec
-from flask import Blueprint, redirect, request, url_for
+from flask import Blueprint, request, url_for
 from flask.typing import ResponseReturnValue
+from markupsafe import Markup
 from msgspec import Struct
 
-from ...core.credentials import ASK, EVERY_APP, MANAGE, VIEW
-from ...core.errors import ForbiddenError, QueryError, UnknownDocumentError
-from ...query import Query, read
+from client_sdk.core.errors import UnknownMetricError
+from client_sdk.privacy.wording import counted
+
+from ...core.credentials import ASK, VIEW
+from ...core.errors import (
+    BusyError,
+    CollectorError,
+    DamagedTallyError,
+    ForbiddenError,
+    QueryError,
+    RefusedByStoreError,
+)
+from ...query import Query, Reader, read
+from ...query.gate import Gate
 from ...query.options import as_json
-from ...workspace.documents import MAX_PANELS, Board, Document, SavedQuestion
+from ...rendering.charts import ChartOptions
+from ...rendering.charts.spark import spark
+from ...rendering.possible import possible
+from ...workspace.documents import MAX_PANELS, MAX_TITLE, Board, Document, SavedQuestion
 from ...workspace.documents import Panel as BoardPanel
-from ...workspace.shelf import app_of, is_visible, knows, place_of
-from ..api.openapi import Operation, in_path, in_query
-from ..auth import author, reader, scope, visible, writer
-from ..forms import FORM, LARGE_FORM, FormFault, fault_of, form_of
+from ...workspace.shelf import app_of, knows, matching, place_of
+from ..api.openapi import in_path, in_query
+from ..auth import scope, visible, writer
+from ..forms import LARGE_FORM, FormFault, fault_of, form_of
 from ..services import services
 from .choices import WORDS, Choices, choices_of, require_known
 from .compare import with_periods
+from .documents import HERE, MOST_SHOWN, document_of, may_write, readable, save_form
+from .drawings import identifier
 from .items import leads_of
-from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown, wants_page
-from .panels import BEFORE_PARAMETER, PERIODS, Answers, Panel, PanelRequest
+from .layout import RANGE_PARAMETERS, shown
+from .panels import BEFORE_PARAMETER, NOTHING, PERIODS, Answers, Panel, PanelRequest
 from .remarks import with_ranking
 
 blueprint = Blueprint("boards", __name__)
 
-HERE: Final = "boards.boards_page"  # what the navigation marks
 NEW: Final = "new"  # the choice of a board that is not there yet
+_MOST_PICTURES: Final = 18  # boards whose first question is answered in the list
+_UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"))  # seconds
+# Why a question has no answer.
+NO_ANSWER: Final = (BusyError, ForbiddenError, QueryError, UnknownMetricError)
 QUESTIONS: Final = "questions"  # the choice of no board: the list of saved questions
-MOST_SHOWN: Final = 200  # boards of the list; the search finds the others
-SEE_OTHER: Final = 303
+LABELS: Final = {"title": "Title", "group": "Group", "about": "Description"}  # of fields
 NAME: Final = in_path("key", "^[a-z0-9][a-z0-9-]{0,63}$", "The name in a board's address.")
 _EDIT: Final = "Edit the board to change this question or to remove its panel."
 _TEXT: Final = {"type": "string"}
@@ -48,6 +68,12 @@ _PIN: Final = (
 )
 
 
+class NewForm(Struct, forbid_unknown_fields=True):
+    """What the form of a new board sends."""
+
+    title: str
+
+
 class PinForm(Struct, forbid_unknown_fields=True):
     """What the form sends that pins a question."""
 
@@ -57,40 +83,89 @@ class PinForm(Struct, forbid_unknown_fields=True):
     new: str = ""  # the title of a new board
 
 
+class BoardCard(NamedTuple):
+    """A board as the list shows it."""
+
+    board: Document[Board]
+    changed: str  # how long ago, in words
+    picture: Markup  # of the answer to its first question; empty if it has none
+
+
+class _NoPlace(Gate):
+    """Refuses every large question at once."""
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        raise BusyError("questions: this page asks none that are large; open the board")
+        yield
+
+
+class _QuickAnswers(Answers):
+    """Answers to questions that are not large: a list waits for no others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        shared = services()
+        self._reader = Reader(shared.tallies, _NoPlace(), shared.pages)
+
+
 @blueprint.get("/boards")
 @scope(VIEW, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=(_SEARCH,), problems=(400,))
 def boards_page() -> ResponseReturnValue:
     """List boards by group, and saved questions."""
     require_known(request.args, (_SEARCH,))
-    return list_of_boards(request.args.get("q", ""))
+    return _list(request.args.get("q", ""))
 
 
-def list_of_boards(
-    search: str, typed: str = "", fault: FormFault | None = None
-) -> ResponseReturnValue:
+@blueprint.post("/boards")
+@scope(ASK, page=True)
+def new_board() -> ResponseReturnValue:
+    """Begin a board without panels."""
+    form = form_of(NewForm)
+
+    def save() -> str:
+        board = Board(form.title, app=app_of((), visible(), services().catalog))
+        document = services().workspace.boards.add(board, writer())
+        return url_for("board_edit.edit_page", key=document.name)
+
+    return save_form(save, lambda error: _list("", form.title, error))
+
+
+def _list(search: str, typed: str = "", error: CollectorError | None = None) -> ResponseReturnValue:
     """Return the page of the boards that match *search*.
 
-    Args: typed: the title of a new board that was not kept, because of *fault*.
+    Args: typed: the title of a new board that was not kept, because of *error*.
     """
-    words = search.casefold().split()
+    workspace = services().workspace
     boards = sorted(
-        _matching(readable_boards(), words),
+        matching(readable(workspace.boards.documents()), search),
         key=lambda board: (board.content.group.casefold(), board.content.title.casefold()),
     )
-    questions = _matching(_readable_questions(), words)
+    answers, now = _QuickAnswers(), services().clock()
+    cards = [
+        BoardCard(
+            board,
+            _ago(now - board.at),
+            _picture(board, answers) if number < _MOST_PICTURES else NOTHING,
+        )
+        for number, board in enumerate(boards[:MOST_SHOWN])
+    ]
+    questions = sorted(
+        matching(readable(workspace.questions.documents()), search),
+        key=lambda question: question.content.title.casefold(),
+    )
     return shown(
         "boards.html",
-        400 if fault else 200,
+        error.status if error else 200,
         here=HERE,
         q=search,
         typed=typed,
-        fault=fault or FormFault("", ""),
+        fault=fault_of(error, LABELS),
         total=len(boards),
         most=MOST_SHOWN,
         groups=[
             (name, list(of_group))
-            for name, of_group in groupby(boards[:MOST_SHOWN], key=lambda b: b.content.group)
+            for name, of_group in groupby(cards, key=lambda card: card.board.content.group)
         ],
         questions=[
             (question, url_for("ask.ask_page", q=as_json(question.content.query)))
@@ -100,9 +175,30 @@ def list_of_boards(
     )
 
 
+def _picture(board: Document[Board], answers: Answers) -> Markup:
+    """Return a small picture of the answer to the first question of *board*, if there is one."""
+    panel = next((panel for panel in board.content.panels if panel.query), None)
+    if panel is None or panel.query is None:
+        return NOTHING
+    try:
+        reply = answers.reply(panel.query)
+    except (*NO_ANSWER, DamagedTallyError, RefusedByStoreError):
+        return NOTHING
+    options = ChartOptions(identifier(board.name), styled=True)
+    picture = spark(list(possible(reply.rows, reply.meta.chart)), panel.title, options)
+    return Markup(picture)  # noqa: S704  # it escapes
+
+
+def _ago(seconds: float) -> str:
+    """Return how long ago something was, in words: "3 days ago"."""
+    for size, unit in _UNITS:
+        if seconds >= size:
+            return f"{counted(int(seconds // size), unit)} ago"
+    return "just now"
+
+
 @blueprint.get("/board/<key>")
 @scope(VIEW, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=(NAME, *_SHOWN), problems=(400, 404))
 def board_page(key: str) -> ResponseReturnValue:
     """Show the answers to the questions of a board, for their own time or another."""
     require_known(request.args, _SHOWN)
@@ -122,31 +218,27 @@ def board_page(key: str) -> ResponseReturnValue:
 
 @blueprint.get("/pin")
 @scope(ASK, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=_PIN, problems=(400, 404))
 def pin_page() -> ResponseReturnValue:
     """Ask on which board a question is to be pinned, and how its panel is called."""
     require_known(request.args, _PIN)
     query = known_question(request.args.get("q", ""))
-    return _pin_form(query, request.args.get("title", "")[:120] or "Untitled")
+    title = request.args.get("title", "")[:MAX_TITLE] or "Untitled"
+    return _pin_form(query, PinForm("", title, ""))
 
 
 def _pin_form(
-    query: Query, title: str, board: str = "", new: str = "", fault: FormFault | None = None
+    query: Query, form: PinForm, error: CollectorError | None = None
 ) -> ResponseReturnValue:
-    """Return the form that pins *query*.
-
-    Args: title, board, new: what was typed and not kept, because of *fault*.
-    """
-    boards = [board for board in readable_boards() if not board.is_from_file]
+    """Return the *form* that pins *query*; one that was not kept, because of *error*, again."""
+    documents = readable(services().workspace.boards.documents())
+    boards = [board for board in documents if not board.is_from_file]
     return shown(
         "pin.html",
-        400 if fault else 200,
+        error.status if error else 200,
         here=HERE,
         question=as_json(query),
-        title=title,
-        chosen=board,
-        typed=new,
-        fault=fault or FormFault("", ""),
+        typed=form,
+        fault=_fault_of_pin(error, form),
         boards=sorted(boards, key=lambda board: board.content.title.casefold())[:MOST_SHOWN],
         new=NEW,
         questions=QUESTIONS,
@@ -155,28 +247,17 @@ def _pin_form(
 
 @blueprint.post("/pin")
 @scope(ASK, page=True)
-@Operation(
-    status=SEE_OTHER,
-    media_type=CONTENT_TYPE,
-    takes={FORM: PinForm},
-    most_bytes=LARGE_FORM,
-    problems=(400, 404, 408, 409, 413, 415),
-)
 def pin() -> ResponseReturnValue:
     """Add a question to a board, to a new one, or to the saved questions."""
     form = form_of(PinForm, LARGE_FORM)
     query = known_question(form.q)
-    try:
-        return redirect(_pinned(query, form), SEE_OTHER)
-    except QueryError as error:
-        if not wants_page():
-            raise
-        fault = _fault_of_pin(error, form)
-        return _pin_form(query, form.title, form.board, form.new, fault)
+    return save_form(lambda: _pinned(query, form), lambda error: _pin_form(query, form, error))
 
 
-def _fault_of_pin(error: QueryError, form: PinForm) -> FormFault:
+def _fault_of_pin(error: CollectorError | None, form: PinForm) -> FormFault:
     """Return the fault of a form, at the title of the panel or of the new board."""
+    if not isinstance(error, QueryError):
+        return fault_of(error, {})
     place, rule = error.place, error.rule
     if place == "title" and form.board == NEW and form.new:
         return FormFault("new", f"Title of a new board {rule}.")
@@ -216,19 +297,27 @@ def with_panel(board: Board, panel: BoardPanel) -> Board:
 
 def answered(
     panels: Iterable[BoardPanel], answers: Answers, choices: Choices | None = None
-) -> list[Panel]:
-    """Return *panels* with their answers; one that has none says why, and costs no other."""
-    panel_requests = (
-        PanelRequest(
-            f"panel-{number}",
-            panel.title,
-            _timed(panel.query, choices),
-            wide=panel.wide,
-            against=choices.against if choices else "",
+) -> list[Panel | BoardPanel]:
+    """Return *panels* with their answers; one that has none says why, and costs no other.
+
+    A panel of text is as it is.
+    """
+    against = choices.against if choices else ""
+    return [
+        _answered(
+            PanelRequest(
+                f"panel-{number}",
+                panel.title,
+                _timed(panel.query, choices),
+                wide=panel.wide,
+                against=against,
+            ),
+            answers,
         )
+        if panel.query
+        else panel
         for number, panel in enumerate(panels, 1)
-    )
-    return [_answered(panel_request, answers) for panel_request in panel_requests]
+    ]
 
 
 def _answered(panel_request: PanelRequest, answers: Answers) -> Panel:
@@ -278,54 +367,4 @@ def known_question(text: str) -> Query:
 
 def board_of(name: str) -> Document[Board]:
     """Return a board that the visitor may see.  Raises UnknownDocumentError."""
-    document = services().workspace.boards.document(name)
-    if document.deleted or not is_readable(document.content):
-        raise UnknownDocumentError("board")
-    return document
-
-
-def readable_boards() -> list[Document[Board]]:
-    """Return the boards that the visitor may see."""
-    return [b for b in services().workspace.boards.documents() if is_readable(b.content)]
-
-
-def _readable_questions() -> list[Document[SavedQuestion]]:
-    """Return the saved questions that the visitor may see, by title."""
-    questions = services().workspace.questions.documents()
-    readable = [question for question in questions if is_readable(question.content)]
-    return sorted(readable, key=lambda question: question.content.title.casefold())
-
-
-def is_readable(content: Any) -> bool:
-    """Return whether the visitor may see *content*."""
-    return is_visible(content, visible(), services().catalog)
-
-
-def may_write() -> bool:
-    """Return whether the visitor may keep something."""
-    return ASK in reader().scopes
-
-
-def _may_delete(document: Document[Any]) -> bool:
-    """Return whether the visitor began *document* or owns its app, and so may delete it."""
-    who, app = reader(), document.content.app or EVERY_APP
-    if MANAGE in who.scopes and who.covers(app, "", MANAGE):
-        return True
-    return document.began == author().id
-
-
-def require_may_delete(document: Document[Any]) -> None:
-    """Raise ForbiddenError unless the visitor may delete *document*."""
-    if not _may_delete(document):
-        raise ForbiddenError("only who began this, or an owner of its app, may delete it")
-
-
-def _matching(documents: Iterable[Document[Any]], words: list[str]) -> list[Document[Any]]:
-    """Return the *documents* that hold all *words*."""
-    return [document for document in documents if all(word in _text_of(document) for word in words)]
-
-
-def _text_of(document: Document[Any]) -> str:
-    content = document.content
-    texts = (content.title, getattr(content, "group", ""), document.author, *content.metrics)
-    return " ".join(texts).casefold()
+    return document_of(services().workspace.boards, name)

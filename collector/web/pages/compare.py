@@ -38,7 +38,7 @@ from .choices import (
 )
 from .files import CSV, FILES, KIND_PARAMETER, name_of
 from .items import called, item_needed, items_of, leads_of, usual_item
-from .layout import CONTENT_TYPE, EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
+from .layout import EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
 from .panels import Answers, Notice, Panel, PanelRequest, every_of
 from .questions import by_length
 from .remarks import counts_text, period_text, with_period
@@ -67,7 +67,6 @@ _PANEL: Final = in_query("panel", {"type": "string"}, "Which of the two.")
 
 @blueprint.get("/compare")
 @scope(ASK, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404))
 def compare() -> ResponseReturnValue:
     """Show how a number differs from that before, or between segments, with the interval."""
     require_known(request.args, _PARAMETERS, SEGMENT)

@@ -38,7 +38,7 @@ from .drill import leads
 from .files import CSV, FILES, KIND_PARAMETER, name_of
 from .finding import finding_of
 from .items import called, has_choice, item_needed, items_of, usual_item
-from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
+from .layout import RANGE_PARAMETERS, shown
 from .metric_panels import BREAKDOWN, PARTS, levels_of, more_panels, own_panel
 from .panels import (
     ALL_DRAWN,
@@ -66,7 +66,6 @@ _SHOWN = (_ALL, BEFORE_PARAMETER)
 
 @blueprint.get("/metric/<metric:name>")
 @scope(VIEW, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=(_NAME, *_PARAMETERS, *_SHOWN), problems=(400, 404))
 def metric_page(name: str) -> ResponseReturnValue:
     """Show all answers of a metric: its own question, over time, and by segment."""
     require_known(request.args, (*_PARAMETERS, *_SHOWN), SEGMENT)

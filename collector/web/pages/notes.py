@@ -5,29 +5,26 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
-from flask import Blueprint, redirect, request, url_for
+from flask import Blueprint, request, url_for
 from flask.typing import ResponseReturnValue
 from msgspec import Struct
 
 from ...core.credentials import ASK, VIEW
-from ...core.errors import ForbiddenError, QueryError, UnknownDocumentError
+from ...core.errors import CollectorError, ForbiddenError, QueryError
 from ...workspace.documents import Document, Note
-from ...workspace.notes import is_planned, matching, readable
-from ...workspace.shelf import app_of, is_visible, place_of
-from ..api.openapi import Operation, in_query
+from ...workspace.notes import is_planned, readable
+from ...workspace.shelf import app_of, matching, place_of
+from ..api.openapi import in_query
 from ..auth import reader, scope, visible, writer
-from ..forms import FORM, FormFault, fault_of, form_of, number_of
+from ..forms import fault_of, form_of
 from ..services import services
-from .board_edit import VersionForm
-from .boards import HERE, MOST_SHOWN, NAME, SEE_OTHER, may_write, require_may_delete
 from .choices import require_known
-from .layout import CONTENT_TYPE, shown, wants_page
+from .documents import HERE, MOST_SHOWN, may_write, save_form
+from .layout import shown
 
 blueprint = Blueprint("notes", __name__)
 
 _SEARCH: Final = in_query("q", {"type": "string"}, "Words of a note, a metric or a day.")
-_PROBLEMS: Final = (400, 404, 408, 409, 413, 415)
-_PAGE: Final = "notes.notes_page"
 _LABELS: Final = {"at": "Day", "text": "Text", "about": "About", "app": "About", "url": "Link"}
 
 
@@ -42,7 +39,6 @@ class NoteForm(Struct, forbid_unknown_fields=True):
 
 @blueprint.get("/notes")
 @scope(VIEW, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=(_SEARCH,), problems=(400,))
 def notes_page() -> ResponseReturnValue:
     """List the notes, the last day first, with a form for another."""
     require_known(request.args, (_SEARCH,))
@@ -50,28 +46,23 @@ def notes_page() -> ResponseReturnValue:
 
 
 def _list(
-    words: str, typed: NoteForm | None = None, fault: FormFault | None = None
+    words: str, typed: NoteForm | None = None, error: CollectorError | None = None
 ) -> ResponseReturnValue:
     """Return the page of the notes that match *words*.
 
-    Args: typed: a note that was not kept, because of *fault*.
+    Args: typed: a note that was not kept, because of *error*.
     """
-    shared = services()
-    shelf = shared.workspace.notes
-    notes = list(matching(readable_notes(), words))
-    now = shared.clock()
-    gone = [n for n in shelf.deleted() if _may_see(n.content)] if may_write() else []
+    notes, now = matching(readable_notes(), words), services().clock()
     return shown(
         "notes.html",
-        400 if fault else 200,
+        error.status if error else 200,
         here=HERE,
         typed=typed,
-        fault=fault or FormFault("", ""),
+        fault=fault_of(error, _LABELS),
         q=words,
         total=len(notes),
         most=MOST_SHOWN,
         notes=[(note, is_planned(note.content, now)) for note in notes[:MOST_SHOWN]],
-        deleted=gone[:20],
         today=datetime.fromtimestamp(now, UTC).date().isoformat(),
         metrics=list(visible()),
         own_apps=visible().apps,
@@ -81,17 +72,15 @@ def _list(
 
 @blueprint.post("/notes")
 @scope(ASK, page=True)
-@Operation(status=SEE_OTHER, media_type=CONTENT_TYPE, takes={FORM: NoteForm}, problems=_PROBLEMS)
 def new_note() -> ResponseReturnValue:
     """Keep a note."""
     form = form_of(NoteForm)
-    try:
+
+    def save() -> str:
         keep(_note_of(form))
-    except QueryError as error:
-        if not wants_page():
-            raise
-        return _list("", form, fault_of(error, _LABELS))
-    return redirect(url_for(_PAGE), SEE_OTHER)
+        return url_for("notes.notes_page")
+
+    return save_form(save, lambda error: _list("", form, error))
 
 
 def _note_of(form: NoteForm) -> Note:
@@ -106,42 +95,6 @@ def _note_of(form: NoteForm) -> Note:
         app=name if kind == "app" else "",
         url=form.url,
     )
-
-
-@blueprint.post("/notes/<key>/delete")
-@scope(ASK, page=True)
-@Operation(
-    status=SEE_OTHER,
-    media_type=CONTENT_TYPE,
-    parameters=(NAME,),
-    takes={FORM: VersionForm},
-    problems=_PROBLEMS,
-)
-def delete_note(key: str) -> ResponseReturnValue:
-    """Delete a note; it can be restored."""
-    version = number_of(form_of(VersionForm).version, "version")
-    note = services().workspace.notes.document(key)
-    _require_seen(note)
-    require_may_delete(note)
-    services().workspace.notes.delete(key, version, writer())
-    return redirect(url_for(_PAGE), SEE_OTHER)
-
-
-@blueprint.post("/notes/<key>/restore")
-@scope(ASK, page=True)
-@Operation(
-    status=SEE_OTHER,
-    media_type=CONTENT_TYPE,
-    parameters=(NAME,),
-    takes={FORM: VersionForm},
-    problems=_PROBLEMS,
-)
-def restore_note(key: str) -> ResponseReturnValue:
-    """Let a deleted note be shown again."""
-    version = number_of(form_of(VersionForm).version, "version")
-    _require_seen(services().workspace.notes.document(key))
-    services().workspace.notes.restore(key, version, version, writer())
-    return redirect(url_for(_PAGE), SEE_OTHER)
 
 
 def keep(note: Note) -> Document[Note]:
@@ -169,13 +122,3 @@ def readable_notes() -> list[Document[Note]]:
     """Return the notes that the visitor may see, the last day first."""
     shared = services()
     return readable(shared.workspace.notes.documents(), visible(), shared.catalog)
-
-
-def _may_see(note: Note) -> bool:
-    """Return whether the visitor may see *note*."""
-    return is_visible(note, visible(), services().catalog)
-
-
-def _require_seen(document: Document[Note]) -> None:
-    if not _may_see(document.content):
-        raise UnknownDocumentError("note")

@@ -18,17 +18,15 @@ from ...operations.telemetry.activity import DUPLICATES, FOLD_US, FOLDS, REFUSED
 from ...operations.telemetry.snapshot import Snapshot
 from ...storage.diagnosis import Shard
 from ...storage.values import Counters
-from ..api.openapi import Operation
 from ..auth import scope, visible
 from ..services import services
-from .layout import CONTENT_TYPE, shown
+from .layout import shown
 
 blueprint = Blueprint("operations", __name__)
 
 
 @blueprint.get("/operations")
 @scope(OPERATE, page=True)
-@Operation(media_type=CONTENT_TYPE)
 def operations() -> ResponseReturnValue:
     """Show what came, what became of it, and what an operator should do next."""
     snapshot = services().snapshot()

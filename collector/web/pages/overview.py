@@ -46,14 +46,14 @@ from ...rendering.numbers import margin, numbers_of, reading, value_of
 from ...rendering.possible import possible
 from ...rendering.wording import last_day, when_counted
 from .. import auth
-from ..api.openapi import Operation, in_path, in_query
+from ..api.openapi import in_query
 from ..auth import scope, visible
 from .actives import UNREADABLE, cards_of, missing_lines
 from .arrivals import Progress, is_short, progress, silent_since, stretches_of, whole_days
 from .changes import Change, change_of_step
 from .choices import DATES, WORDS, Choices, choices_of, granularity, require_known
 from .drawings import identifier
-from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
+from .layout import RANGE_PARAMETERS, shown
 from .panels import NOTHING, Answers, in_page
 from .remarks import steps_of
 
@@ -77,7 +77,6 @@ _PARAMETERS: Final = (
     in_query("order", {"enum": [*_ORDERS, ""]}, "In which order, and under which headings."),
     in_query("sheet", {"type": "string", "pattern": "^[1-9][0-9]{0,4}$"}, "Which page, from 1."),
 )
-_APP = in_path("app", "^[a-z0-9_.]+$", "An app of the registries.")
 blueprint = Blueprint("overview", __name__)
 
 
@@ -347,7 +346,6 @@ def _change(reply: Answer) -> tuple[str, float | None]:
 
 @blueprint.get("/")
 @scope(VIEW, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400,))
 def overview() -> ResponseReturnValue:
     """Show every metric: its number with the interval, its line, and what it rests on."""
     return _overview(list(visible()))
@@ -355,7 +353,6 @@ def overview() -> ResponseReturnValue:
 
 @blueprint.get("/apps/<app>")
 @scope(VIEW, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=(_APP, *_PARAMETERS), problems=(400, 404))
 def app_overview(app: str) -> ResponseReturnValue:
     """Show the metrics of one app, as the overview shows all."""
     metrics = visible().of_app(app)

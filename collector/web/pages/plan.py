@@ -22,11 +22,11 @@ from ...estimation.precision import in_words, scale_of, wished
 from ...planning.planner import EPSILONS, NEVER, Line, PlanRequest, curves, least_epsilon, plan
 from ...planning.planner import Curve as Points
 from ...rendering.charts.curve import Curve, curve
-from ..api.openapi import Operation, in_query
+from ..api.openapi import in_query
 from ..auth import scope, visible
 from .choices import require_known
 from .drawings import layouts
-from .layout import CONTENT_TYPE, shown
+from .layout import shown
 
 blueprint = Blueprint("plan", __name__)
 
@@ -61,7 +61,6 @@ class Sliders:
 
 @blueprint.get("/plan")
 @scope(VIEW, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404))
 def plan_page() -> ResponseReturnValue:
     """Show the interval to expect from devices and ε, and what a needed one takes."""
     require_known(request.args, _PARAMETERS)

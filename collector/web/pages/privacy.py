@@ -39,7 +39,7 @@ from ..api.openapi import Operation
 from ..api.query import describe
 from ..auth import scope, visible
 from ..services import CACHE, REVALIDATE, services
-from .layout import CONTENT_TYPE, shown
+from .layout import shown
 
 blueprint = Blueprint("privacy", __name__)
 
@@ -48,7 +48,6 @@ PEOPLE: Final = "/privacy/people"
 
 @blueprint.get("/privacy")
 @scope(VIEW, page=True)
-@Operation(media_type=CONTENT_TYPE)
 def privacy() -> ResponseReturnValue:
     """Show what each question costs the people who are asked."""
     is_part = visible() is not services().catalog
@@ -59,7 +58,6 @@ def privacy() -> ResponseReturnValue:
 
 @blueprint.get("/privacy/differencing")
 @scope(VIEW, page=True)
-@Operation(media_type=CONTENT_TYPE)
 def differencing() -> ResponseReturnValue:
     """Show what subtracting two answers reveals: with exact means, server noise, and our noise.
 
@@ -88,7 +86,6 @@ def differencing() -> ResponseReturnValue:
 
 @blueprint.get(PEOPLE)
 @scope(OPEN, page=True)
-@Operation(media_type=CONTENT_TYPE)
 def people() -> ResponseReturnValue:
     """Show the page for the people measured: what is asked, what is sent, what it proves.
 

@@ -12,18 +12,16 @@ from msgspec import Struct
 from ...core.credentials import ADMIN, OPEN, READ, Credential
 from ...core.errors import UnauthorizedError
 from .. import auth
-from ..api.openapi import Operation, in_query
 from ..auth import require_this_site, scope
-from ..forms import FORM, form_of
+from ..forms import form_of
 from ..services import services
-from .layout import CONTENT_TYPE, links_of, shown, wants_page
+from .layout import links_of, shown, wants_page
 
 blueprint = Blueprint("session", __name__)
 
 LOG_IN: Final = "/login"
 # A path of this collector.  "//" and "/\" begin an address elsewhere, and browsers drop controls.
 _LOCAL: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*", re.ASCII)
-_NEXT: Final = in_query("next", {"type": "string"}, "The page to show after the log-in.")
 _SEE_OTHER: Final = 303
 
 
@@ -40,7 +38,6 @@ class LogOut(Struct, forbid_unknown_fields=True):
 
 @blueprint.get(LOG_IN)
 @scope(OPEN)
-@Operation(media_type=CONTENT_TYPE, parameters=(_NEXT,))
 def login_page() -> ResponseReturnValue:
     """Show the log-in form; a script sends it only if no page led to it."""
     # "none": the address was typed, or opened from a terminal.  No page can send that.
@@ -50,12 +47,6 @@ def login_page() -> ResponseReturnValue:
 
 @blueprint.post(LOG_IN)
 @scope(OPEN)
-@Operation(
-    status=_SEE_OTHER,
-    media_type=CONTENT_TYPE,
-    takes={FORM: LogIn},
-    problems=(400, 401, 403, 408, 413, 429),
-)
 def log_in() -> ResponseReturnValue:
     """Let the browser keep a good read token, and show the page that was asked for."""
     require_this_site()
@@ -74,9 +65,6 @@ def log_in() -> ResponseReturnValue:
 
 @blueprint.post("/logout")
 @scope(OPEN)
-@Operation(
-    status=_SEE_OTHER, media_type=CONTENT_TYPE, takes={FORM: LogOut}, problems=(400, 403, 408, 413)
-)
 def log_out() -> ResponseReturnValue:
     """Let the browser forget the token."""
     require_this_site()

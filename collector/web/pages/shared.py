@@ -8,26 +8,26 @@ from __future__ import annotations
 
 from typing import Final
 
-from flask import Blueprint, redirect, request, url_for
+from flask import Blueprint, request, url_for
 from flask.typing import ResponseReturnValue
 from msgspec import Struct
 
 from ...core.credentials import ASK, OPEN
-from ...core.errors import QueryError, UnknownDocumentError
+from ...core.errors import QueryError
 from ...query.options import as_json
 from ...workspace.documents import Document, Grant
 from ...workspace.documents import Panel as BoardPanel
 from ...workspace.links import DAYS
 from ...workspace.shelf import app_of, knows
 from .. import auth
-from ..api.openapi import Operation, in_path, in_query
+from ..api.openapi import in_query
 from ..auth import scope, visible, writer
-from ..forms import FORM, LARGE_FORM, form_of, number_of
+from ..forms import LARGE_FORM, form_of, number_of
 from ..services import services
-from .board_edit import VersionForm
-from .boards import HERE, NAME, SEE_OTHER, answered, board_of, is_readable, known_question
+from .boards import answered, board_of, known_question
 from .choices import require_known
-from .layout import CONTENT_TYPE, OPENED, shown
+from .documents import HERE, MOST_SHOWN, readable, redirect_to
+from .layout import OPENED, shown
 from .panels import Answers
 
 blueprint = Blueprint("shared", __name__)
@@ -38,7 +38,6 @@ _PARAMETERS: Final = (
     in_query("board", _TEXT, "The name of a board."),
     in_query("title", _TEXT, "How the question is called."),
 )
-_ADDRESS: Final = in_path("address", r"^[a-zA-Z0-9_.-]{1,256}$", "The end of a shared address.")
 
 
 class ShareForm(Struct, forbid_unknown_fields=True):
@@ -52,7 +51,6 @@ class ShareForm(Struct, forbid_unknown_fields=True):
 
 @blueprint.get("/share")
 @scope(ASK, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404))
 def share_page() -> ResponseReturnValue:
     """Ask for how long an answer or a board is to be shared, and list the links there are."""
     require_known(request.args, _PARAMETERS)
@@ -62,8 +60,8 @@ def share_page() -> ResponseReturnValue:
     if q:
         q = as_json(known_question(q))
     shared = services()
-    links = [link for link in shared.workspace.links.documents() if is_readable(link.content)]
-    good = [link for link in links if shared.links.is_good(link)]
+    links = readable(shared.workspace.links.documents())
+    good = sorted(filter(shared.links.is_good, links), key=lambda link: -link.at)
     return shown(
         "share.html",
         here=HERE,
@@ -72,20 +70,13 @@ def share_page() -> ResponseReturnValue:
         title=title or "An answer",
         left_out=len(content.panels) - len(_opened(content.panels)) if content else 0,
         days=DAYS,
-        good=[(link, _address(link)) for link in sorted(good, key=lambda link: -link.at)[:200]],
+        good=[(link, _address(link)) for link in good[:MOST_SHOWN]],
         embed_origins=shared.config.embed_origins,
     )
 
 
 @blueprint.post("/share")
 @scope(ASK, page=True)
-@Operation(
-    status=SEE_OTHER,
-    media_type=CONTENT_TYPE,
-    takes={FORM: ShareForm},
-    most_bytes=LARGE_FORM,
-    problems=(400, 404, 408, 413, 415),
-)
 def share() -> ResponseReturnValue:
     """Make a link that opens one answer or one board for some days."""
     form, shared = form_of(ShareForm, LARGE_FORM), services()
@@ -110,30 +101,11 @@ def share() -> ResponseReturnValue:
         app=app,
         about=about,
     )
-    return redirect(url_for("shared.share_page") + f"#{document.name}", SEE_OTHER)
-
-
-@blueprint.post("/share/<key>/revoke")
-@scope(ASK, page=True)
-@Operation(
-    status=SEE_OTHER,
-    media_type=CONTENT_TYPE,
-    parameters=(NAME,),
-    takes={FORM: VersionForm},
-    problems=(400, 404, 408, 409, 413, 415),
-)
-def revoke(key: str) -> ResponseReturnValue:
-    """Let a link open nothing any more."""
-    version, shelf = number_of(form_of(VersionForm).version, "version"), services().workspace.links
-    if not is_readable(shelf.document(key).content):
-        raise UnknownDocumentError("links")
-    shelf.delete(key, version, writer())
-    return redirect(url_for("shared.share_page"), SEE_OTHER)
+    return redirect_to(url_for("shared.share_page") + f"#{document.name}")
 
 
 @blueprint.get("/shared/<address>")
 @scope(OPEN)
-@Operation(media_type=CONTENT_TYPE, parameters=(_ADDRESS,), problems=(400, 404, 429, 500, 503))
 def shared_page(address: str) -> ResponseReturnValue:
     """Show what a shared link opens, and nothing else."""
     require_known(request.args)
@@ -151,7 +123,7 @@ def shared_page(address: str) -> ResponseReturnValue:
 def _opened(panels: list[BoardPanel]) -> list[BoardPanel]:
     """Return the *panels* that a link can open: their metrics are still there."""
     view = visible()
-    return [panel for panel in panels if all(knows(view, name) for name in panel.query.metrics)]
+    return [panel for panel in panels if all(knows(view, name) for name in panel.metrics)]
 
 
 def _address(document: Document[Grant]) -> str:

@@ -15,17 +15,15 @@ from client_sdk.core.errors import UnknownMetricError
 from ...core.credentials import VIEW
 from ...core.errors import CollectorError
 from ...storage.records import FIRING, QUIET, UNABLE, UNKNOWN, Verdict, WatchSeries, WatchState
-from ..api.openapi import Operation, in_path
 from ..auth import scope, visible
 from ..services import services
-from .layout import CONTENT_TYPE, shown
+from .layout import shown
 
 STOPPED_S = 600  # seconds without a round after which watches are held to have stopped
 MOST = 100  # watches of a page, those first that need attention
 _ORDER = (FIRING, UNABLE, UNKNOWN, QUIET)
 WORDS = {FIRING: "firing", QUIET: "quiet", UNKNOWN: "not enough reports", UNABLE: "no answer"}
 _LEVELS = {FIRING: "fault", UNABLE: "warning", UNKNOWN: "note", QUIET: "good"}
-_WATCH = in_path("watch", "^[a-z0-9][a-z0-9-]{0,39}$", "The name of a watch.")
 blueprint = Blueprint("watches", __name__)
 
 
@@ -56,7 +54,6 @@ class WatchRow:
 
 @blueprint.get("/watches/<watch>")
 @scope(VIEW, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=(_WATCH,), problems=(404,))
 def history(watch: str) -> ResponseReturnValue:
     """Show what one watch asks, what it said last, and what it said before."""
     row = next((row for row in rows_of(services().watches()) if row.name == watch), None)
@@ -67,7 +64,6 @@ def history(watch: str) -> ResponseReturnValue:
 
 @blueprint.get("/watches")
 @scope(VIEW, page=True)
-@Operation(media_type=CONTENT_TYPE)
 def watches() -> ResponseReturnValue:
     """Show what each watch asks, and what it said last."""
     state, whole = services().watches(), _sees_all()

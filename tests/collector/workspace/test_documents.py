@@ -32,6 +32,15 @@ group = "Releases"
 [[boards.release.panels]]
 title = "Crashes"
 query = { metrics = ["page"], verb = "trend", dimensions = ["time:day"], date_range = "28d" }
+[[boards.release.panels]]
+title = "When it rises"
+text = '''
+Look  here first.
+
+
+
+Then ask the team.
+'''
 
 [questions.top]
 title = "What is most common?"
@@ -56,6 +65,12 @@ url = "https://example.org/2.4"
         (Board("x", about="a" * 1_001), "about"),
         (Board("x", [Panel("", QUERY)]), "panels.0.title"),
         (Board("x", [Panel("y", Query(metrics=["m"], options={"k": "x" * 9_000}))]), "panels.0"),
+        (Board("x", [Panel("y")]), "panels.0.text"),
+        (Board("x", [Panel("y", text=" \n ")]), "panels.0.text"),
+        (Board("x", [Panel("y", QUERY, text="z")]), "panels.0.text"),
+        (Board("x", [Panel("y", QUERY), Panel("y", text="z" * 1_001)]), "panels.1.text"),
+        (Board("x", [Panel("y", text="a\x00b")]), "panels.0.text"),
+        (Board("x", [Panel("", text="z")]), "panels.0.title"),
         (SavedQuestion("", QUERY), "title"),
         (Note("2026-02-30", "x"), "at"),
         (Note("tomorrow", "x"), "at"),
@@ -83,6 +98,16 @@ def test_blanks_around_a_text_mean_nothing() -> None:
     assert checked(Note(" 2026-02-03 ", " x ")).at == "2026-02-03"
 
 
+def test_a_text_keeps_its_paragraphs_and_no_more_blank_lines() -> None:
+    panel = Panel("y", text=" one \r\n two\r\n\r\n\r\n\r\nthree ")
+
+    board = checked(Board("x", [panel]))
+
+    assert board.panels == [Panel("y", text="one\ntwo\n\nthree")]
+    assert plain(board)["panels"] == [{"title": "y", "text": "one\ntwo\n\nthree"}]
+    assert board.metrics == ()
+
+
 def test_a_question_is_kept_without_what_it_has_by_default() -> None:
     """Law: a release that gives questions a new field changes no document that was kept."""
     assert plain(Board("x", [Panel("y", QUERY)])) == {
@@ -98,7 +123,11 @@ def test_a_file_says_boards_questions_and_notes(tmp_path: Path) -> None:
 
     file = read_file(str(path))
 
-    assert file.boards["release"].panels[0].query.verb == "trend"
+    question, words = file.boards["release"].panels
+    assert question.query
+    assert question.query.verb == "trend"
+    assert words.text == "Look here first.\n\nThen ask the team."
+    assert file.boards["release"].metrics == question.metrics
     assert file.questions["top"].query == QUERY
     assert file.notes == [Note("2026-11-20", "2.4 out", url="https://example.org/2.4")]
 
@@ -111,7 +140,7 @@ def test_a_file_says_boards_questions_and_notes(tmp_path: Path) -> None:
         ("schema = 1\nboard = 3", "known are"),
         ("schema = 1\n[boards.'A b']\ntitle = 'x'", "boards: names must be"),
         ("schema = 1\n[boards.a]\ntitle = ''", "boards.a.title"),
-        ("schema = 1\n[boards.a]\ntitle = 'x'\npanels = [{title = 'y'}]", "query"),
+        ("schema = 1\n[boards.a]\ntitle = 'x'\npanels = [{title = 'y'}]", "a query"),
         (
             "schema = 1\n[boards.a]\ntitle = 'x'\n"
             "panels = [{title = 'y', query = {metrics = ['m'], verbs = 'trend'}}]",

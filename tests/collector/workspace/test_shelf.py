@@ -17,8 +17,8 @@ from collector.storage.documents import DocumentStore, Entry, Place, Reduction, 
 from collector.storage.hashes import MemoryHashes
 from collector.workspace.budget import KEPT, MOST, Budget
 from collector.workspace.documents import Board, File, Note, Panel
-from collector.workspace.notes import is_planned, matching, notes_on, readable
-from collector.workspace.shelf import Shelf, Workspace, app_of, is_visible
+from collector.workspace.notes import is_planned, notes_on, readable
+from collector.workspace.shelf import Shelf, Workspace, app_of, is_visible, matching
 from tests.support.store.authors import ADA, BOB, EVE
 from tests.support.store.credential_cases import METRICS, OURS, THEIRS, registry_text
 

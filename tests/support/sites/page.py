@@ -12,7 +12,7 @@ TAGS: Final = {
     *("table", "caption", "thead", "tbody", "tfoot", "tr", "th", "td", "details", "summary"),
     *("code", "pre", "div", "span", "strong", "em", "small", "b", "i", "svg", "g", "rect", "line"),
     *("text", "path", "circle", "desc", "nav", "form", "label", "select", "option", "input"),
-    "optgroup",
+    *("optgroup", "textarea"),
     *("button", "fieldset", "legend", "output", "meter", "time", "script"),
 }
 _LOADING: Final = ("href", "src", "xlink:href", "action", "data-copy")

@@ -231,6 +231,17 @@ def test_a_sparkline_has_no_text_but_says_its_last_number() -> None:
     assert "the last: 32.0 % ± 0.9" in (root.findtext("{*}desc") or "")
 
 
+def test_small_bars_have_intervals_and_say_the_first_number() -> None:
+    """Of rows without a time: at most five, each with what the noise leaves open."""
+    root = parsed(spark(shares(), "Themes"))
+
+    assert "10 rows; the first: 41.6 % ± 0.6" in (root.findtext("{*}desc") or "")
+    assert [len(of_class(root, name)) for name in ("bar", "whisker")] == [5, 5]
+    widths = [float(bar.get("width", "")) for bar in of_class(root, "bar")]
+    assert widths == sorted(widths, reverse=True)
+    assert of_class(parsed(spark([], "Nothing")), "bar") == []
+
+
 def test_the_last_bucket_label_does_not_leave_the_picture() -> None:
     root = parsed(histogram(buckets(), "t", ChartOptions(width=280)))
 

@@ -29,8 +29,8 @@ WRITES: Final[dict[str, dict[str, Any]]] = {
     "/notes": {"at": "2026-03-01", "text": "x"},
     "/share": {"q": QUESTION, "title": "x", "days": "7"},
     "/board/{name}/edit": {"version": "1", "title": "x", "panel": ["x"], "place": ["1"]},
-    "/board/{name}/delete": {"version": "1"},
-    "/board/{name}/restore": {"version": "1", "wanted": "1"},
+    "/boards/{name}/delete": {"version": "1"},
+    "/boards/{name}/restore": {"version": "1", "wanted": "1"},
 }
 
 
@@ -126,7 +126,7 @@ def test_hostile_texts_in_boards_notes_and_links_are_shown_as_texts(desk: Desk) 
     paths = ["/boards", "/notes", "/share"]
     for start in range(0, 600, 30):
         part = [" ".join(label.split()) for label in labels[start : start + 30]]
-        panels = [Panel(label, question) for label in part[3:5]]
+        panels = [*(Panel(label, question) for label in part[3:5]), Panel("x", text=part[2])]
         board = Board(part[0], panels, about=part[1], group=part[2])
         document = desk.workspace.boards.add(board, Author("token:x", part[5]))
         paths += [f"/board/{document.name}", f"/board/{document.name}/edit"]
@@ -154,7 +154,7 @@ def test_hostile_texts_in_boards_notes_and_links_are_shown_as_texts(desk: Desk) 
 def test_a_board_that_is_hidden_now_is_restored_by_nobody_who_saw_it_before(desk: Desk) -> None:
     name = desk.board(OTHER)
     desk.post("/pin", q=QUESTION, title="Next", board=name)
-    address = f"/board/{name}/restore"
+    address = f"/boards/{name}/restore"
 
     done = desk.post(address, ANALYST_OF_ONE, version="2", wanted="1")
 
@@ -169,7 +169,7 @@ def test_a_board_stays_its_own_however_often_another_saves_it(desk: Desk) -> Non
         form = {"version": str(version), "title": f"of eve {version}"}
         assert desk.post(f"/board/{began.name}/edit", **form).status_code == 303
 
-    deleted = desk.post(f"/board/{began.name}/delete", version="25")
+    deleted = desk.post(f"/boards/{began.name}/delete", version="25")
 
     assert deleted.status_code == 403
     assert desk.workspace.boards.history(began.name)[-1].content == began.content

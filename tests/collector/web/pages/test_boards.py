@@ -10,11 +10,14 @@ from typing import Any
 
 import pytest
 from flask import Flask
+from msgspec import structs
 
-from collector.core.credentials import VIEWER
+from client_sdk.core.epoch import DAY
+from collector.core.credentials import ANALYST, VIEWER
 from collector.storage.documents import Entry, Version
 from collector.web.pages.compare import MOST_NOTES
-from collector.workspace.documents import MAX_PANELS, Board, Panel
+from collector.workspace.documents import MAX_PANELS, Board, File, Panel
+from collector.workspace.shelf import Workspace
 from tests.collector.web.pages.conftest import (
     ONE_METRIC,
     OTHER,
@@ -25,9 +28,9 @@ from tests.collector.web.pages.conftest import (
     token_of,
 )
 from tests.hostile.markup import MARKUP
-from tests.support.crowds.uploads import READ_TOKEN, bearer
+from tests.support.crowds.uploads import NOON, READ_TOKEN, bearer
 from tests.support.sites.page import Page
-from tests.support.store.authors import ADA
+from tests.support.store.authors import ADA, BOB
 from tests.support.store.memory_storage import MemoryStorage
 
 
@@ -90,6 +93,46 @@ def test_a_board_keeps_its_order_and_its_panels_are_moved_renamed_and_removed(de
     assert [panel.title for panel in board.panels] == ["c", "a"]
 
 
+def test_a_text_stands_among_the_panels_of_a_board_wherever_it_is_shown(desk: Desk) -> None:
+    """On its page, in its form, in a shared link and in the API; markup is text."""
+    name, words = desk.board(QUESTION), f"Whom to ask: {MARKUP[0]}\r\n\r\nThe team."
+    form: dict[str, Any] = {"title": "Health", "panel": ["Numbers"], "place": ["1"]}
+
+    desk.post(f"/board/{name}/edit", **form, version="1", new_title="Help", new_text=words)
+    moved = {"panel": ["Numbers", "Whom"], "place": ["2", "1"], "text": [words], "wide": ["2"]}
+    done = desk.post(f"/board/{name}/edit", **{**form, **moved}, version="2")
+
+    kept = words.replace("\r\n", "\n")
+    assert done.status_code == 303
+    for path, who in ((f"/board/{name}", ANALYST), (desk.link(board=name), "")):
+        page = desk.get(path, who).text
+        assert f'<section class="panel wide"><h2>Whom</h2><p class="words">{escape(kept)}<' in page
+        assert page.index("Whom") < page.index("Numbers")
+        assert page.count('class="picture"') == 1
+    assert f">{escape(kept)}</textarea>" in desk.get(f"/board/{name}/edit").text
+    answer = desk.browser("").get(f"/v1/boards/{name}", headers=bearer(READ_TOKEN)).get_json()
+    assert answer["panels"][0] == {"title": "Whom", "text": kept}
+    assert answer["panels"][1]["answer"]
+    assert "query" in answer["panels"][1]
+
+
+def test_a_text_that_breaks_a_rule_is_shown_again_with_what_was_typed(desk: Desk) -> None:
+    name = desk.board(QUESTION)
+    form: dict[str, Any] = {"title": "x", "version": "1", "panel": ["y"], "place": ["1"]}
+
+    untitled = desk.post(f"/board/{name}/edit", **form, new_text="Typed text")
+    empty = desk.post(f"/board/{name}/edit", **form, new_title="Typed title", new_text=" ")
+    many = desk.post(f"/board/{name}/edit", **form, text=["of no panel"])
+
+    assert [page.status_code for page in (untitled, empty, many)] == [400] * 3
+    assert "Title of panel 2 must be 1 to 120 printable characters." in untitled.text
+    assert ">Typed text</textarea>" in untitled.text
+    assert "Text of panel 2 must be there or else a query" in empty.text
+    assert 'value="Typed title"' in empty.text
+    assert "a text if it has one" in many.text
+    assert desk.workspace.boards.document(name).version == 1
+
+
 def test_who_saves_an_old_version_is_told_and_nothing_is_lost(desk: Desk) -> None:
     name = desk.board(QUESTION)
     texts: dict[str, Any] = {"panel": ["x"], "place": ["1"]}
@@ -148,7 +191,7 @@ def test_a_button_of_an_old_version_leads_back_to_its_page(desk: Desk) -> None:
     old = {"version": "7"}
 
     faults = [
-        browser.post(f"/board/{name}/delete", data=old, headers={**OURS, "Referer": came}).text
+        browser.post(f"/boards/{name}/delete", data=old, headers={**OURS, "Referer": came}).text
         for came in (f"http://localhost/board/{name}/edit", "http://localhost.evil.example/x")
     ]
 
@@ -159,10 +202,10 @@ def test_a_button_of_an_old_version_leads_back_to_its_page(desk: Desk) -> None:
 def test_a_board_is_deleted_and_comes_back(desk: Desk) -> None:
     name = desk.board(QUESTION)
 
-    desk.post(f"/board/{name}/delete", version="1")
+    desk.post(f"/boards/{name}/delete", version="1")
     gone = desk.get(f"/board/{name}")
     listed = desk.get("/boards/deleted").text
-    back = desk.post(f"/board/{name}/restore", version="2", wanted="2")
+    back = desk.post(f"/boards/{name}/restore", version="2", wanted="2")
 
     assert gone.status_code == 404
     assert "Release health" in listed
@@ -177,9 +220,9 @@ def test_a_saved_question_opens_in_the_form_and_is_deleted_and_restored(desk: De
     [address] = re.findall(r'href="(/ask\?q=[^"]+)"', listed)
 
     assert desk.get(unescape(address)).text.count('class="picture"') == 1
-    desk.post(f"/question/{question.name}/delete", version="1")
+    desk.post(f"/questions/{question.name}/delete", version="1")
     assert "What is common?" not in desk.get("/boards").text
-    desk.post(f"/question/{question.name}/restore", version="2")
+    desk.post(f"/questions/{question.name}/restore", version="2")
     assert "What is common?" in desk.get("/boards").text
 
 
@@ -244,6 +287,68 @@ def test_ten_thousand_boards_are_listed_in_part_and_found_by_search(desk: Desk) 
     assert "200 of 10,001 boards are listed" in page
     assert found.count('href="/board/') == 1
     assert (full.status_code, "as many as are kept" in full.text) == (400, True)
+
+
+def test_a_board_is_listed_with_a_picture_its_owner_and_its_last_change(desk: Desk) -> None:
+    """The picture is of the first question; a board whose question has no answer has none."""
+    line = {"metrics": ["category"], "verb": "trend", "dimensions": ["time:day"]}
+    gone = Panel("gone", query_of({"metrics": ["gone_metric"]}))
+    good = Panel("Good", query_of(json.loads(QUESTION)))
+    boards = {
+        "Bars": [Panel("words", text="first of all"), good],
+        "Line": [Panel("line", query_of({**line, "date_range": "7d"})), gone],
+        "Faulty": [gone, good],
+        "Words": [Panel("words", text="alone")],
+    }
+    begun = [desk.workspace.boards.add(Board(title, boards[title]), BOB) for title in boards]
+    first = begun[0]
+    desk.workspace.boards.replace(first.name, 1, structs.replace(first.content, group="G"), ADA)
+
+    text = desk.get("/boards").text
+    cards = dict(
+        zip(re.findall(r"<h3><a[^>]*>(.*?)</a>", text), text.split("<h3>")[1:], strict=True)
+    )
+
+    assert {title: card.count("<svg") for title, card in cards.items()} == {
+        "Bars": 1,
+        "Line": 1,
+        "Faulty": 0,
+        "Words": 0,
+    }
+    assert 'class="bar"' in cards["Bars"]
+    assert 'class="line-1"' in cards["Line"]
+    assert "2 panels" in cards["Bars"]
+    assert "1 panel<" in cards["Words"]
+    assert "owned by bob" in cards["Bars"]
+    assert re.search(r"changed <time[^>]*>just now</time> by ada", cards["Bars"])
+    assert '<h2 class="group">G</h2>' in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0, "just now"), (60, "1 minute ago"), (7_300, "2 hours ago"), (3 * DAY + 5, "3 days ago")],
+)
+def test_how_long_ago_a_board_was_changed_is_in_words(
+    site: Flask, filled: MemoryStorage, seconds: int, words: str
+) -> None:
+    desk = Desk(site, filled)
+    earlier = Workspace(desk.documents, lambda: NOON - seconds, File(schema=1))
+    earlier.boards.add(Board("x"), ADA)
+
+    assert f">{words}</time> by ada" in desk.get("/boards").text
+
+
+def test_the_list_of_boards_asks_no_large_question_and_shows_one_that_was_answered(
+    desk: Desk,
+) -> None:
+    """Law: it waits for no place of large questions; the board itself does, and that is kept."""
+    name = desk.board(json.dumps({"metrics": ["string"], "verb": "heavy_hitters"}))
+
+    before = desk.get("/boards").text
+    board = desk.get(f"/board/{name}").text
+    after = desk.get("/boards").text
+
+    assert ["<svg" in page for page in (before, board, after)] == [False, True, True]
 
 
 def test_a_board_of_a_file_is_shown_and_changed_in_the_file(
@@ -366,7 +471,7 @@ def test_a_note_is_deleted_and_restored(desk: Desk) -> None:
 
     desk.post(f"/notes/{note.name}/delete", version="1")
     assert desk.workspace.notes.documents() == []
-    assert "Restore" in desk.get("/notes").text
+    assert "Restore" in desk.get("/boards/deleted").text
     desk.post(f"/notes/{note.name}/restore", version="2")
 
     assert [n.content.text for n in desk.workspace.notes.documents()] == ["2.4 is out"]

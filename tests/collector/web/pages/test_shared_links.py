@@ -113,7 +113,7 @@ def test_a_link_that_is_forged_revoked_or_opened_too_often_is_a_page_that_says_s
     forged = desk.get(path[:-1] + ("A" if path[-1] != "A" else "B"), "")
     often = [desk.get(path, "").status_code for _ in range(61)]
     late = desk.get(path, "").text
-    desk.post(f"/share/{link.name}/revoke", version="1")
+    desk.post(f"/links/{link.name}/delete", version="1")
     other = Desk(desk.app, MemoryStorage())  # whose store has another secret
 
     assert (forged.status_code, "<h1>This link opens nothing</h1>" in forged.text) == (404, True)
