@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from fractions import Fraction
+from hashlib import shake_256
 from typing import Any, Final
 
 from flask import Blueprint
@@ -16,18 +17,20 @@ from client_sdk.core.limits import DEFAULT_CAP_LIFETIME, DEFAULT_CAP_WEEK
 from client_sdk.mechanisms import DistributionMechanism, FrequencyOracle
 from client_sdk.privacy.budget import (
     FORGED_WEEKS,
+    WEEK,
     YEAR,
     added,
     chance,
     cost_of,
     costs_together,
+    epochs_in,
     epsilon,
     guesses,
     nano_of,
     odds,
     percent,
 )
-from client_sdk.privacy.wording import PERIODS, how_often
+from client_sdk.privacy.wording import PERIODS, how_often, what_was_sent
 from client_sdk.registry.metric import Metric
 
 from ...core.catalog import Catalog
@@ -44,6 +47,7 @@ from .layout import CONTENT_TYPE, shown
 blueprint = Blueprint("privacy", __name__)
 
 PEOPLE: Final = "/privacy/people"
+_TRIES: Final = 2_000  # payloads that are tried as an example: of one of 3 answers 1 in 85 is valid
 
 
 @blueprint.get("/privacy")
@@ -144,6 +148,7 @@ def _together(catalog: Catalog) -> dict[str, Any]:
 def question_facts(metric: Metric) -> dict[str, Any]:
     """Return what *metric* costs a person, in words."""
     delta = metric.mechanism.delta
+    cost = cost_of(metric)
     return {
         "metric": metric,
         "often": how_often(metric.every),
@@ -152,7 +157,10 @@ def question_facts(metric: Metric) -> dict[str, Any]:
         "delta": chance(delta) if delta else "",
         "odds": odds(metric.most_nano, delta),
         "guesses": guesses(metric.most_nano, delta),
+        "week_guesses": guesses(cost.week, epochs_in(metric.every, WEEK) * delta),
+        "life_guesses": None if cost.life is None else guesses(cost.life, delta),
         "chances": _chances(metric),
+        "example": _example_of(metric),
     }
 
 
@@ -221,6 +229,19 @@ def _amounts(metric: Metric) -> dict[str, str | None]:
         "year": epsilon(cost.year),
         "life": None if cost.life is None else epsilon(cost.life),
     }
+
+
+def _example_of(metric: Metric) -> str:
+    """Return in words what a report can say, the same at each visit; "" if none is found.
+
+    No value is behind it: it is the first valid payload that the digest of the definition spells.
+    """
+    mechanism = metric.mechanism
+    for attempt in range(_TRIES):
+        payload = shake_256(b"%s %d" % (metric.digest, attempt)).digest(mechanism.payload_size)
+        if mechanism.reason(payload) is None:
+            return what_was_sent(metric, payload, is_brief=True)
+    return ""
 
 
 def _chances(metric: Metric) -> tuple[str, str] | None:
