@@ -55,10 +55,21 @@ _TRIES: Final = 2_000  # payloads that are tried as an example: of one of 3 answ
 @Operation(media_type=CONTENT_TYPE)
 def privacy() -> ResponseReturnValue:
     """Show what each question costs the people who are asked."""
-    is_part = visible() is not services().catalog
+    shared = services()
+    cap = nano_of(Fraction(DEFAULT_CAP_WEEK))
     costs = _together(visible())
-    relay = services().config.relay
-    return shown("privacy.html", is_part=is_part, cap=DEFAULT_CAP_WEEK, relay=relay, **costs)
+    weeks = [question["week_nano"] for question in costs["questions"]]
+    return shown(
+        "privacy.html",
+        is_part=visible() is not shared.catalog,
+        cap=DEFAULT_CAP_WEEK,
+        cap_nano=cap,
+        most_nano=max(cap, costs["week_nano"], *weeks),  # the longest bar
+        relay=shared.config.relay,
+        issuer=bool(shared.config.issuer_keys),
+        deployment=_deployment(),
+        **costs,
+    )
 
 
 @blueprint.get("/privacy/differencing")
@@ -140,6 +151,7 @@ def _together(catalog: Catalog) -> dict[str, Any]:
         "life": DEFAULT_CAP_LIFETIME,
         "questions": [question_facts(metric) for metric in metrics],
         "week": epsilon(costs.week),
+        "week_nano": costs.week,
         "year": epsilon(costs.year),
         "year_days": YEAR,
     }
@@ -154,6 +166,7 @@ def question_facts(metric: Metric) -> dict[str, Any]:
         "often": how_often(metric.every),
         "window": PERIODS[metric.every],
         **_amounts(metric),
+        "week_nano": cost.week,
         "delta": chance(delta) if delta else "",
         "odds": odds(metric.most_nano, delta),
         "guesses": guesses(metric.most_nano, delta),
@@ -166,16 +179,9 @@ def question_facts(metric: Metric) -> dict[str, Any]:
 
 def record_of(metrics: list[Metric]) -> dict[str, Any]:
     """Return the record: facts of JSON types, ε rounded up."""
-    shared = services()
-    now = datetime.fromtimestamp(shared.clock(), UTC)
     return {
         "form": 1,
-        "made_at": now.isoformat(timespec="seconds"),
-        "made_by": f"hearsay {__version__}",
-        "applications": sorted(
-            {registry.app for registry in visible().registries if registry.metrics}
-        ),
-        "profile": shared.config.profile,
+        **_deployment(),
         "privacy": "local differential privacy: randomized on the device, before it is sent",
         "kept": [
             "tallies: sums over many reports, by metric, period and public segment",
@@ -183,10 +189,24 @@ def record_of(metrics: list[Metric]) -> dict[str, Any]:
             "random ids of uploads until they expire, so that none is counted twice",
         ],
         "not_kept": ["addresses", "names of devices or people", "true values", "times of uploads"],
-        "relay_operator": shared.config.relay.operator or None,
-        "archive": bool(shared.config.archive),
-        "archive_days": shared.config.archive_days if shared.config.archive else None,
         "metrics": [_entry(metric) for metric in metrics],
+    }
+
+
+def _deployment() -> dict[str, Any]:
+    """Return what holds of all metrics of this deployment, of JSON types."""
+    config = services().config
+    now = datetime.fromtimestamp(services().clock(), UTC)
+    return {
+        "made_at": now.isoformat(timespec="seconds"),
+        "made_by": f"hearsay {__version__}",
+        "applications": sorted(
+            {registry.app for registry in visible().registries if registry.metrics}
+        ),
+        "profile": config.profile,
+        "relay_operator": config.relay.operator or None,
+        "archive": bool(config.archive),
+        "archive_days": config.archive_days if config.archive else None,
     }
 
 

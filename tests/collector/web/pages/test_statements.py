@@ -11,6 +11,7 @@ from random import SystemRandom
 from typing import Any, Final
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 
 from benchmarks.accuracy.differencing import central, exact, locally
@@ -159,6 +160,43 @@ def test_a_sum_of_some_questions_is_not_called_that_of_all(
     assert "All questions together" in whole
     assert "All questions together" not in part
     assert "The questions that you may see together" in part
+
+
+def test_a_bar_of_privacy_is_as_long_as_its_epsilon_of_seven_days(visit: Visit) -> None:
+    """Law: of the longest bar, which is that of all metrics or of the default cap."""
+    table = visit("/privacy").text.partition('id="amounts"')[2].partition("</table>")[0]
+    row = re.compile(r'row">([^<]+)</th>.*?<rect width="([\d.]+)".*?<td>([\d.,]+)</td></tr>', re.S)
+
+    rows = {
+        name: (float(width), float(text.replace(",", "")))
+        for name, width, text in row.findall(table)
+    }
+    longest = max(epsilon for _, epsilon in rows.values())
+
+    assert {metric.title for metric in EVERY_TYPE} <= rows.keys()
+    assert len(rows) == len(EVERY_TYPE.metrics) + 2
+    assert all(width == pytest.approx(100 * e / longest, abs=0.02) for width, e in rows.values())
+
+
+def test_the_sheet_of_privacy_says_how_long_reports_are_kept_and_who_sees_addresses(
+    make_app: MakeApp, tmp_path: Path
+) -> None:
+    """Law: by the settings; without an archive or a relay nothing is said of them."""
+    kept = {"archive": str(tmp_path), "archive_days": 90, "relay_operator": "Example Relays"}
+
+    plain, more = (Page(visit_as(logged_in(make_app(**settings)))).text for settings in ({}, kept))
+
+    assert "in the archive for 90 days" in more
+    assert "the relay of Example Relays" in more
+    assert "archive" not in plain
+    assert "the relay of" not in plain
+    assert all("2026-03-04" in text and "True answers" in text for text in (plain, more))
+
+
+def logged_in(app: Flask) -> FlaskClient:
+    client = app.test_client()
+    client.set_cookie("hearsay", READ_TOKEN)
+    return client
 
 
 def visit_as(browser: FlaskClient) -> str:
