@@ -187,8 +187,9 @@ def record_of(metrics: list[Metric]) -> dict[str, Any]:
             "tallies: sums over many reports, by metric, period and public segment",
             "reports until they are counted; longer only where an archive is set",
             "random ids of uploads until they expire, so that none is counted twice",
+            "how many uploads were accepted and refused in each hour of two days",
         ],
-        "not_kept": ["addresses", "names of devices or people", "true values", "times of uploads"],
+        "not_kept": ["addresses", "names of devices or people", "true values", "times of single uploads"],
         "metrics": [_entry(metric) for metric in metrics],
     }
 
