@@ -176,7 +176,7 @@ def test_the_sheet_of_privacy_is_printed_on_a4_and_nothing_is_cut_off(visit: Ope
         assert box is not None
         assert box["x"] + box["width"] <= PRINTABLE["width"]
     assert page.evaluate(CUTS) == []
-    expect(page.get_by_role("button")).to_have_count(0)
+    expect(page.locator("[data-print]")).to_be_hidden()
 
 
 def test_a_script_adds_the_button_that_prints(visit: Open) -> None:
