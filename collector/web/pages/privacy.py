@@ -189,7 +189,12 @@ def record_of(metrics: list[Metric]) -> dict[str, Any]:
             "random ids of uploads until they expire, so that none is counted twice",
             "how many uploads were accepted and refused in each hour of two days",
         ],
-        "not_kept": ["addresses", "names of devices or people", "true values", "times of single uploads"],
+        "not_kept": [
+            "addresses",
+            "names of devices or people",
+            "true values",
+            "times of single uploads",
+        ],
         "metrics": [_entry(metric) for metric in metrics],
     }
 
