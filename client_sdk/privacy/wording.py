@@ -232,27 +232,30 @@ def _in_words(dimension: str) -> str:
     return _OF_AUTOMATION if dimension == DIMENSION else f"your {dimension}"
 
 
-def what_was_sent(metric: Metric, payload: bytes) -> str:
-    """Return what *payload* tells the collector, in words."""
+def what_was_sent(metric: Metric, payload: bytes, *, is_brief: bool = False) -> str:
+    """Return what *payload* tells the collector, in words.
+
+    Args: is_brief: of several answers one has its name in the text, and odds are left out.
+    """
     mechanism, domain = metric.mechanism, metric.domain
     if len(payload) != mechanism.payload_size or mechanism.reason(payload) is not None:
         return f"the bytes {payload.hex()}, which mean nothing here"
     if isinstance(mechanism, KeyValueMechanism) and domain.numbers:
         return _pairs(mechanism.supports(payload), domain.labels, domain.numbers)
     if isinstance(mechanism, SupportReports) and domain.labels:
-        return _items(list(mechanism.supports(payload)), domain)
+        return _items(list(mechanism.supports(payload)), domain, 1 if is_brief else _MAX_NAMED)
     if isinstance(mechanism, MeanMechanism) and (grid := domain.grid):
-        number = grid.minimum + grid.step * mechanism.decode(payload)
-        return f"{_rounded(number)} {grid.unit}, which is the value and noise together"
+        total = grid.minimum + grid.step * mechanism.decode(payload)
+        return f"{_rounded(total)} {grid.unit}, which is the value and noise together"
+    number = f"the number {int.from_bytes(payload, 'big')}, drawn by chance"
     shifted = odds(mechanism.spent_nano, mechanism.delta)
-    code = int.from_bytes(payload, "big")
-    return f"the number {code}, drawn by chance: it shifts the odds of two values by {shifted}"
+    return number if is_brief else f"{number}: it shifts the odds of two values by {shifted}"
 
 
-def _items(items: Sequence[int], domain: Domain) -> str:
+def _items(items: Sequence[int], domain: Domain, most_named: int) -> str:
     if not items:
         return f"none of the {domain.size} answers"
-    named = _joined([f'"{domain.item_in_words(item)}"' for item in items])
+    named = _joined([f'"{domain.item_in_words(item)}"' for item in items], most_named)
     return named if len(items) == 1 else f"{len(items)} of {domain.size} answers: {named}"
 
 
@@ -266,9 +269,9 @@ def _pairs(supports: Iterable[int], keys: Sequence[str], numbers: NumberGrid) ->
     return _joined(pairs) if pairs else f"none of the {len(keys)} keys"
 
 
-def _joined(texts: Sequence[str]) -> str:
-    rest = len(texts) - _MAX_NAMED
-    return ", ".join(texts[:_MAX_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+def _joined(texts: Sequence[str], most_named: int = _MAX_NAMED) -> str:
+    rest = len(texts) - most_named
+    return ", ".join(texts[:most_named]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _rounded(number: Fraction) -> str:

@@ -63,18 +63,20 @@ class Pressure:
         monotonic: Callable[[], float],
         clock: Callable[[], float],
         tell_lost: Callable[[int], None] = lambda _: None,
+        tell_empty: Callable[[float], None] = lambda _: None,
     ) -> None:
         """Take no more from *max_backlog* entries on.
 
         Args: key_rate: uploads a second that this process takes of one key.
               clock: Unix time in seconds.
               tell_lost: takes the number of acknowledged uploads that the store has lost.
+              tell_empty: takes the Unix time of a look that found no upload waiting.
         """
         self._gauge, self._max_backlog = gauge, max_backlog
-        self._clock = SteadyClock(clock, monotonic)
+        self._clock, self._time = SteadyClock(clock, monotonic), clock
         self._buckets = TokenBuckets(key_rate, monotonic)
         self._has_polled = False
-        self._tell_lost = tell_lost
+        self._tell_lost, self._tell_empty = tell_lost, tell_empty
         self._accepted: dict[int, int] = {}  # the uploads of each shard when last seen
         self.lost = 0  # acknowledged uploads that the store held before, and then did not
         self.load = Load()
@@ -84,7 +86,10 @@ class Pressure:
         was = self.load
         self._has_polled = True
         self._clock.look()
+        begun = self._time()
         self.load = self._looked()
+        if not (self.load.backlog or self.load.failure or self.load.refusing):
+            self._tell_empty(begun)  # of a shard that was not asked nothing is known
         self._compare(self.load.health.accepted)
         refusal, before = self._refusal(self.load), self._refusal(was)
         refusing = self.load.refusing

@@ -120,7 +120,7 @@ def create_app(
     storage = storage or connect(config)
     tell_lost = partial(activity.add, LOST, "")
     limits = config.max_backlog, config.key_rate
-    pressure = Pressure(storage, *limits, monotonic, clock, tell_lost)
+    pressure = Pressure(storage, *limits, monotonic, clock, tell_lost, activity.see_empty)
     kept_by_people = Workspace(
         documents,
         clock,

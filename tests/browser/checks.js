@@ -204,6 +204,7 @@
     ink[3] *= opacity(one);
     const found = ratio(over(ink, below), below);
     const size = parseFloat(style.fontSize);
+    if (!inside && size < 11) told("letters", `${size.toFixed(1)} pixels of ${where(one)}`); // of charts see test_charts.py
     const large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
     if (found < (large ? 3 : 4.5) - 0.005) told("contrast", `${found.toFixed(2)} of ${where(one)}`);
   }

@@ -86,6 +86,7 @@ def test_the_switch_leads_from_app_to_app_by_mouse_and_by_keyboard(
 def test_a_touch_on_a_phone_changes_the_app(browser: Browser, two_apps: Site) -> None:
     with opened(browser, two_apps, viewport=PHONE, has_touch=True, is_mobile=True) as (page, _):
         page.goto("/")
+        page.get_by_text("More", exact=True).tap()
         link = page.get_by_role("navigation", name="Apps").get_by_role("link", name="shop")
         box = link.bounding_box()
         assert box is not None

@@ -31,6 +31,7 @@ BROKEN = {
     "reflow": "<div style='width:3000px'>a</div>",
     "target": "<button class='small' title='a'></button>",
     "contrast": "<p style='color:#888'>grey</p>",
+    "letters": "<p style='font-size:9px'>small</p>",
     "landmark": "</main><p>outside</p><main>",
 }
 

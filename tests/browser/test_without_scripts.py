@@ -32,7 +32,7 @@ def test_a_visit_without_scripts_from_log_in_to_log_out(browser: Browser, site: 
         menu.get_by_text("Table", exact=True).click()
         expect(menu.locator("table")).to_be_visible()
 
-        page.locator("nav a", has_text="Ask").click()
+        page.get_by_role("link", name="Ask", exact=True).click()
         page.locator("select[name=metric]").select_option("one_page")
         page.get_by_role("button", name="Show questions").click()
         page.get_by_role("link", name="Does it differ by").click()
@@ -41,7 +41,7 @@ def test_a_visit_without_scripts_from_log_in_to_log_out(browser: Browser, site: 
         page.get_by_role("button", name="Ask", exact=True).click()
         expect(page.locator("section.panel svg").first).to_be_visible()
 
-        page.locator("nav a", has_text="Plan").click()
+        page.get_by_role("link", name="Plan", exact=True).click()
         before = page.locator("#planned .big").first.text_content() or ""
         page.locator("input[name=need]").fill("5")
         page.locator("input[name=share]").focus()

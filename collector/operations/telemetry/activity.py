@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from client_sdk.core.epoch import day_of
+from client_sdk.core.epoch import HOUR, day_of
 
 from ...core.errors import CollectorError
 from ...intake.validation import Rejection
@@ -36,6 +36,9 @@ DUPLICATES: Final = "duplicates"  # uploads
 LOST: Final = "lost"  # acknowledged uploads that the store no longer holds
 CLOCK_WAITS: Final = "clock_waits"  # rounds of a worker
 FOLDS: Final = "folds"  # by the index of their bound
+ACCEPTED_AT: Final = "accepted_at"  # uploads, by the hours from 1970 to their own
+REFUSED_AT: Final = "refused_at"  # uploads, likewise
+EMPTY: Final = "empty"  # the Unix time of the last look at which no upload waited
 _GRANTS: Final = "grants"  # keys and tokens of a process' own settings, by scope
 FOLD_US: Final = "fold_us"  # microseconds, summed
 
@@ -52,21 +55,32 @@ class Activity:
         """
         self.role, self.process = role, secrets.token_hex(8)  # of chance: says nothing of a machine
         self._store, self._clock = store, clock
-        self._counts: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()  # of the day, and what was not written before it
         self._lock = threading.Lock()
         self._sharing = threading.Lock()  # so that an older sum is never written over a newer one
         self._day = day_of(clock())
-        self._shared: Counter[str] = Counter()  # the counts when they were last written
-        self._before: Counter[str] = Counter()  # how much of the counts is of the days before
+        self._shared: Counter[str] = Counter()  # those counts when they were last written
         self._failed = False
         self._has_left = False
-        self._grants: dict[str, int] = {}
+        self._levels: dict[str, int] = {}  # numbers that are no sums: written as they are
 
     def add(self, name: str, label: str = "", n: int = 1) -> None:
         """Count *n* more of *name*; both words are ours, never a sender's."""
         if n:
             with self._lock:
                 self._counts[f"{name}.{label}"] += n
+
+    def accept_upload(self) -> None:
+        """Count an upload that was stored, in its hour."""
+        self._add_hour(ACCEPTED_AT)
+
+    def refuse_upload(self, problem: str) -> None:
+        """Count an upload that was answered with *problem*, also in its hour."""
+        self.add(REFUSED, problem)
+        self._add_hour(REFUSED_AT)
+
+    def _add_hour(self, name: str) -> None:
+        self.add(name, str(int(self._clock()) // HOUR))
 
     def judged(self, rejected: Iterable[Rejection], first: bool) -> None:
         """Count what became of an upload.
@@ -86,7 +100,11 @@ class Activity:
 
     def grant(self, scope: str, n: int) -> None:
         """Say that *n* keys or tokens of this process' own settings open *scope*."""
-        self._grants[f"{_GRANTS}.{scope}"] = n
+        self._levels[f"{_GRANTS}.{scope}"] = n
+
+    def see_empty(self, moment: float) -> None:
+        """Say that no upload waited to be folded at *moment*, Unix time, or a little later."""
+        self._levels[f"{EMPTY}."] = int(moment)
 
     def leave(self) -> None:
         """Share a last time, and count no longer as alive.  Never raises."""
@@ -101,13 +119,14 @@ class Activity:
 
     def _share(self) -> None:
         now = self._clock()
-        if day_of(now) != self._day:  # what was not yet written counts for the new day
-            self._day, self._before = day_of(now), self._shared
         with self._lock:
+            if day_of(now) != self._day:  # what was not yet written counts for the new day
+                self._day = day_of(now)
+                self._counts -= self._shared
+                self._shared = Counter()
             counts = self._counts.copy()
-        sums = {name: n - self._before[name] for name, n in counts.items()}
-        counted = {name: n for name, n in sums.items() if n} | self._grants
-        record = ActivityRecord(self.role, self.process, counted, 0 if self._has_left else int(now))
+        seen = 0 if self._has_left else int(now)
+        record = ActivityRecord(self.role, self.process, {**counts, **self._levels}, seen)
         try:
             self._store.put(self._day, record)
         except CollectorError as error:

@@ -197,6 +197,12 @@ FAMILIES: Final = (
         lambda total: total.stream,
     ),
     _number(
+        "hearsay_queue_empty_timestamp_seconds",
+        "when a look, one a second, last found no upload waiting: none waits for longer; absent if"
+        " none did since yesterday",
+        lambda snapshot: snapshot.flow.empty_at,
+    ),
+    _number(
         "hearsay_conservation_drift_uploads",
         "uploads missing from the accounts, by which *accepted = folded + pending + quarantined +"
         " dropped* fails; should be 0",

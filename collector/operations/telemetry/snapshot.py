@@ -31,6 +31,7 @@ from ...storage.records import (
 )
 from ...storage.values import Counters
 from .activity import Activity, Totals
+from .flow import Flow, flow_of
 
 _log = logging.getLogger("hearsay.telemetry")
 
@@ -76,6 +77,7 @@ class Snapshot:
     servers: Sequence[Server] = ()
     unarchived: int | None = None  # folds that wait for the archive; None if that may not be asked
     totals: Totals = Totals({}, {})  # noqa: RUF009  # frozen
+    flow: Flow = Flow((), None)  # noqa: RUF009  # likewise
     next_token_expiry: int | None = None
     watched: Mapping[str, WatchRecord] = field(default_factory=dict)  # closed epochs, by metric
     watches: WatchState = WatchState()  # noqa: RUF009  # nothing writes to it
@@ -122,7 +124,8 @@ def take(
             shards=count(),
             servers=sources.servers(),
             unarchived=sources.unarchived(),
-            totals=activity.totals(),
+            totals=activity.totals(),  # first: it shares what this process has counted
+            flow=flow_of(sources.activity, now),
             next_token_expiry=_next_token_expiry(credentials, today),
             begun={id_of(key): size for key, size in credentials.share(BYTES_BEGUN, today).items()},
             watched={name: watched[digest] for name, digest in names if digest in watched},

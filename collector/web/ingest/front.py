@@ -145,7 +145,10 @@ class Front(Application):
     def refuse(self, scope: Any, error: Exception) -> Answer:
         """Return the problem document of *error*."""
         problem = document_of(error, self._shared.incidents)
-        self._shared.activity.add(REFUSED, problem.slug)
+        if scope.path in (PATH, OBLIVIOUS):
+            self._shared.activity.refuse_upload(problem.slug)
+        else:
+            self._shared.activity.add(REFUSED, problem.slug)
         headers = [*small(problem.headers), *_HEADERS, *self._shown_to(scope)]
         return Answer(problem.status, headers, problem.body)
 

@@ -19,7 +19,7 @@ from ...core.errors import CapsuleError, UnknownRequestError
 from ...core.logs import Incidents
 from ...intake.capsules import OpenCapsule, Opener
 from ...intake.wire import JSON
-from ...operations.telemetry.activity import REFUSED, Activity
+from ...operations.telemetry.activity import Activity
 from ..problems import document_of
 from .upload import PATH, Head
 
@@ -61,6 +61,6 @@ def seal_refusal(
 ) -> bytes:
     """Return the sealed answer to a request that ended in *error*: its problem document."""
     problem = document_of(error, incidents)
-    activity.add(REFUSED, problem.slug)
+    activity.refuse_upload(problem.slug)
     fields = tuple((name.lower(), value) for name, value in problem.headers)
     return capsule.answer(problem.status, fields, problem.body)

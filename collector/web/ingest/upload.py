@@ -223,6 +223,7 @@ class HotRoute:
         """
         verdict = judgement.verdict
         if first and judgement.sealed is not None:
+            self._activity.accept_upload()
             self._id_quota.count(admission.grant.key)
             self._keyring.count(admission.grant, verdict.reports)
             if self._observer is not None:

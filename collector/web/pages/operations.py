@@ -4,23 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from functools import partial
+from math import ceil
+from typing import Final, NamedTuple
 
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
+from markupsafe import Markup
 
+from client_sdk.core.epoch import HOUR, epoch_label
+
+from ...analytics.rows import TIME, Chart, Row
 from ...core.credentials import OPERATE
 from ...core.errors import StorageUnavailableError
 from ...core.exclusions import Exclusion, Inclusion, read_all
 from ...operations.doctor.checkup import examine
 from ...operations.doctor.findings import GOOD, LEVELS, Finding, State, worst
 from ...operations.telemetry.activity import DUPLICATES, FOLD_US, FOLDS, REFUSED, REJECTED
+from ...operations.telemetry.flow import Flow
 from ...operations.telemetry.snapshot import Snapshot
+from ...rendering.charts import chart_of
 from ...storage.diagnosis import Shard
 from ...storage.values import Counters
 from ..auth import scope, visible
 from ..services import services
+from .drawings import layouts
 from .layout import shown
+
+UPLOADS: Final = "uploads"
+_MINUTE: Final = 60  # seconds
+_TITLE: Final = "Uploads of each hour"
 
 blueprint = Blueprint("operations", __name__)
 
@@ -47,9 +60,44 @@ def operations() -> ResponseReturnValue:
         duplicates=sum(totals.of(DUPLICATES).values()),
         fold_ms=_fold_ms(snapshot),
         exclusions=_exclusions() if snapshot.store_is_up else (),
+        uploads_title=_TITLE,
+        chart=_chart(snapshot.flow),
+        hours=[(epoch_label("1h", each.hour), each) for each in reversed(snapshot.flow.hours)],
+        lag=_lag(snapshot.flow, services().clock()),
         moment=now.isoformat(timespec="seconds"),
         moment_text=f"{now:%Y-%m-%d %H:%M:%S} UTC",
     )
+
+
+def _chart(flow: Flow) -> Markup:
+    """Return the chart of the uploads of each hour; of refused ones if there are any."""
+    refused = [each.refused for each in flow.hours]
+    lines = {"accepted": [each.accepted for each in flow.hours]}
+    lines |= {"refused": refused} if any(refused) else {}
+    rows = [
+        _row(epoch_label("1h", each.hour), name, count, each is flow.hours[-1])
+        for name, counts in lines.items()
+        for each, count in zip(flow.hours, counts, strict=True)
+    ]
+    if not rows:
+        return Markup()
+    return layouts(partial(chart_of, Chart.ROWS, rows, _TITLE), UPLOADS, full=True)
+
+
+def _row(hour: str, name: str, count: int, is_open: bool) -> Row:
+    """Return an exact count as charts take it."""
+    dimensions = {TIME: hour, UPLOADS: name}
+    return Row(dimensions, count, count, count, 0.0, count, 0.05, "good", UPLOADS, is_open=is_open)
+
+
+def _lag(flow: Flow, now: float) -> str:
+    """Return how long an upload can have waited at most, rounded up; "" if that is not known."""
+    if flow.empty_at is None:
+        return ""
+    seconds = max(ceil(now - flow.empty_at), 1)
+    if seconds <= 2 * _MINUTE:
+        return f"{seconds} s"
+    return f"{ceil(seconds / _MINUTE)} min" if seconds <= 2 * HOUR else f"{ceil(seconds / HOUR)} h"
 
 
 def _findings_of(snapshot: Snapshot) -> list[Finding]:

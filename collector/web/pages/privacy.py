@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from fractions import Fraction
+from hashlib import shake_256
 from typing import Any, Final
 
 from flask import Blueprint
@@ -16,18 +17,20 @@ from client_sdk.core.limits import DEFAULT_CAP_LIFETIME, DEFAULT_CAP_WEEK
 from client_sdk.mechanisms import DistributionMechanism, FrequencyOracle
 from client_sdk.privacy.budget import (
     FORGED_WEEKS,
+    WEEK,
     YEAR,
     added,
     chance,
     cost_of,
     costs_together,
+    epochs_in,
     epsilon,
     guesses,
     nano_of,
     odds,
     percent,
 )
-from client_sdk.privacy.wording import PERIODS, how_often
+from client_sdk.privacy.wording import PERIODS, how_often, what_was_sent
 from client_sdk.registry.metric import Metric
 
 from ...core.catalog import Catalog
@@ -44,16 +47,28 @@ from .layout import shown
 blueprint = Blueprint("privacy", __name__)
 
 PEOPLE: Final = "/privacy/people"
+_TRIES: Final = 2_000  # payloads that are tried as an example: of one of 3 answers 1 in 85 is valid
 
 
 @blueprint.get("/privacy")
 @scope(VIEW, page=True)
 def privacy() -> ResponseReturnValue:
     """Show what each question costs the people who are asked."""
-    is_part = visible() is not services().catalog
+    shared = services()
+    cap = nano_of(Fraction(DEFAULT_CAP_WEEK))
     costs = _together(visible())
-    relay = services().config.relay
-    return shown("privacy.html", is_part=is_part, cap=DEFAULT_CAP_WEEK, relay=relay, **costs)
+    weeks = [question["week_nano"] for question in costs["questions"]]
+    return shown(
+        "privacy.html",
+        is_part=visible() is not shared.catalog,
+        cap=DEFAULT_CAP_WEEK,
+        cap_nano=cap,
+        most_nano=max(cap, costs["week_nano"], *weeks),  # the longest bar
+        relay=shared.config.relay,
+        issuer=bool(shared.config.issuer_keys),
+        deployment=_deployment(),
+        **costs,
+    )
 
 
 @blueprint.get("/privacy/differencing")
@@ -133,6 +148,7 @@ def _together(catalog: Catalog) -> dict[str, Any]:
         "life": DEFAULT_CAP_LIFETIME,
         "questions": [question_facts(metric) for metric in metrics],
         "week": epsilon(costs.week),
+        "week_nano": costs.week,
         "year": epsilon(costs.year),
         "year_days": YEAR,
     }
@@ -141,41 +157,59 @@ def _together(catalog: Catalog) -> dict[str, Any]:
 def question_facts(metric: Metric) -> dict[str, Any]:
     """Return what *metric* costs a person, in words."""
     delta = metric.mechanism.delta
+    cost = cost_of(metric)
     return {
         "metric": metric,
         "often": how_often(metric.every),
         "window": PERIODS[metric.every],
         **_amounts(metric),
+        "week_nano": cost.week,
         "delta": chance(delta) if delta else "",
         "odds": odds(metric.most_nano, delta),
         "guesses": guesses(metric.most_nano, delta),
+        "week_guesses": guesses(cost.week, epochs_in(metric.every, WEEK) * delta),
+        "life_guesses": None if cost.life is None else guesses(cost.life, delta),
         "chances": _chances(metric),
+        "example": _example_of(metric),
     }
 
 
 def record_of(metrics: list[Metric]) -> dict[str, Any]:
     """Return the record: facts of JSON types, ε rounded up."""
-    shared = services()
-    now = datetime.fromtimestamp(shared.clock(), UTC)
     return {
         "form": 1,
-        "made_at": now.isoformat(timespec="seconds"),
-        "made_by": f"hearsay {__version__}",
-        "applications": sorted(
-            {registry.app for registry in visible().registries if registry.metrics}
-        ),
-        "profile": shared.config.profile,
+        **_deployment(),
         "privacy": "local differential privacy: randomized on the device, before it is sent",
         "kept": [
             "tallies: sums over many reports, by metric, period and public segment",
             "reports until they are counted; longer only where an archive is set",
             "random ids of uploads until they expire, so that none is counted twice",
+            "how many uploads were accepted and refused in each hour of two days",
         ],
-        "not_kept": ["addresses", "names of devices or people", "true values", "times of uploads"],
-        "relay_operator": shared.config.relay.operator or None,
-        "archive": bool(shared.config.archive),
-        "archive_days": shared.config.archive_days if shared.config.archive else None,
+        "not_kept": [
+            "addresses",
+            "names of devices or people",
+            "true values",
+            "times of single uploads",
+        ],
         "metrics": [_entry(metric) for metric in metrics],
+    }
+
+
+def _deployment() -> dict[str, Any]:
+    """Return what holds of all metrics of this deployment, of JSON types."""
+    config = services().config
+    now = datetime.fromtimestamp(services().clock(), UTC)
+    return {
+        "made_at": now.isoformat(timespec="seconds"),
+        "made_by": f"hearsay {__version__}",
+        "applications": sorted(
+            {registry.app for registry in visible().registries if registry.metrics}
+        ),
+        "profile": config.profile,
+        "relay_operator": config.relay.operator or None,
+        "archive": bool(config.archive),
+        "archive_days": config.archive_days if config.archive else None,
     }
 
 
@@ -218,6 +252,19 @@ def _amounts(metric: Metric) -> dict[str, str | None]:
         "year": epsilon(cost.year),
         "life": None if cost.life is None else epsilon(cost.life),
     }
+
+
+def _example_of(metric: Metric) -> str:
+    """Return in words what a report can say, the same at each visit; "" if none is found.
+
+    No value is behind it: it is the first valid payload that the digest of the definition spells.
+    """
+    mechanism = metric.mechanism
+    for attempt in range(_TRIES):
+        payload = shake_256(b"%s %d" % (metric.digest, attempt)).digest(mechanism.payload_size)
+        if mechanism.reason(payload) is None:
+            return what_was_sent(metric, payload, is_brief=True)
+    return ""
 
 
 def _chances(metric: Metric) -> tuple[str, str] | None:

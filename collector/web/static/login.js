@@ -7,5 +7,8 @@ if (token && field) {
   field.value = token;
   // Sent only if no other site led here: its link could log a reader in as somebody else.
   if (field.form.hasAttribute("data-own")) field.form.requestSubmit();
-  else field.form.querySelector("button").focus();
+  else {
+    if (field.closest("details")) field.closest("details").open = true;
+    field.form.querySelector("button").focus();
+  }
 }

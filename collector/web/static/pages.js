@@ -46,6 +46,7 @@
   function dress(part) {
     localise(part);
     for (const one of part.querySelectorAll(COPIES)) one.hidden = !navigator.clipboard;
+    for (const one of part.querySelectorAll("[data-print]")) { one.hidden = false; one.onclick = () => print(); }
     document.dispatchEvent(new Event("dressed"));
   }
   let sent = main().innerHTML;  // as the server sent it: scripts change what is shown

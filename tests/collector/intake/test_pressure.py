@@ -74,6 +74,25 @@ def fill(storage: MemoryStorage, entries: int) -> None:
     storage.entries = {f"1-{i}": b"" for i in range(entries)}
 
 
+def test_a_look_that_finds_no_upload_waiting_is_told_with_the_time_before_it(
+    storage: MemoryStorage, clock: FakeClock
+) -> None:
+    """Law: nothing is told while one waits, or while a shard cannot be asked."""
+    told: list[float] = []
+    pressure = Pressure(storage, 2, RATE, clock, clock, tell_empty=told.append)
+    fill(storage, 1)
+    pressure.poll()
+    fill(storage, 0)
+    storage.failure = StorageUnavailableError("store: does not answer")
+    pressure.poll()
+    storage.failure = None
+    assert told == []
+
+    pressure.poll()
+
+    assert told == [clock()]
+
+
 def passes(pressure: Pressure, key: bytes = KEY, size: int = 0) -> bool:
     try:
         pressure.charge(key, size)

@@ -9,6 +9,7 @@ from typing import Final
 TAGS: Final = {
     *("html", "head", "meta", "title", "link", "body", "main", "header", "footer", "section"),
     *("article", "figure", "figcaption", "h1", "h2", "h3", "p", "a", "dl", "dt", "dd", "ul", "li"),
+    "ol",
     *("table", "caption", "thead", "tbody", "tfoot", "tr", "th", "td", "details", "summary"),
     *("code", "pre", "div", "span", "strong", "em", "small", "b", "i", "svg", "g", "rect", "line"),
     *("text", "path", "circle", "desc", "nav", "form", "label", "select", "option", "input"),

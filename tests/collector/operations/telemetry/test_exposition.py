@@ -24,6 +24,7 @@ from collector.operations.telemetry.activity import (
     Totals,
 )
 from collector.operations.telemetry.exposition import expose
+from collector.operations.telemetry.flow import Flow
 from collector.operations.telemetry.snapshot import Snapshot
 from collector.storage.diagnosis import Server
 from collector.storage.records import (
@@ -70,6 +71,7 @@ SNAPSHOT: Final = Snapshot(
         },
         {WORKER: 2},
     ),
+    flow=Flow((), 1_650_000_000),
     expired_metrics=1,
     next_metric_expiry=1_800_000_000,
     next_token_expiry=1_700_000_000,

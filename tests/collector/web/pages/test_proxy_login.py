@@ -301,3 +301,19 @@ def test_authors_are_credentials_and_no_names(app: Flask) -> None:
     }
 
     assert answers == {(who, of): 303 if who == of else 403 for who in AUTHORS for of in AUTHORS}
+
+
+def test_a_token_is_the_second_way_where_people_come_by_a_proxy(app: Flask, tmp_path: Path) -> None:
+    """Law: its field is closed until it is wanted, or a token was wrong; alone it is open."""
+    alone = in_memory(tmp_path, registry_text(), settings={"HEARSAY_WRITE_KEY": WRITE_KEY})
+    sent = {**HTML, "Origin": "http://localhost"}
+
+    closed = visit(app, LOG_IN, HTML).text
+    wrong = app.test_client().post("/login", data={"token": "x" * 20}, headers=sent)
+    only = visit(alone, LOG_IN, HTML).text
+
+    assert closed.index("Continue with") < closed.index("<details><summary>Use a read token")
+    assert wrong.status_code == 401
+    assert "<details open><summary>Use a read token" in wrong.text
+    assert "Use a read token" not in only
+    assert 'name="token"' in only

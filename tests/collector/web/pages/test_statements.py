@@ -11,11 +11,13 @@ from random import SystemRandom
 from typing import Any, Final
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 
 from benchmarks.accuracy.differencing import central, exact, locally
+from client_sdk.privacy.budget import NANO, cost_of
 from client_sdk.privacy.caps import Caps
-from client_sdk.privacy.wording import explain, why_deniable
+from client_sdk.privacy.wording import explain, what_was_sent, why_deniable
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.core.cells import Cell
@@ -43,7 +45,7 @@ def told(metric: Metric, visit: Visit) -> Iterator[str]:
     yield why_deniable(metric)
     people = Page(visit("/privacy/people").text).text
     section = people[people.index(metric.title) :]
-    yield section[: section.index("Who asks, until when")]
+    yield section[: section.index("Asked by")]
     privacy = visit("/privacy").text
     row = re.search(rf'/metric/{metric.name}".*?</tr>', privacy, re.DOTALL)
     assert row is not None
@@ -70,6 +72,41 @@ def test_no_statement_of_odds_or_guesses_is_below_what_holds(name: str, visit: V
 
     assert odds >= 6
     assert guesses >= 3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_person_sees_a_report_that_could_be_sent_the_same_at_each_visit(
+    name: str, visit: Visit
+) -> None:
+    """Law: the example is what a valid payload says; of a number drawn by chance it is that."""
+    first, second = (Page(visit("/privacy/people").text).text for _ in range(2))
+    metric = EVERY_TYPE.metric(name)
+    example = first[first.index(metric.title) :].partition("for example:")[2].split("\n")[0].strip()
+
+    size = metric.mechanism.payload_size
+    payloads = [number.to_bytes(size, "big") for number in range(256 ** min(size, 2))]
+    assert first == second
+    assert size > 2 or example in {
+        what_was_sent(metric, payload, is_brief=True)
+        for payload in payloads
+        if metric.mechanism.reason(payload) is None
+    }
+    assert example
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_guess_after_many_reports_is_named_at_its_bound_or_above(name: str, visit: Visit) -> None:
+    """Law: the second bar of a question is of all reports of seven days, or of life."""
+    text = Page(visit("/privacy/people").text).text
+    metric = EVERY_TYPE.metric(name)
+    section = text[text.index(metric.title) :].partition("Details")[0]
+    cost = cost_of(metric)
+    ratio = exp((cost.week if cost.life is None else cost.life) / NANO)
+
+    found = re.search(r"(?:Seven days|For life|The one report)\s+(\d+) in 100", section)
+    assert found is not None
+    assert int(found[1]) >= 100 * ratio / (1 + ratio) * (1 - 1e-12)
+    assert int(found[1]) <= 100
 
 
 def test_a_plan_names_the_odds_of_each_epsilon_that_it_compares(visit: Visit) -> None:
@@ -123,6 +160,43 @@ def test_a_sum_of_some_questions_is_not_called_that_of_all(
     assert "All questions together" in whole
     assert "All questions together" not in part
     assert "The questions that you may see together" in part
+
+
+def test_a_bar_of_privacy_is_as_long_as_its_epsilon_of_seven_days(visit: Visit) -> None:
+    """Law: of the longest bar, which is that of all metrics or of the default cap."""
+    table = visit("/privacy").text.partition('id="amounts"')[2].partition("</table>")[0]
+    row = re.compile(r'row">([^<]+)</th>.*?<rect width="([\d.]+)".*?<td>([\d.,]+)</td></tr>', re.S)
+
+    rows = {
+        name: (float(width), float(text.replace(",", "")))
+        for name, width, text in row.findall(table)
+    }
+    longest = max(epsilon for _, epsilon in rows.values())
+
+    assert {metric.title for metric in EVERY_TYPE} <= rows.keys()
+    assert len(rows) == len(EVERY_TYPE.metrics) + 2
+    assert all(width == pytest.approx(100 * e / longest, abs=0.02) for width, e in rows.values())
+
+
+def test_the_sheet_of_privacy_says_how_long_reports_are_kept_and_who_sees_addresses(
+    make_app: MakeApp, tmp_path: Path
+) -> None:
+    """Law: by the settings; without an archive or a relay nothing is said of them."""
+    kept = {"archive": str(tmp_path), "archive_days": 90, "relay_operator": "Example Relays"}
+
+    plain, more = (Page(visit_as(logged_in(make_app(**settings)))).text for settings in ({}, kept))
+
+    assert "in the archive for 90 days" in more
+    assert "the relay of Example Relays" in more
+    assert "archive" not in plain
+    assert "the relay of" not in plain
+    assert all("2026-03-04" in text and "True answers" in text for text in (plain, more))
+
+
+def logged_in(app: Flask) -> FlaskClient:
+    client = app.test_client()
+    client.set_cookie("hearsay", READ_TOKEN)
+    return client
 
 
 def visit_as(browser: FlaskClient) -> str:
