@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ..analytics.rows import AGAINST, ITEM, TIME, Chart, Row
+from .charts.distribution import cell_of
 from .charts.frame import ChartOptions, named, remarks, subtitle_of, unit_words, varying
 from .charts.marks import joined
 from .charts.svg import Element, element, markup
@@ -37,7 +38,8 @@ def is_breakdown(kind: Chart, rows: Sequence[Row]) -> bool:
 
 def bar_table(rows: Sequence[Row], title: str, options: ChartOptions) -> str:
     """Return *rows*, of which ``is_breakdown`` is true, as a ``table`` of HTML and its notes."""
-    labels, common = named(rows)
+    is_place = all(cell_of(row.item) for row in rows)  # which the title names
+    labels, common = named(rows, unsaid=(ITEM,) if is_place else ())
     (name,) = varying(rows)
     unit, most = rows[0].unit, options.most_rows
     _, end = extent(rows, 0.0)

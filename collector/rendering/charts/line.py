@@ -197,8 +197,13 @@ def _lines(series: Series, cut: Sequence[Run], plot: _Plot) -> Iterator[Element]
         places = [(plot.x.at(p.at), plot.y.at(p.row.value or 0.0)) for p in run]
         closed = sum(not p.row.is_open for p in run)
         for style, part in (("line", places[:closed]), ("open", places[max(closed - 1, 0) :])):
-            if len(part) > 1:
+            if len(part) > 1 and not (style == "open" and _is_counted(run[0].row)):
                 yield element("path", d=line_path(part), **paint(f"{style}-{series.number}"))
+
+
+def _is_counted(row: Row) -> bool:
+    """Return whether *row* is a count: of a period that is still running it is lower for that."""
+    return row.ci_low == row.ci_high and not row.std_error
 
 
 def _marks(
@@ -368,7 +373,8 @@ def _notes(times: Timeline, drawn: Sequence[Row], noise: bool) -> Iterator[Note]
         yield Note(f"and {times.left_out:,} more, smaller on average")
     for words, count in Counter(filter(None, map(end_words, drawn))).items():
         yield Note(f"{count:,} of the {len(drawn):,} shown: {words}")
-    yield from remarks(drawn, "Dashed: current period, not complete")
+    how = "Hollow" if all(map(_is_counted, drawn)) else "Dashed"
+    yield from remarks(drawn, f"{how}: current period, not complete")
 
 
 def _together(row: Row) -> Note:

@@ -50,7 +50,6 @@ from .panels import (
     Notice,
     Panel,
     PanelRequest,
-    in_columns,
 )
 from .remarks import end_of, ranked_hints, sample_in_words, told_once, with_levels
 
@@ -92,7 +91,7 @@ def metric_page(name: str) -> ResponseReturnValue:
     main = next((panel for panel in panels if panel.request.full), panels[0])
     others = [panel for panel in panels if panel is not main]
     parts = {
-        part: in_columns(panel for panel in others if (panel.request.part or BREAKDOWN) == part)
+        part: [panel for panel in others if (panel.request.part or BREAKDOWN) == part]
         for part in PARTS
     }
     return shown(
@@ -102,7 +101,7 @@ def metric_page(name: str) -> ResponseReturnValue:
         doubts=[text for text in (sample, *doubts, *ranked_hints(panels)) if text],
         notes=notes,
         main=main,
-        parts={part: columns for part, columns in parts.items() if any(columns)},
+        parts={part: panels for part, panels in parts.items() if panels},
         basis=basis,
         last_day=basis and end_of(basis, answers.today),
         shuffled=(basis and basis.epsilon_shuffled) or None,

@@ -152,7 +152,7 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
     words = called(metric, item)
     if metric.domain.compared:
         words = capitalized(metric.domain.headline(item))
-    what = f"{words} by {name}" if of_one else f"By {name}"
+    what = f"{capitalized(words)} by {name}" if of_one else f"By {name}"
     query = choices.query(metric, SEGMENTS, of_one, [dimension])
     yield PanelRequest(f"by-{dimension}", what, query, part=BREAKDOWN)
     if dimension in arms_of(metric):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
@@ -57,8 +56,6 @@ BEFORE_PARAMETER: Final = in_query(
 OVER_TIME: Final = "time"  # the panel of a line of the metric's own numbers
 _BOOLEAN: Final = "boolean"
 NOTHING: Final = Markup("")
-_HEIGHT: Final = re.compile(r'viewBox="0 0 [\d.]+ ([\d.]+)"')
-_FRAME, _TEXT = 110, 30  # pixels of a panel around its charts, and of a text in it
 _DAMAGED: Final = (
     "The stored counts of this metric are damaged or cannot be read, so there is no answer. "
     "Run hearsay fsck to see which."
@@ -138,15 +135,6 @@ class Panel:
         is_listed = not any(name.startswith(TIME) for name in self.request.query.dimensions)
         rows = len(self.reply.rows) if self.reply and is_listed else 0
         return max(rows - self.request.rows, 0) if self.request.all_rows else 0
-
-    @property
-    def height(self) -> float:
-        """Its approximate height on the page, in pixels."""
-        drawn = (match for _, chart in self.charts if (match := _HEIGHT.search(chart)))
-        above = len(self.request.notices) + bool(self.request.hint)
-        texts = len(self.remarks) + above + len(self.charts)
-        rows = sum(chart.count("<tr") for _, chart in self.charts)
-        return _FRAME + _TEXT * (texts + rows) + sum(float(match[1]) for match in drawn)
 
 
 class Answers:
@@ -306,17 +294,6 @@ def in_page(error: Exception) -> str:
     if isinstance(error, QueryError) and error.place.startswith("metrics."):
         return error.rule
     return str(error)
-
-
-def in_columns(panels: Iterable[Panel]) -> tuple[list[Panel], list[Panel]]:
-    """Return *panels* in two columns of about the same height, each below those before it."""
-    columns: tuple[list[Panel], list[Panel]] = [], []
-    heights = [0.0, 0.0]
-    for panel in panels:
-        lower = heights.index(min(heights))
-        columns[lower].append(panel)
-        heights[lower] += panel.height
-    return columns
 
 
 def build_panel(
