@@ -259,7 +259,7 @@ def _document(
         element("style", CSS) if alone else None,
         element("rect", width=options.width, height=high, **paint("paper")) if alone else None,
         *content,
-        xmlns="http://www.w3.org/2000/svg",
+        xmlns=None if options.styled else "http://www.w3.org/2000/svg",  # in HTML it has one
         class_=" ".join(filter(None, ("chart", options.css_class))),
         viewBox=f"0 0 {options.width} {high:.0f}",
         width=options.width if alone else None,

@@ -159,7 +159,7 @@
   function hide(picture, number, name, button) {
     const key = `${picture.getAttribute("aria-label")} ${name}`;
     const apply = () => {
-      for (const svg of picture.querySelectorAll("svg.chart")) svg.classList.toggle(`hide-${number}`, hidden.has(key));
+      for (const part of picture.querySelectorAll(`[class$="-${number}"], [data-series="${number}"]`)) part.toggleAttribute("data-gone", hidden.has(key));
       button.setAttribute("aria-pressed", String(!hidden.has(key)));
     };
     button.addEventListener("click", () => { if (!hidden.delete(key)) hidden.add(key); apply(); });

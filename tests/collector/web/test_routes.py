@@ -271,6 +271,8 @@ PATHS = ("/", "/privacy", "/operations", "/metric/page", "/ask", "/plan", "/comp
         ("hearsay.css", "text/css"),
         ("charts.css", "text/css"),
         ("documents.css", "text/css"),
+        ("plan.css", "text/css"),
+        ("privacy.css", "text/css"),
         ("theme.js", "text/javascript"),
         ("login.js", "text/javascript"),
         ("pages.js", "text/javascript"),
