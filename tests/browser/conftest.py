@@ -7,12 +7,22 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
 
 from tests.support.sites.browsing import Watch, running_browser, watched
 from tests.support.sites.shown_site import READ_TOKEN, ShownSite, shown_site
 
 Open = Callable[..., tuple[Page, Watch]]
+
+
+def menu_of(page: Page, panel: str) -> Locator:
+    """Open the part of the page that *panel* stands in, and its menu."""
+    part = page.locator(f"[data-part]:has(#{panel})")
+    if part.count():
+        page.locator(f"label[for=part-{part.get_attribute('data-part')}]").click()
+    menu = page.locator(f"#{panel} .menu")
+    menu.locator("> summary").click()
+    return menu
 
 
 @pytest.fixture(scope="module")

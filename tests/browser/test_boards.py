@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import Open
+from tests.browser.conftest import Open, menu_of
 from tests.browser.test_keyboard import go_to
 from tests.browser.test_pages import sound
 from tests.support.sites.browsing import NARROW, watched
@@ -25,7 +25,7 @@ SMALL: Final = """(least) => [...document.querySelectorAll(
 def pinned(page: Page, title: str) -> str:
     """Pin the first chart of a metric to a new board called *title*; return its path."""
     page.goto(METRIC)
-    page.get_by_role("link", name="Pin to a board").first.click()
+    menu_of(page, "answer").get_by_role("link", name="Pin to a board").click()
     page.get_by_label("Where").select_option(label="a new board")
     page.get_by_label("Title of a new board").fill(title)
     page.get_by_role("button", name="Pin").click()
@@ -107,6 +107,8 @@ def test_a_release_is_noted_and_marked_on_the_line(visit: Open) -> None:
 def test_a_board_is_made_by_the_keyboard_alone(visit: Open) -> None:
     page, _ = visit(METRIC)
 
+    go_to(page, "summary", "More of Over time")
+    page.keyboard.press("Enter")
     go_to(page, "a", "Pin to a board")
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_have_text("Pin to a board")
@@ -216,7 +218,7 @@ def test_boards_work_without_scripts_and_by_touch_on_a_phone(
     with watched(browser, site.url, java_script_enabled=False, **phone) as (page, _):
         page.context.add_cookies([site.cookie()])
         page.goto(METRIC)
-        page.get_by_role("link", name="Pin to a board").first.tap()
+        menu_of(page, "answer").get_by_role("link", name="Pin to a board").tap()
         page.get_by_label("Where").select_option(label="a new board")
         page.get_by_label("Title of a new board").fill("By touch")
         page.get_by_role("button", name="Pin").tap()

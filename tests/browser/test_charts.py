@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Open
+from tests.browser.conftest import Open, menu_of
 from tests.browser.test_controls import choose, query_of
 from tests.support.sites.browsing import NARROW, WIDE
 
@@ -28,7 +28,7 @@ LETTERS: Final = """() => {
 
 def across(page: Page, part: float) -> tuple[float, float]:
     """Return a place in the chart over time, as a part of the way between its strips."""
-    strips = page.locator(f"{TIME} .broad .stretches a")
+    strips = page.locator(f"{TIME} .whole .stretches a")
     first, last = strips.first.bounding_box(), strips.last.bounding_box()
     assert first
     assert last
@@ -56,20 +56,22 @@ def test_one_layout_is_seen_at_a_time(visit: Open) -> None:
     page, _ = visit("/metric/one_page", viewport=NARROW)
     expect(page.locator(f"{TIME} .narrow")).to_be_visible()
     expect(page.locator(f"{TIME} .broad")).to_be_hidden()
+    expect(page.locator(f"{TIME} .whole")).to_be_hidden()
 
     page.set_viewport_size(WIDE)
     expect(page.locator(f"{TIME} .narrow")).to_be_hidden()
-    expect(page.locator(f"{TIME} .broad")).to_be_visible()
+    expect(page.locator(f"{TIME} .broad")).to_be_hidden()
+    expect(page.locator(f"{TIME} .whole")).to_be_visible()
 
 
 def test_a_row_leads_to_its_segment_by_pointer_and_by_keys(visit: Open) -> None:
     page, _ = visit("/metric/one_page")
-    page.locator("#by-platform .broad a", has_text="phone").click()
+    page.locator("#by-platform th a", has_text="phone").click()
     page.wait_for_url("**segment.platform=phone**")
     expect(page.locator("[name='segment.platform']").first).to_have_value("phone")
 
     page.go_back()
-    page.locator("#by-platform .broad a", has_text="tablet").focus()
+    page.locator("#by-platform th a", has_text="tablet").focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**segment.platform=tablet**")
 
@@ -77,7 +79,7 @@ def test_a_row_leads_to_its_segment_by_pointer_and_by_keys(visit: Open) -> None:
 def test_a_row_is_tapped_with_a_finger(visit: Open) -> None:
     page, _ = visit("/metric/one_page", viewport=NARROW, has_touch=True)
 
-    page.locator("#by-platform .narrow a", has_text="phone").tap()
+    page.locator("#by-platform th a", has_text="phone").tap()
 
     page.wait_for_url("**segment.platform=phone**")
 
@@ -204,20 +206,20 @@ def test_a_finger_across_a_chart_on_a_phone_zooms_and_one_up_the_page_scrolls(vi
 
 
 @pytest.mark.parametrize(
-    ("path", "name"),
+    ("path", "panel", "name"),
     [
-        ("/metric/one_page", "one_page-answer"),
-        ("/ask?metric=one_page&verb=trend&by=time:day", "one_page-trend"),
-        ("/compare?metric=one_page&by=platform", "one_page-difference"),
+        ("/metric/one_page", "answer", "one_page-answer"),
+        ("/ask?metric=one_page&verb=trend&by=time:day", "answer", "one_page-trend"),
+        ("/compare?metric=one_page&by=platform", "difference", "one_page-difference"),
     ],
 )
 def test_a_picture_of_points_is_saved_under_the_name_of_the_drawing(
-    visit: Open, tmp_path: Path, path: str, name: str
+    visit: Open, tmp_path: Path, path: str, panel: str, name: str
 ) -> None:
     page, _ = visit(path)
 
     with page.expect_download() as saving:
-        page.get_by_role("button", name="PNG").first.click()
+        menu_of(page, panel).get_by_role("button", name="PNG").click()
     saving.value.save_as(tmp_path / "picture")
     head = (tmp_path / "picture").read_bytes()[:24]
 
@@ -245,7 +247,7 @@ def test_every_mark_under_the_mouse_tells_its_own_numbers(
     """
     page, _ = visit(path)
     page.locator(f"{panel} h2").scroll_into_view_if_needed()
-    marks = page.locator(f"{panel} .broad [data-row]").all()
+    marks = page.locator(f"{panel} svg [data-row]").all()
     assert sum(mark.get_attribute("data-reason") is None for mark in marks) >= 2
 
     for mark in marks:
@@ -264,9 +266,10 @@ def test_every_mark_under_the_mouse_tells_its_own_numbers(
 
 def test_a_line_is_hidden_and_shown_again(visit: Open) -> None:
     page, _ = visit("/metric/one_page")
+    page.get_by_text("Adoption", exact=True).click()
     panel = page.locator("#spread-version")
     button = panel.get_by_role("button", name="4.9")
-    dots = panel.locator(".broad .dot-1:visible, .broad .dot-2:visible")
+    dots = panel.locator(".dot-1:visible, .dot-2:visible")
     before = dots.count()
 
     button.click()
@@ -282,10 +285,10 @@ def test_lines_are_held_against_an_earlier_period_and_the_address_keeps_it(visit
     page, _ = visit("/metric/one_page?from=2026-11-20&to=2026-11-23")
     choose(page, "before", "previous")
 
-    expect(page.locator(f"{TIME} .broad .note", has_text="previous period")).to_have_count(1)
+    expect(page.locator(f"{TIME} .whole .note", has_text="previous period")).to_have_count(1)
     expect(page.locator("[name=before]")).to_have_value("previous")
     choose(page, "before", "year")
-    expect(page.locator(f"{TIME} .broad .note", has_text="a year ago")).to_contain_text(
+    expect(page.locator(f"{TIME} .whole .note", has_text="a year ago")).to_contain_text(
         "no reports"
     )
 
@@ -293,16 +296,16 @@ def test_lines_are_held_against_an_earlier_period_and_the_address_keeps_it(visit
 def test_without_scripts_rows_and_days_are_links(visit: Open) -> None:
     page, _ = visit("/metric/one_page", java_script_enabled=False)
 
-    page.locator(f"{TIME} .broad .stretches a").first.click(position={"x": 4, "y": 4})
+    page.locator(f"{TIME} .whole .stretches a").first.click(position={"x": 4, "y": 4})
     page.wait_for_url("**from=**")
     page.go_back()
-    page.locator("#by-platform .broad a").first.click()
+    page.locator("#by-platform th a").first.click()
     page.wait_for_url("**segment.platform=**")
 
 
 def test_the_lines_of_a_list_are_as_high_as_a_finger_on_a_phone(visit: Open) -> None:
     page, _ = visit("/metric/one_page", viewport=NARROW)
 
-    boxes = [link.bounding_box() for link in page.locator("#by-platform .narrow a").all()]
+    boxes = [link.bounding_box() for link in page.locator("#by-platform th a").all()]
     tops = [box["y"] for box in boxes if box]
     assert min(b - a for a, b in pairwise(tops)) >= 43.5  # the drawing is 318 of its 320 units wide

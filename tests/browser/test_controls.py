@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Open
+from tests.browser.conftest import Open, menu_of
 from tests.support.sites.shown_site import DEMO, ShownSite
 
 
@@ -80,10 +80,11 @@ def test_the_csv_of_a_chart_is_a_table_of_numbers_and_can_be_copied(
 ) -> None:
     page, _ = visit("/metric/first_page", permissions=["clipboard-read", "clipboard-write"])
 
+    menu = menu_of(page, "answer")
     with page.expect_download() as begun:
-        page.get_by_role("link", name="CSV").first.click()
+        menu.get_by_role("link", name="CSV").click()
     begun.value.save_as(tmp_path / "numbers.csv")
-    page.get_by_role("button", name="Copy CSV").first.click()
+    menu.get_by_role("button", name="Copy CSV").click()
     expect(page.locator("#status")).to_have_text("Copied.")
 
     text = (tmp_path / "numbers.csv").read_text("utf-8")
@@ -97,9 +98,10 @@ def test_the_csv_of_a_chart_is_a_table_of_numbers_and_can_be_copied(
 def test_the_query_behind_a_chart_is_one_click_away(visit: Open) -> None:
     page, _ = visit("/metric/one_page")
 
-    page.get_by_text("The query").first.click()
+    menu = menu_of(page, "time")
+    menu.get_by_text("The query").click()
 
-    code = page.locator("details[open] code")
+    code = menu.locator("code")
     assert "curl " in code.nth(0).inner_text()
     assert "/v1/query" in code.nth(0).inner_text()
     assert "one_page" in code.nth(1).inner_text()

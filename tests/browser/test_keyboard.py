@@ -52,6 +52,8 @@ def test_from_the_log_in_to_an_answer_without_a_mouse(browser: Browser, site: Sh
         page.keyboard.press("Enter")
         expect(page.locator("h1")).to_have_text("First page of a visit")
 
+        go_to(page, "summary", "More of Over time")
+        page.keyboard.press("Enter")
         go_to(page, "summary", "Table")
         page.keyboard.press("Enter")
         expect(page.locator("details[open] table").first).to_be_visible()

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import Open
+from tests.browser.conftest import Open, menu_of
 from tests.support.sites.browsing import watched
 from tests.support.sites.shown_site import ShownSite
 
@@ -15,7 +15,7 @@ LATER = 20_000  # milliseconds; longer than any page waits
 
 def reports(page: Page) -> int:
     """Return how many reports the page of a metric tells of."""
-    text = page.locator("dl.facts dd").first.inner_text()
+    text = page.locator(".basis strong").inner_text()
     return int(re.sub(r"\D", "", text))
 
 
@@ -25,15 +25,15 @@ def test_new_reports_show_without_a_reload(browser: Browser, site: ShownSite) ->
         page.clock.install()
         page.goto("/metric/one_page")
         before = reports(page)
-        page.get_by_text("Table", exact=True).first.click()
+        menu_of(page, "time").get_by_text("Table", exact=True).click()
         page.locator("summary").first.focus()
 
         site.report(12)  # some of segments that are too small to count
         page.clock.run_for(LATER)
 
-        expect(page.locator("dl.facts dd").first).not_to_have_text(f"{before:,}")
+        expect(page.locator(".basis strong")).not_to_have_text(f"{before:,}")
         assert reports(page) > before
-        assert page.locator("details[open]").first.locator("summary").inner_text() == "Table"
+        assert page.locator("#time .more details[open] summary").first.inner_text() == "Table"
         assert page.evaluate("document.activeElement.matches('summary')")
 
 

@@ -9,13 +9,14 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Open
+from tests.browser.conftest import Open, menu_of
 from tests.support.sites.shown_site import ShownSite
 
 
 def open_table(page: Page) -> Locator:
-    page.locator("#answer summary").get_by_text("Table").click()
-    return page.locator("#answer table.chart-table")
+    menu = menu_of(page, "answer")
+    menu.get_by_text("Table").click()
+    return menu.locator("table.chart-table")
 
 
 def column(table: Locator, place: int) -> list[str]:

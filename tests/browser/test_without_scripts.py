@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, expect
 
+from tests.browser.conftest import menu_of
 from tests.browser.test_pages import sound
 from tests.support.sites.browsing import watched
 from tests.support.sites.shown_site import ShownSite
@@ -26,9 +27,10 @@ def test_a_visit_without_scripts_from_log_in_to_log_out(browser: Browser, site: 
         page.locator("select[name='segment.platform']").select_option("phone")
         page.locator("form.range button").click()
         assert "segment.platform=phone" in page.url
-        expect(page.locator("#answer svg").first).to_be_visible()
-        page.get_by_text("Table", exact=True).first.click()
-        expect(page.locator("details[open] table").first).to_be_visible()
+        expect(page.locator("#time svg").first).to_be_visible()
+        menu = menu_of(page, "devices")
+        menu.get_by_text("Table", exact=True).click()
+        expect(menu.locator("table")).to_be_visible()
 
         page.locator("nav a", has_text="Ask").click()
         page.locator("select[name=metric]").select_option("one_page")

@@ -57,6 +57,7 @@ class ChartOptions:
     standalone: bool = False
     heading: bool = True  # the title is drawn; readers of screens get it anyway
     width: int = 640  # user units
+    height: int = 220  # user units of the plot of a line over time
     most_rows: int = 20
     css_class: str = ""  # an extra class of the chart
     styled: bool = False  # the page has the style sheet, so that marks need but their classes

@@ -54,7 +54,6 @@ from .scale import ticks as time_ticks
 from .svg import Element, element, group, paint
 from .timeline import Point, Run, Series, Timeline, runs, timeline
 
-_HEIGHT: Final = 220  # user units of the plot
 _MOST_MARKS: Final = 150  # of a picture: more would weigh more than the page
 _MARKER_ROOM: Final = 15.0  # user units between markers at least, if every point has one
 _MARKER_PACE: Final = 50.0  # user units between markers, if not
@@ -129,7 +128,7 @@ def line_picture(
     )
     moved = FLAGS if flags else 0.0
     content = (group(body, transform=f"translate(0,{moved:.0f})"),) if moved else tuple(body)
-    height = moved + _HEIGHT + 8 + FOOT + below
+    height = moved + options.height + 8 + FOOT + below
     return Picture(title, subtitle, _described(times), content, height, notes)
 
 
@@ -155,7 +154,7 @@ def _plot(
         first, last = first - 1, last + 1
     left = PAD + left_width(ticks, unit)
     x = Linear(first, last, left + 8, options.width - PAD - right)
-    return _Plot(x, Linear(ticks[0], ticks[-1], 8 + _HEIGHT, 8), ticks, unit)
+    return _Plot(x, Linear(ticks[0], ticks[-1], 8 + options.height, 8), ticks, unit)
 
 
 def _noise(drawn: Sequence[Row], plot: _Plot) -> Element | None:

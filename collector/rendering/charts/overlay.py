@@ -139,7 +139,7 @@ def past_drawn(past: Past, x: Linear, y: Linear, marker: Marker) -> Iterator[Ele
                 lower = [(place + wide, y.at(numbers.low)), (place - wide, y.at(numbers.low))]
                 middle = [(end, y.at(numbers.value)) for end in (place - wide, place + wide)]
             band = line_path([*upper, *lower]) + "z"
-            yield element("path", d=band, **paint(f"past-band{suffix}"))
+            yield element("path", d=band, **paint(f"ghost{suffix}"))
             yield element("path", d=line_path(middle), **paint(f"past{suffix}"))
         yield group(_spots(series, x, y, marker), **paint("hover"))
 
@@ -147,7 +147,7 @@ def past_drawn(past: Past, x: Linear, y: Linear, marker: Marker) -> Iterator[Ele
 def past_notes(past: Past) -> Iterator[Note]:
     """Yield what the thin lines are, or why there are none."""
     if past.series:
-        style = "past-band" if past.series[0][0] == 0 else None
+        style = "ghost" if past.series[0][0] == 0 else None
         yield Note(f"{'' if style else 'thin: '}{past.name}", style, "past" if style else "")
     else:
         yield Note(f"{past.name}: {past.reason}")

@@ -206,7 +206,7 @@ _SHAPES: Final = {
     "axis": {"fill": "none", "stroke": "@line", "stroke-width": "1"},
     "reference": {"stroke": "@soft", "stroke-width": "1", "stroke-dasharray": "2 3"},
     "past": {"fill": "none", "stroke": "@soft", "stroke-width": "1.5"},
-    "past-band": {"fill": "@soft", "fill-opacity": "0.12"},
+    "ghost": {"fill": "@soft", "fill-opacity": "0.12"},
     "bar": {"fill": "@series-1", "fill-opacity": "0.55"},
     "pale": {"fill": "@series-1", "fill-opacity": "0.22"},
     "outline": {"fill": "none", "stroke": "@series-1", "stroke-width": "1.5"},
@@ -227,7 +227,7 @@ _OF_SERIES: Final = {
     "band": {"fill": "@", "fill-opacity": "0.16"},
     "line": {"fill": "none", "stroke": "@", "stroke-width": "2", "stroke-linejoin": "round"},
     "past": {"fill": "none", "stroke": "@", "stroke-opacity": "0.5", "stroke-width": "1.25"},
-    "past-band": {"fill": "@", "fill-opacity": "0.07"},
+    "ghost": {"fill": "@", "fill-opacity": "0.07"},
     "open": {"fill": "none", "stroke": "@", "stroke-width": "2", "stroke-dasharray": "4 3"},
     "dot": {"fill": "@", "stroke": "@paper", "stroke-width": "1"},
     "ring": {"fill": "@paper", "stroke": "@", "stroke-width": "1.75"},
@@ -281,36 +281,47 @@ def _css() -> str:
         f".chart{{display:block;width:100%;height:auto;font-family:{FONT};"
         f"font-variant-numeric:tabular-nums;"
         f"break-inside:avoid;print-color-adjust:exact;-webkit-print-color-adjust:exact;"
-        f"{_variables(LIGHT)}}}",
-        f"@media (prefers-color-scheme:dark){{.chart{{{_variables(DARK)}{_inks(1)}}}}}",
-        f":where([data-theme=light]) .chart{{{_variables(LIGHT)}{_inks(0)}}}",
-        f":where([data-theme=dark]) .chart{{{_variables(DARK)}{_inks(1)}}}",
-        f"@media print{{.chart{{{_variables(LIGHT)}{_inks(0)}}}}}",
+        f"color-scheme:light dark;{_variables()}}}",
+        *(
+            f":where([data-theme={theme}]) .chart{{color-scheme:{theme}}}"
+            for theme in ("light", "dark")
+        ),
+        "@media print{.chart{color-scheme:light}}",
     ]
-    for name, style in _STYLES.items():
-        rules.append(f".chart .{name}{{{';'.join(starmap(_property, style.items()))}}}")
+    series = [f"-{number}" for number in range(1, SERIES + 1)]
+    rules += [f".chart [class$='{end}']{{--own:var(--chart-series{end})}}" for end in series]
+    rules += [_rule(f"[class^='{name}-']", style) for name, style in _OF_SERIES.items()]
+    rules += [
+        _rule(f".{name}", style)
+        for name, style in _STYLES.items()
+        if not name.endswith(tuple(series)) or name.startswith("cell")
+    ]
     rules.append(".spark{width:7.5rem;max-width:100%}")
     rules += [
-        f".chart .on-{light}{dark}{{fill:var(--chart-on-{light}{dark},{_INKS[light]})}}"
+        f".chart .on-{light}{dark}{{fill:var(--chart-on-{light}{dark})}}"
         for light in _INKS
         for dark in _INKS
     ]
     return "\n".join(rules) + "\n"
 
 
+def _rule(selector: str, style: Mapping[str, str]) -> str:
+    return f".chart {selector}{{{';'.join(starmap(_property, style.items()))}}}"
+
+
 def _property(key: str, value: str) -> str:
+    if value == "@":
+        return f"{key}:var(--own)"
     if value.startswith("@"):
         return f"{key}:var(--chart-{value[1:]})"
     return f"{key}:{value}px" if key == "font-size" else f"{key}:{value}"
 
 
-def _variables(colours: dict[str, str]) -> str:
-    return "".join(f"--chart-{name}:{colour};" for name, colour in colours.items())
-
-
-def _inks(theme: int) -> str:
-    pairs = [light + dark for light in _INKS for dark in _INKS]
-    return "".join(f"--chart-on-{pair}:{_INKS[pair[theme]]};" for pair in pairs)
+def _variables() -> str:
+    """Return the colours, each of light and of dark paper."""
+    pairs = [(name, colour, DARK[name]) for name, colour in LIGHT.items()]
+    inks = [(f"on-{a}{b}", _INKS[a], _INKS[b]) for a in _INKS for b in _INKS]
+    return "".join(f"--chart-{name}:light-dark({a},{b});" for name, a, b in (*pairs, *inks))
 
 
 CSS: Final = _css()

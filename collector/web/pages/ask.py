@@ -53,9 +53,9 @@ from .compare import with_periods
 from .devices import with_latest
 from .fields import OPTION, as_text, fields_of, labelled
 from .files import CSV, FILES, KIND_PARAMETER, name_of
+from .items import item_needed, items_of, leads_of, usual_item
 from .layout import EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
-from .metric import BEFORE_PARAMETER, item_needed, items_of, leads_of, usual_item
-from .panels import PERIODS, Answers, Panel, PanelRequest, build_panel, in_page
+from .panels import BEFORE_PARAMETER, PERIODS, Answers, Panel, PanelRequest, build_panel, in_page
 from .remarks import with_ranking, without_title
 
 blueprint = Blueprint("ask", __name__)
@@ -108,6 +108,7 @@ def ask_page() -> ResponseReturnValue:
                 query,
                 hint,
                 wide=True,
+                full=True,
                 link=leads_of(query, answers.catalog),
                 against=before,
             )

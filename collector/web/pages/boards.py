@@ -43,9 +43,9 @@ from .choices import WORDS, Choices, choices_of, require_known
 from .compare import with_periods
 from .documents import HERE, MOST_SHOWN, document_of, may_write, readable, save_form
 from .drawings import identifier
+from .items import leads_of
 from .layout import RANGE_PARAMETERS, shown
-from .metric import BEFORE_PARAMETER, leads_of
-from .panels import NOTHING, PERIODS, Answers, Panel, PanelRequest
+from .panels import BEFORE_PARAMETER, NOTHING, PERIODS, Answers, Panel, PanelRequest
 from .remarks import with_ranking
 
 blueprint = Blueprint("boards", __name__)

@@ -37,8 +37,8 @@ from .choices import (
     require_known,
 )
 from .files import CSV, FILES, KIND_PARAMETER, name_of
+from .items import called, item_needed, items_of, leads_of, usual_item
 from .layout import EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
-from .metric import called, item_needed, items_of, leads_of, usual_item
 from .panels import Answers, Notice, Panel, PanelRequest, every_of
 from .questions import by_length
 from .remarks import counts_text, period_text, with_period

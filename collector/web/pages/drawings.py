@@ -1,4 +1,7 @@
-"""The charts of a page: each drawn for a wide column and for a phone; a style shows one."""
+"""The charts of a page, each drawn for a column and for a phone; a style shows one.
+
+What stands alone in its row is drawn for the whole width of the page, too.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from msgspec import structs
 
 from ...analytics.rows import AGAINST, ALL, DEVICES, ITEM, MEASURE, TIME, Chart, Row
 from ...query.cache import packed
+from ...rendering.bar_table import bar_table, is_breakdown
 from ...rendering.charts import Before, ChartOptions, Mark, chart_of
 from ...rendering.charts.frame import measure_words, varying
 from ...rendering.possible import possible
@@ -25,7 +29,9 @@ from ..services import services
 
 WIDTH: Final = 540  # user units: about the pixels of a panel, so that its letters are of its size
 _NARROW_WIDTH: Final = 320  # user units: the pixels of a panel on a phone of 360
-_NARROW: Final = "-n"  # after the prefix of ids
+_HEIGHT: Final = 220  # user units, of the plot of a line
+_WHOLE_WIDTH, _WHOLE_HEIGHT = 960, 260  # user units, of a chart that takes the whole width
+_NARROW, _WHOLE = "-n", "-w"  # after the prefix of ids
 WINDOW: Final = "window"
 _PAIR: Final = "pair"
 MOST_ROWS: Final = 20  # of a table; the file has them all
@@ -34,43 +40,33 @@ _OF_TIME: Final = frozenset({TIME, WINDOW})
 Draw = Callable[[ChartOptions], str]
 
 
-def twice(draw: Draw, prefix: str, **fields: Any) -> Markup:
-    """Return what *draw* draws in both layouts.
+def layouts(draw: Draw, prefix: str, *, full: bool = False, **fields: Any) -> Markup:
+    """Return what *draw* draws in each layout.
 
-    Args: prefix: of ids.  fields: further options of both.
+    Args: prefix: of ids.  full: for the whole width, too.  fields: further options.
     """
-    wide = ChartOptions(
-        prefix, heading=False, width=WIDTH, css_class="broad", styled=True, **fields
+    sizes = [
+        (prefix, "broad", WIDTH, _HEIGHT),
+        (prefix + _NARROW, "narrow", _NARROW_WIDTH, _HEIGHT),
+    ]
+    if full:
+        sizes.insert(0, (prefix + _WHOLE, "whole", _WHOLE_WIDTH, _WHOLE_HEIGHT))
+    drawn = (
+        draw(
+            ChartOptions(
+                name,
+                heading=False,
+                width=width,
+                height=height,
+                css_class=css_class,
+                styled=True,
+                interactive=i == 0,  # the script takes the numbers of a mark from one layout
+                **fields,
+            )
+        )
+        for i, (name, css_class, width, height) in enumerate(sizes)
     )
-    narrow = ChartOptions(
-        prefix + _NARROW,
-        heading=False,
-        width=_NARROW_WIDTH,
-        css_class="narrow",
-        styled=True,
-        interactive=False,
-        **fields,
-    )
-    return Markup(draw(wide) + draw(narrow))  # noqa: S704  # both escape
-
-
-def charts_of(
-    kind: Chart,
-    rows: Sequence[Row],
-    title: str,
-    prefix: str,
-    *,
-    marks: Sequence[Mark] = (),
-    before: Before | None = None,
-    facts: Mapping[str, Any] | None = None,
-    **fields: Any,
-) -> Markup:
-    """Return the chart of *rows* in both layouts."""
-
-    def draw(own: ChartOptions) -> str:
-        return chart_of(kind, rows, title, own, facts=facts, marks=marks, before=before)
-
-    return twice(draw, prefix, **fields)
+    return Markup("".join(drawn))  # noqa: S704  # each escapes
 
 
 class Subject(NamedTuple):
@@ -83,6 +79,7 @@ class Subject(NamedTuple):
     every: str  # how long the epochs are, "" if that differs
     most_rows: int  # of a chart
     link: Callable[[Row], str] | None  # data, as every argument is: what it refers to is known
+    full: bool = False  # it is drawn for the whole width of the page, too
 
 
 class Drawing(NamedTuple):
@@ -139,14 +136,24 @@ def _charts(
         words = measure_words(measure)
         plain = labelled(words_of([_plain_row(row) for row in some]))
         past = before and replace(before, rows=words_of(_past_of(before, measure)))
-        chart = charts_of(
-            subject.chart,
-            plain,
-            f"{subject.title} {words}".strip(),
+        name = f"{subject.title} {words}".strip()
+        if is_breakdown(subject.chart, plain):
+            options = ChartOptions(most_rows=subject.most_rows, link=subject.link)
+            table = Markup(bar_table(plain, name, options))  # noqa: S704  # it escapes
+            yield words if len(drawn) > 1 else "", table
+            continue
+        chart = layouts(
+            partial(
+                chart_of,
+                subject.chart,
+                plain,
+                name,
+                facts=facts,
+                marks=marks,
+                before=past,
+            ),
             f"{identifier(subject.id)}-{number}",
-            facts=facts,
-            marks=marks,
-            before=past,
+            full=subject.full,
             most_rows=subject.most_rows,
             link=subject.link,
         )

@@ -21,7 +21,7 @@ from client_sdk.registry.metric import Metric
 
 from ...analytics.verb import QUANTILE, load
 from ...query.options import types_of
-from .metric import called, item_needed, items_of
+from .items import called, item_needed, items_of
 from .questions import needs_item
 
 OPTION: Final = "option."  # what the name of an option of the verb follows

@@ -98,7 +98,7 @@ class Tile:
     others: tuple[tuple[str, str], ...] = ()  # the next items, each with its number
     line: Markup = NOTHING
     change: str = ""  # what the line did, if that is more than noise
-    now: str = ""  # the number since then, as the tile's is the average of before and after
+    now: tuple[str, str] = ("", "")  # number and margin since then: the others' are an average
     sentence: Change | None = None  # the change in words
     left_out: tuple[str, ...] = ()  # what operators have taken out, in sentences
     p_value: float | None = None  # of the change that is likeliest, had nothing changed
@@ -192,7 +192,7 @@ def _sure_of_changes(tiles: Sequence[Tile]) -> list[Tile]:
     return [
         tile
         if tile.p_value is None or next(corrected) <= ALPHA
-        else replace(tile, change="", now="", sentence=None)
+        else replace(tile, change="", now=("", ""), sentence=None)
         for tile in tiles
     ]
 
@@ -270,10 +270,15 @@ def _with_number(
     return replace(
         tile,
         label=metric.domain.headline(row.item, row.dimensions.get(MEASURE, "")),
-        value=value_of(row),
-        margin=margin(row, in_words=True),
+        value=_number(row)[0],
+        margin=_number(row)[1],
         others=_others(metric, row, reply.rows),
     )
+
+
+def _number(row: Row) -> tuple[str, str]:
+    """Return the number of *row* and its margin, in words."""
+    return value_of(row), margin(row, in_words=True)
 
 
 def _period(metric: Metric, reply: Answer, choices: Choices) -> str:
@@ -319,7 +324,7 @@ def _with_line(tile: Tile, choices: Choices, item: str, answers: Answers) -> Til
         line=_spark(metric, possible(reply.rows, reply.meta.chart)),
         change=change,
         p_value=p_value,
-        now=steps[0].number if steps else "",
+        now=_number(steps[0].now.row) if steps else ("", ""),
         sentence=change_of_step(metric, steps[0], marks) if steps else None,
         fault=_silence(metric, reply.rows, choices, answers.today),
     )

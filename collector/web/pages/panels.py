@@ -39,6 +39,7 @@ from ...storage.connection import allowed
 from ...workspace.documents import MAX_TITLE, Document, Note
 from ...workspace.notes import is_planned, notes_on, readable
 from .. import auth
+from ..api.openapi import in_query
 from ..auth import reader, visible
 from ..services import services
 from .drawings import Subject, drawing_of
@@ -50,6 +51,9 @@ MOST_DRAWN: Final = 20  # rows of a chart, if not all are asked for
 _RANGES: Final = ("30d", "28d", "14d", "7d")  # to be compared with the previous period
 _LONG_RANGES: Final = ("6mo", "91d", "28d")
 PERIODS: Final[Mapping[str, str]] = {"previous": "previous period", "year": "a year ago"}
+BEFORE_PARAMETER: Final = in_query(
+    "before", {"enum": [*PERIODS, ""]}, "The earlier period that is drawn below lines."
+)
 OVER_TIME: Final = "time"  # the panel of a line of the metric's own numbers
 _BOOLEAN: Final = "boolean"
 NOTHING: Final = Markup("")
@@ -80,6 +84,8 @@ class PanelRequest:
     query: Query
     hint: str = ""  # what a reader must know about it
     wide: bool = False  # it takes the whole width
+    full: bool = False  # its chart is drawn for the whole width of the page, too
+    part: str = ""  # of the page that it stands in
     link: Callable[[Row], str] | None = None  # where a row of its chart leads, "" for nowhere
     against: str = ""  # "previous" or "year": a period drawn below lines over time
     rows: int = MOST_DRAWN  # of a chart at most
@@ -139,7 +145,8 @@ class Panel:
         drawn = (match for _, chart in self.charts if (match := _HEIGHT.search(chart)))
         above = len(self.request.notices) + bool(self.request.hint)
         texts = len(self.remarks) + above + len(self.charts)
-        return _FRAME + _TEXT * texts + sum(float(match[1]) for match in drawn)
+        rows = sum(chart.count("<tr") for _, chart in self.charts)
+        return _FRAME + _TEXT * (texts + rows) + sum(float(match[1]) for match in drawn)
 
 
 class Answers:
@@ -330,6 +337,7 @@ def build_panel(
         every=every_of(reply),
         most_rows=request.rows,
         link=request.link,
+        full=request.full,
     )
     drawing = drawing_of(subject, rows, facts, marks, before)
     # Without the remark that the head of the page shows.

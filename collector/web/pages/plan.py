@@ -25,7 +25,7 @@ from ...rendering.charts.curve import Curve, curve
 from ..api.openapi import in_query
 from ..auth import scope, visible
 from .choices import require_known
-from .drawings import twice
+from .drawings import layouts
 from .layout import shown
 
 blueprint = Blueprint("plan", __name__)
@@ -179,4 +179,4 @@ def _curve(metric: Metric, sliders: Sliders, epsilons: list[Fraction], need: flo
     ]
     title = "Half-width of the interval against devices"
     unit = scale_of(metric).unit
-    return twice(lambda face: curve(drawn, title, face, unit, sliders.devices, need), "curve")
+    return layouts(lambda face: curve(drawn, title, face, unit, sliders.devices, need), "curve")

@@ -15,7 +15,7 @@ from client_sdk.registry.metric import Metric
 from ...analytics.verb import load, names, summary
 from ...query.options import types_of
 from ...query.window import EPOCH, GRANULARITIES, PERIOD
-from .metric import item_needed, items_of
+from .items import item_needed, items_of
 
 _LENGTHS: Final = (*LENGTHS, ONCE)  # of epochs: the shorter, the more there is to compare
 

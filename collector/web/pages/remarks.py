@@ -44,6 +44,24 @@ AT_ONCE: Final = (
 UNSURE: Final = "No interval is wholly above another: noise may make these differences."
 _MOST_ORDERED: Final = 8  # segments that are ranked
 MOST_STEPS: Final = 3  # items whose change is described
+# What is true of all numbers of a page and changes none of them: its drawer tells it once.
+_GENERAL: Final = frozenset(
+    {
+        Code.SAMPLE,
+        Code.FURTHEST_STEP,
+        Code.REPORTS_OF_RECORDS,
+        Code.DRAWN_ATTRIBUTE,
+        Code.ONLY_REPORTING,
+        Code.PERIODS,
+        Code.UNEVEN,
+        Code.ONCE_EACH,
+        Code.LOOK_ONCE,
+        Code.NOT_DRAWN,
+        Code.PICKED,
+        Code.EXACT,
+        Code.CHANGE,  # the head of the page tells it
+    }
+)
 _PERIODS: Final = {"1h": "hour,", "1d": "day,", "7d": "week, from", "28d": "four weeks, from"}
 _FAULTS: Final = (
     BusyError,
@@ -174,9 +192,9 @@ def with_levels(
     steps = steps_of(reply, line.request.query, metric, answers) if line else []
     if first.reply is None:
         return steps, [first, *others]
-    average = counts_text(first.reply) or average_text(
-        first.reply.meta.metrics[0], steps, reply, answers.today
-    )
+    counts = load(first.reply.meta.verb).counts_devices
+    basis = first.reply.meta.metrics[0]
+    average = "" if counts else average_text(basis, steps, reply, answers.today)
     return steps, [_with_notice(first, Notice(average)) if average else first, *others]
 
 
@@ -272,6 +290,12 @@ def with_ranking(panel: Panel, *, is_sure: bool = False) -> Panel:
     return _with_notice(panel, Notice(order or UNSURE)) if order or not is_sure else panel
 
 
+def ranked_hints(panels: Iterable[Panel]) -> list[str]:
+    """Return what a reader must know of rankings, if any of *panels* has groups to rank."""
+    verbs = {panel.request.query.verb for panel in panels if panel.reply}
+    return [AT_ONCE] if any(load(verb).ranks_segments for verb in verbs) else []
+
+
 def ranking_text(rows: Sequence[Row]) -> str:
     """Return which of *rows* are higher than which others by their intervals, or ""."""
     numbered = [row for row in rows if numbers_of(row)]
@@ -296,23 +320,32 @@ def _with_notice(panel: Panel, *notices: Notice) -> Panel:
     return replace(panel, request=request)
 
 
-def shared_warnings(panels: Sequence[Panel]) -> tuple[list[str], list[Panel]]:
-    """Return the warnings that several of *panels* share, and the panels without them.
+def told_once(panels: Sequence[Panel]) -> tuple[list[str], list[str], list[Panel]]:
+    """Return the warnings that several of *panels* share, what is general, and the panels without.
 
-    A warning that only some share names their titles.
+    A warning that only some share names their titles, as does what is general.
     """
     titles: dict[Remark, list[str]] = {}
     for panel in panels:
         for remark in panel.remarks:
             titles.setdefault(remark, []).append(panel.request.title)
-    common = {remark: of for remark, of in titles.items() if len(of) > 1}
+    general = {remark for remark in titles if remark.code in _GENERAL}
+    shared = {remark for remark, of in titles.items() if len(of) > 1} - general
     kept = [
-        replace(panel, remarks=tuple(each for each in panel.remarks if each not in common))
+        replace(
+            panel,
+            remarks=tuple(each for each in panel.remarks if each not in general | shared),
+        )
         for panel in panels
     ]
-    return [
-        _of_some(remark, of if len(of) < len(panels) else []) for remark, of in common.items()
-    ], kept
+    said, doubts = (
+        [_of_some(each, of if len(of) < len(panels) else []) for each, of in some]
+        for some in (
+            [(each, titles[each]) for each in titles if each in shared],
+            [(each, titles[each]) for each in titles if each in general],
+        )
+    )
+    return said, doubts, kept
 
 
 def _of_some(remark: Remark, titles: Sequence[str]) -> str:

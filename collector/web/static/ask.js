@@ -10,6 +10,18 @@
     line.select();
   });
 
+  // Arrows go from the line through the questions below it, and back.
+  document.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const own = event.target.closest && event.target.closest(".find input, .questions a");
+    if (!step || !own || event.ctrlKey || event.metaKey || event.altKey) return;
+    const stops = [...document.querySelectorAll(".find input, .questions a")].filter((one) => one.getClientRects().length);
+    const next = stops[stops.indexOf(own) + step];
+    if (!next) return;
+    event.preventDefault();
+    next.focus();
+  });
+
   const form = document.querySelector("form[data-ask]");
   if (!form) return;
   // Another dimension has other arms: ask again, without the arms of the first.

@@ -11,18 +11,18 @@
     const away = (node) => { const box = node.getBoundingClientRect(); return Math.max(box.left - x, x - box.right, 0); };
     return stretches(svg).sort((a, b) => away(a) - away(b))[0];
   };
-  // The marks at a place across, all of one time: the narrow drawing has none, the broad one tells them.
+  // The marks at a place across, all of one time: one of the drawings has them for all.
   function marksAt(picture, svg, x) {
     const strip = stretchAt(svg, x);
     const [from, to = from] = strip.querySelector("title").textContent.split(" – ");
     const box = strip.getBoundingClientRect();
-    const timeOf = (mark) => mark.dataset.row.split("  ")[0].split(" · ").pop();
-    const marks = [...picture.querySelectorAll("svg.broad [data-row]")].filter((mark) => !mark.closest("a"));
-    const within = marks.filter((mark) => from <= timeOf(mark) && timeOf(mark) <= to);
-    const times = [...new Set(within.map(timeOf))].sort();
+    const momentOf = (mark) => mark.dataset.row.split("  ")[0].split(" · ").pop();
+    const marks = [...picture.querySelectorAll("svg [data-row]")].filter((mark) => !mark.closest("a"));
+    const within = marks.filter((mark) => from <= momentOf(mark) && momentOf(mark) <= to);
+    const times = [...new Set(within.map(momentOf))].sort();
     const part = Math.min(Math.max((x - box.left) / box.width, 0), 1);
     const time = times[Math.min(Math.floor(part * times.length), times.length - 1)];
-    return within.filter((mark) => timeOf(mark) === time);
+    return within.filter((mark) => momentOf(mark) === time);
   }
   function tell(svg, x, y) {
     const marks = marksAt(svg.closest(".picture"), svg, x);
@@ -34,6 +34,38 @@
     first.searchParams.set("to", last.searchParams.get("to"));
     location.href = first;
   }
+
+  // One line at the pointer, in every chart that shows the same time, and the numbers of that time.
+  let lines = [];
+  let pointed = "";
+  const timeOf = (strip) => strip.querySelector("title").textContent;
+  function across(svg, strip) {
+    const all = stretches(svg).map((link) => link.querySelector("rect"));
+    const apart = Math.max(...all.map((box) => box.width.baseVal.value));
+    const box = strip.querySelector("rect");
+    const [left, wide] = [box.x.baseVal.value, box.width.baseVal.value];
+    const x = box === all[0] ? left + wide - apart / 2 : left + apart / 2; // at the ends a strip is cut off
+    const line = document.createElementNS(SVG, "line");
+    line.setAttribute("class", "pointer");
+    for (const [name, value] of Object.entries({ x1: x, x2: x, y1: box.y.baseVal.value, y2: box.y.baseVal.value + box.height.baseVal.value })) line.setAttribute(name, value);
+    strip.parentNode.before(line);
+    return line;
+  }
+  document.addEventListener("pointermove", (event) => {
+    const svg = event.target.closest && event.target.closest("svg.chart");
+    const inPlot = svg && event.pointerType !== "touch" && event.target.closest(".stretches a, [data-row], .hover");
+    const strip = inPlot && stretchAt(svg, event.clientX);
+    const time = strip ? timeOf(strip) : "";
+    if (time !== pointed) {
+      for (const line of lines) line.remove();
+      pointed = time;
+      lines = !time ? [] : [...document.querySelectorAll(".picture")].map(shown).filter(Boolean).flatMap((one) => {
+        const same = stretches(one).find((link) => timeOf(link) === time);
+        return same ? [across(one, same)] : [];
+      });
+    }
+    if (strip && event.target.closest(".stretches a") && !brush) tell(svg, event.clientX, event.clientY);
+  });
 
   // Zoom: a way across the plot is a range of time.
   let brush = null;

@@ -3,6 +3,7 @@
 (() => {
   const root = document.documentElement;
   const status = document.getElementById("status");
+  const COPIES = "[data-copy], [data-copy-text], [data-copy-of]";
   const main = () => document.getElementById("main");
 
   function tell(text) {
@@ -44,7 +45,7 @@
 
   function dress(part) {
     localise(part);
-    for (const one of part.querySelectorAll("[data-copy], [data-copy-text]")) one.hidden = !navigator.clipboard;
+    for (const one of part.querySelectorAll(COPIES)) one.hidden = !navigator.clipboard;
     document.dispatchEvent(new Event("dressed"));
   }
   let sent = main().innerHTML;  // as the server sent it: scripts change what is shown
@@ -161,12 +162,31 @@
     form.addEventListener("change", (event) => { if (event.target.name === "metric") { const url = new URL(location); url.search = `?metric=${encodeURIComponent(event.target.value)}`; location = url; } });
   }
 
+  // Parts of a page: the address keeps which is open.  Menus close where nothing of them is wanted.
+  function openPart(id) {
+    const target = id && document.getElementById(id);
+    const own = target && (target.name === "part" ? target : document.getElementById(`part-${target.closest("[data-part]")?.dataset.part}`));
+    if (own) own.checked = true;
+  }
+  openPart(location.hash.slice(1));
+  document.addEventListener("change", (event) => { if (event.target.name === "part") history.replaceState(history.state, "", `#${event.target.id}`); });
+  function closeMenus(but) {
+    for (const menu of document.querySelectorAll(".menu[open]")) {
+      if (menu === but) continue;
+      if (menu.contains(document.activeElement)) menu.firstElementChild.focus();
+      menu.open = false;
+    }
+  }
+  document.addEventListener("pointerdown", (event) => closeMenus(event.target.closest(".menu")));
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") closeMenus(null); });
+
   // Copy the numbers of a panel, or an address.
   document.addEventListener("click", async (event) => {
-    const button = event.target.closest("[data-copy], [data-copy-text]");
+    const button = event.target.closest(COPIES);
     if (!button) return;
-    const { copy, copyText } = button.dataset;
-    await navigator.clipboard.writeText(copyText || await (await fetch(copy)).text());
+    const { copy, copyText, copyOf } = button.dataset;
+    const text = copyOf ? document.getElementById(copyOf).textContent : copyText;
+    await navigator.clipboard.writeText(text || await (await fetch(copy)).text());
     tell("Copied.");
   });
 
@@ -175,7 +195,7 @@
   function busy() {
     const active = document.activeElement;
     const picked = getSelection && String(getSelection());
-    return document.hidden || picked || (active && active.matches("input, select, textarea") && main().contains(active));
+    return document.hidden || picked || (active && active.matches("input:not([type=radio]), select, textarea") && main().contains(active));
   }
   let failures = 0;
   let answered = new Date();
@@ -214,15 +234,17 @@
   function swap(fresh) {
     const open = [...main().querySelectorAll("details")].map((one) => one.open);
     const scrolled = [...main().querySelectorAll(".picture, .scroll")].map((one) => [one.scrollLeft, one.scrollTop]);
+    const part = main().querySelector("[name=part]:checked")?.id;
     const place = focused();
     still();
     main().replaceChildren(...fresh.childNodes);
     dress(main());
     main().querySelectorAll("details").forEach((one, i) => { one.open = open[i] ?? one.open; });
     main().querySelectorAll(".picture, .scroll").forEach((one, i) => { if (scrolled[i]) [one.scrollLeft, one.scrollTop] = scrolled[i]; });
+    openPart(part);
     if (place >= 0) { const again = focusable()[place]; if (again) again.focus({ preventScroll: true }); }
   }
-  function focusable() { return [...main().querySelectorAll("a[href], button, summary, [tabindex]")]; }
+  function focusable() { return [...main().querySelectorAll("a[href], button, summary, [tabindex], [name=part]")]; }
   function focused() { return focusable().indexOf(document.activeElement); }
   const seconds = Number(main().dataset.refresh);
   if (seconds) setInterval(refresh, 1000 * seconds);

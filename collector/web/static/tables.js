@@ -54,7 +54,7 @@
     if (table.dataset.sorts || !table.tHead || table.tFoot || table.tBodies[0].rows.length < 2) return;
     table.dataset.sorts = "";
     [...table.tHead.rows[0].cells].forEach((head, column) => {
-      if (head.textContent === "remarks") return;
+      if (!head.textContent || head.textContent === "remarks") return;
       const button = document.createElement("button");
       button.type = "button";
       button.className = "sort";

@@ -60,7 +60,7 @@ def test_a_picture_stands_alone_and_is_small(one: Scenario) -> None:
     text = path.read_text(encoding="utf-8")
 
     assert ElementTree.fromstring(text).tag.endswith("svg")  # noqa: S314  # our own
-    assert "prefers-color-scheme:dark" in text
+    assert "light-dark(" in text
     assert len(text.encode()) <= MOST_BYTES
     assert f"](../../images/answers/{one.verb}.svg)" in section_of(one.verb)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from functools import partial
 from itertools import pairwise
 from math import inf
 from typing import Any, Final
@@ -35,7 +36,7 @@ from collector.rendering.numbers import numbers_of
 from collector.rendering.possible import possible
 from collector.rendering.tables import csv_of, lines_of
 from collector.rendering.wording import days_in_words, last_day, remark_text, worded
-from collector.web.pages.drawings import charts_of
+from collector.web.pages.drawings import layouts
 
 PLACES: Final = [f"step {place}" for place in range(5)]
 RANGES: Final = {
@@ -128,7 +129,7 @@ def test_no_chart_and_no_table_of_a_terminal_shows_a_share_that_cannot_be(kind: 
     meta = {"chart": kind, "metrics": [], "facts": {}, "n": 5_000, "alpha": 0.05, "warnings": []}
     texts = [
         chart_of(kind, rows, "Title"),
-        str(charts_of(kind, rows, "Title", "prefix")),
+        str(layouts(partial(chart_of, kind, rows, "Title"), "prefix")),
         "\n".join(lines_of("Title", rows, {**meta, "intervals": "pointwise"})),
     ]
 

@@ -250,7 +250,7 @@ def test_an_earlier_period_is_drawn_at_the_same_places_with_its_band_and_numbers
 
     assert [x for x, _ in middle(picture, "past")] == [x for x, _ in middle(picture, "line-1")]
     assert [y for _, y in middle(picture, "past")] > [y for _, y in middle(picture, "line-1")]
-    assert len(of_class(parsed(picture), "past-band")) == 1 + 1  # and the box in the legend
+    assert len(of_class(parsed(picture), "ghost")) == 1 + 1  # and the box in the legend
     assert "the week before" in texts(picture, "note")
     told = {e.get("data-label"): e.get("data-low") for e in of_class(parsed(picture), "mark")}
     assert told["2026-10-13"] == "19.0 %"

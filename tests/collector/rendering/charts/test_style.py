@@ -38,7 +38,14 @@ def test_every_coloured_class_follows_light_and_dark(name: str) -> None:
 
     classes = {element.get("class") for element in root.iter() if element.get("class")}
     unpainted = {"chart", "chart spark", "mark", "hover"}
-    assert [c for c in classes - unpainted if f".chart .{c}{{" not in CSS] == []
+    assert [c for c in classes - unpainted if not rules_of(c)] == []
+
+
+def rules_of(name: str) -> list[str]:
+    """Return the rules that paint the class called *name*: its own, or that of its family."""
+    family = name.rstrip("0123456789")
+    rules = (f".chart .{name}{{", *((f".chart [class^='{family}']{{",) if family != name else ()))
+    return [rule for rule in rules if rule in CSS]
 
 
 def test_a_paint_carries_its_light_colours_for_readers_without_styles() -> None:

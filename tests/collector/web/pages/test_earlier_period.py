@@ -20,7 +20,7 @@ from tests.support.sites.in_memory import browser_of, in_memory
 from tests.support.store.memory_storage import MemoryStorage
 
 PAGE = f"/metric/{ONE_METRIC}"
-NOTICE = re.compile(r'<section[^>]* id="time".*?</h2>\s*(.*?)<div class="body">', re.DOTALL)
+NOTICE = re.compile(r'<section[^>]* id="time".*?</h2>\s*(.*?)<div class="picture"', re.DOTALL)
 
 OVER_TIME = json.dumps(
     {"metrics": [ONE_METRIC], "verb": "trend", "dimensions": ["time:day"], "date_range": "7d"}
@@ -69,7 +69,7 @@ def test_a_year_without_reports_is_said_without_a_range(visit: Visit) -> None:
 
 def test_chosen_days_are_named_with_a_link_to_all_days(visit: Visit) -> None:
     whole = visit(PAGE, {"range": "7d"}).text
-    first, last = re.findall(r"\d{4}-\d\d-\d\d", whole[whole.index("Window (UTC)") :])[:2]
+    first, last = re.findall(r"\d{4}-\d\d-\d\d", whole[whole.index(" reports, ") :])[:2]
     said = above_the_line(visit, {"from": first, "to": last, "before": "previous"})
 
     assert f"Only {first} – {last} is shown." in said
@@ -179,7 +179,7 @@ def test_what_is_asked_once_says_so_and_is_not_in_progress(
     asked_once: Callable[[str], str],
 ) -> None:
     assert f'<p class="hint">{ALONE}</p>' in asked_once("/ask?metric=retention&verb=retention")
-    assert "once of each device</dd>" in asked_once("/metric/retention")
+    assert " reports, once of each device" in asked_once("/metric/retention")
 
 
 def test_warnings_are_sentences_without_the_title_above_them(visit: Visit) -> None:

@@ -97,7 +97,8 @@ def test_a_metric_shows_a_chart_a_table_and_its_reports(visit: Visit, name: str)
 
     assert 'class="fault"' not in text
     assert page.tags.count("svg") >= 1
-    assert page.tags.count("table") == page.text.count("Table")
+    bars = page.values("class", "table").count("chart-table breakdown")
+    assert page.tags.count("table") - bars == page.text.count("Table")
     segments = {"category": 2, "boolean": 4, "number": 2}.get(name, 1)
     assert f"{EPOCHS * N * segments:,}" in page.text
 
@@ -148,7 +149,7 @@ def test_a_window_without_reports_says_so_and_breaks_nothing(visit: Visit, path:
     response = visit(f"{path}?from=2025-01-01&to=2025-01-31")
 
     assert response.status_code == 200
-    assert "not enough reports" in response.text or "Nothing has been reported" in response.text
+    assert "not enough reports" in response.text or "Waiting for the first report" in response.text
 
 
 @pytest.mark.parametrize(
@@ -228,7 +229,7 @@ def test_an_empty_system_tells_what_to_do_next(make_app: MakeApp) -> None:
 
     text = client.get("/", headers=bearer(READ_TOKEN)).text
 
-    for step in ("Nothing has been reported yet", "client.record(", "/readyz", "hearsay demo"):
+    for step in ("Waiting for the first report", "client.record(", "/readyz", "hearsay demo"):
         assert step in text
 
 
@@ -474,11 +475,11 @@ def test_the_address_of_a_page_is_the_question_that_it_asks(visit: Visit, addres
     response = visit(address)
 
     assert response.status_code == 200
-    asked = re.search(r"-d '(\{.*\})'", html.unescape(response.text))
-    assert asked
-    question: dict[str, Any] = json.loads(asked[1])
     expected = QUESTIONS[address]
-    assert {field: question.get(field) for field in expected} == expected
+    asked: list[dict[str, Any]] = [
+        json.loads(text) for text in re.findall(r"-d '(\{.*\})'", html.unescape(response.text))
+    ]
+    assert expected in [{field: one.get(field) for field in expected} for one in asked]
 
 
 @pytest.mark.parametrize("address", TEXTS)

@@ -52,7 +52,7 @@ def test_every_file_that_a_page_offers_can_be_saved(visit: Visit, path: str, cou
 @pytest.mark.parametrize(
     ("path", "name"),
     [
-        ("/metric/location", "location-answer"),
+        ("/metric/location", "location-time"),
         (f"/ask?q={MAP}", "location-map"),
         ("/compare?metric=category&by=platform&range=7d", "category-difference"),
     ],

@@ -94,7 +94,7 @@ def test_how_reports_came_changes_no_row(
 
 def test_a_page_tells_it_among_the_details_and_nowhere_else(mixed: Flask) -> None:
     text = page(mixed)
-    details = text[text.index("How it is collected") : text.index("</details>")]
+    details = text[text.index("How it is collected") : text.rindex("</section>")]
 
     assert f"<dt>Relayed</dt><dd>{2 * EACH} <span" in details
     assert f"<dt>Attested</dt><dd>{EACH} <span" in details
@@ -123,7 +123,7 @@ def test_the_answer_and_the_details_of_a_page_state_the_same_with_all_that_it_as
 
     assert claim["n"] == 5 * EACH * 9 // 10  # those with a token do not hide those without
     assert 0 < claim["epsilon"] < epsilon_of(PAGE)
-    details = text[text.index("How it is collected") : text.index("</details>")]
+    details = text[text.index("How it is collected") : text.rindex("</section>")]
     assert f"at most {above(claim['epsilon'])}" in details
     assert all(str(escape(assumption[1:])) in details for assumption in claim["assumes"])
     assert "<b>" not in text
