@@ -204,6 +204,12 @@ def reading(
     return f"{value} {after}" if after else value
 
 
+def movement(before: Row, now: Row) -> str:
+    """Return how a number changed, in words: "rose from 30 % ± 1 to 70 % ± 1"."""
+    how = "rose" if (now.value or 0.0) > (before.value or 0.0) else "fell"
+    return f"{how} from {reading(before)} to {reading(now)}"
+
+
 def beside(now: Row, before: Row | None) -> str:
     """Return a count, and what it was: "2,401 devices against 2,310: 91 more (+3.9 %), exact"."""
     change = change_of(now, before)

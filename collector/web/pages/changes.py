@@ -13,7 +13,7 @@ from typing import Final
 from client_sdk.registry.metric import Metric
 
 from ...rendering.charts import Mark
-from ...rendering.numbers import reading
+from ...rendering.numbers import movement
 from ...rendering.wording import days_in_words
 from .remarks import Step
 
@@ -44,13 +44,11 @@ def change_of_step(metric: Metric, step: Step, marks: Sequence[Mark]) -> Change 
     """
     if step.before is None:
         return None
-    now, before = step.now.row, step.before.row
-    how = "rose" if (now.value or 0.0) > (before.value or 0.0) else "fell"
     return Change(
         at=step.now.first,
         when=_in_words(step.label, step.stretch),
         what="" if metric.domain.boolean else step.what,
-        how=f"{how} from {reading(before)} to {reading(now)}",
+        how=movement(step.before.row, step.now.row),
         note=_nearest(marks, step),
     )
 

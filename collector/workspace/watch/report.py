@@ -18,7 +18,7 @@ from client_sdk.privacy.wording import counted
 from client_sdk.registry.metric import COUNT, Metric
 
 from ...analytics.answer import MEAN
-from ...analytics.rows import LEFT_OUT, MEASURE, TIME, moment
+from ...analytics.rows import LEFT_OUT, MEASURE, TIME, Row, moment
 from ...analytics.verb import COMPARE, ESTIMATE, load
 from ...core.catalog import Catalog
 from ...core.errors import CollectorError, StorageUnavailableError
@@ -29,7 +29,7 @@ from ...query.headline import headline, is_listed, latest, question
 from ...query.window import PREVIOUS, days_of_epochs
 from ...rendering.charts import ChartOptions, chart_of
 from ...rendering.charts.svg import CSS
-from ...rendering.numbers import beside, numbers_of, reading
+from ...rendering.numbers import beside, movement, numbers_of, reading
 from ...rendering.possible import possible
 from ...rendering.tables import table_of
 from ...rendering.wording import when_counted, worded
@@ -39,6 +39,7 @@ from ...storage.records import FIRING, UNABLE, UNKNOWN, WatchState
 MOST_ROWS: Final = 40  # of a table
 _MOST_CHANGES: Final = 3  # of one metric
 RECENT_DAYS: Final = 35  # in which a store that is in use has a report
+_ALONE: Final = ("", "true", MEAN)  # items that need no name after their metric's
 _TOP: Final = 8  # items of a list, the most common ones
 _ABOUT: Final = (
     "Every report was randomized on its device. Intervals are of 95 % and show what the noise"
@@ -136,7 +137,7 @@ def _changes(entries: Sequence[_Entry]) -> Iterator[str]:
     chances = holm([chance for chance, _ in tested])
     for chance, (_, entry) in sorted(zip(chances, tested, strict=True), key=lambda each: each[0]):
         if chance <= ALPHA:
-            yield f"{entry.metric.title}: {entry.changes}"
+            yield from entry.sentences
 
 
 @dataclass(frozen=True)
@@ -147,6 +148,7 @@ class _Entry:
     number: str
     changes: str = ""
     chance: float | None = None  # of the surest change, were there none; None: not tested
+    sentences: tuple[str, ...] = ()  # what changed
     drawn: str = ""
 
     @property
@@ -182,19 +184,29 @@ class _Asker:
             answer = self._ask(verb, options)
             number = f"{self._number(answer)}; {counted(answer.meta.n, 'report')}"
             number = "; ".join((number, *answer.meta.facts.get(LEFT_OUT, ())))
-            return _Entry(metric, number, *self._changes(), _drawn(metric, answer))
+            return _Entry(metric, number, *self._changes(), drawn=_drawn(metric, answer))
         except StorageUnavailableError:
             raise
         except (CollectorError, UnknownMetricError) as error:
             return _Entry(metric, f"no number: {error}")
 
-    def _ask(self, verb: str, options: Any = MappingProxyType({}), against: Any = None) -> Answer:
-        """Ask about the week, or about the last whole period of *metric* if that is longer."""
-        every, first = self.metric.every, self.last - timedelta(days=6)
-        days = first, self.last
+    def _ask(
+        self,
+        verb: str,
+        options: Any = MappingProxyType({}),
+        against: Any = None,
+        *,
+        back: int = 0,
+    ) -> Answer:
+        """Ask about the week, or about the last whole period of *metric* if that is longer.
+
+        Args: back: periods before it.
+        """
+        every, last = self.metric.every, self.last - timedelta(days=7 * back)
+        days = last - timedelta(days=6), last
         if LENGTHS.get(every, 0) > 7 * DAY:
             end = datetime.combine(self.last + timedelta(days=1), datetime.min.time(), UTC)
-            ended = epoch_of(every, end.timestamp()) - 1
+            ended = epoch_of(every, end.timestamp()) - 1 - back
             days = days_of_epochs(every, range(ended, ended + 1))
         texts = (days[0].isoformat(), days[1].isoformat())
         query = Query([self.metric.address], verb, texts, against, options=dict(options))
@@ -218,25 +230,42 @@ class _Asker:
         what = metric.domain.headline(top.item, top.dimensions.get(MEASURE, ""))
         return f"{when}{reading(top)} {what}"
 
-    def _changes(self) -> tuple[str, float | None]:
-        """Return how the number changed against the period before, and the chance of the surest."""
+    def _changes(self) -> tuple[str, float | None, tuple[str, ...]]:
+        """Return how the number changed against the period before, and the chance of the surest.
+
+        Returns: the same in sentences, too: from which number to which.
+        """
         metric = self.metric
         if load(COMPARE).refusal(metric) or metric.every == ONCE or metric.show == COUNT:
-            return "", None
+            return "", None, ()
         before = f"the {'four weeks' if metric.every == '28d' else 'week'} before"
         rows = possible(self._ask(COMPARE, against=PREVIOUS).rows)
         known = [row for row in rows if numbers_of(row) and row.p_value is not None]
         if not known:
-            return f"{before} has not enough reports to compare with", None
+            return f"{before} has not enough reports to compare with", None, ()
         known.sort(key=lambda row: row.p_value or 0.0)
-        alone = ("", "true", MEAN)
-        sure = [
-            f"{'' if row.item in alone else f'{row.item} '}{reading(row, signed=True)}"
-            for row in known
-            if (row.p_value or 0.0) <= ALPHA
+        sure = [row for row in known if (row.p_value or 0.0) <= ALPHA][:_MOST_CHANGES]
+        each = [
+            f"{'' if row.item in _ALONE else f'{row.item} '}{reading(row, signed=True)}"
+            for row in sure
         ]
-        words = ", ".join(sure[:_MOST_CHANGES]) or "no change that is more than noise"
-        return f"{words} against {before}", known[0].p_value
+        words = ", ".join(each) or "no change that is more than noise"
+        sentences = tuple(self._sentences(sure, before)) if sure else ()
+        return f"{words} against {before}", known[0].p_value, sentences
+
+    def _sentences(self, changes: Sequence[Row], before: str) -> Iterator[str]:
+        """Yield each of *changes* as a sentence, with the numbers of both periods."""
+        then, now = (
+            {row.item: row for row in possible(self._ask(ESTIMATE, back=back).rows)}
+            for back in (1, 0)
+        )
+        for change in changes:
+            item, title = change.item, self.metric.title
+            what = title if item in _ALONE else f"{title} ({self.metric.domain.headline(item)})"
+            if item in then and item in now:
+                yield f"{what} {movement(then[item], now[item])} against {before}."
+            else:
+                yield f"{what}: {reading(change, signed=True)} against {before}."
 
 
 def _drawn(metric: Metric, answer: Answer) -> str:

@@ -152,10 +152,33 @@ def test_what_changed_is_told_and_what_noise_could_do_is_not() -> None:
 
     first, line = [text for text in changed.splitlines() if "Dark mode" in text]
     how = r"\+(39|4[01])[\d.]* points ± .* against the week before"
-    assert re.fullmatch(f"  Dark mode: {how}", first)
+    share = r"(29|3[01]|69|7[01])[\d.]* % ± [\d.]+"
+    sentence = f"  Dark mode rose from {share} to {share} against the week before\\."
+    assert re.fullmatch(sentence, first)
     assert re.fullmatch(rf"Dark mode: (69|7[01])[\d.]* % ± .* yes; .*; {how}", line)
     assert "What changed:\n  No change that is more than noise." in same
     assert "watch" not in same.lower()
+
+
+def test_each_item_that_changed_has_a_sentence_with_both_numbers() -> None:
+    form = {"type": '"category"', "values": '["a", "b", "c"]', "every": '"1d"', "epsilon": '"8"'}
+    catalog = Catalog([Registry.from_text(file_with({**BOOLEAN, **form, "min_reports": "100"}))])
+    (metric,), storage = list(catalog), MemoryStorage()
+    for back in range(14):
+        counts = (4_000, 1_000, 5_000) if back < 7 else (2_000, 3_000, 5_000)
+        cell = Cell(metric.digest, TODAY - 3 - back, "")
+        storage.put({cell: [(0, 10_000), *enumerate(counts, 1)]})
+
+    text = report(catalog, storage, WatchState(), NOON).text
+
+    said = text.partition("What changed:\n")[2].partition("\n\n")[0].splitlines()
+    share = r"[\d.]+ % ± [\d.]+"
+    words = [re.sub(share, "#", sentence.strip()) for sentence in said]
+    assert sorted(words) == [
+        "Dark mode (a) rose from # to # against the week before.",
+        "Dark mode (b) fell from # to # against the week before.",
+    ]
+    assert re.search(r"\(a\) rose from (19\.9|20)[\d.]* % ± [\d.]+ to (39\.9|40)[\d.]* % ±", text)
 
 
 def test_of_many_metrics_none_changed_where_only_chance_made_one_differ() -> None:
@@ -176,7 +199,7 @@ def test_of_many_metrics_none_changed_where_only_chance_made_one_differ() -> Non
 
     alone, among = said(1), said(20)
 
-    changed = "What changed:\n  Dark mode: +"
+    changed = "What changed:\n  Dark mode rose from "
     assert alone.count(changed) == 1
     assert among.count(changed) == 0
 
