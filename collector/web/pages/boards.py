@@ -31,6 +31,7 @@ from ...query.gate import Gate
 from ...query.options import as_json
 from ...rendering.charts import ChartOptions
 from ...rendering.charts.spark import spark
+from ...rendering.numbers import numbers_of
 from ...rendering.possible import possible
 from ...workspace.documents import MAX_PANELS, MAX_TITLE, Board, Document, SavedQuestion
 from ...workspace.documents import Panel as BoardPanel
@@ -184,9 +185,11 @@ def _picture(board: Document[Board], answers: Answers) -> Markup:
         reply = answers.reply(panel.query)
     except (*NO_ANSWER, DamagedTallyError, RefusedByStoreError):
         return NOTHING
+    rows = list(possible(reply.rows, reply.meta.chart))
+    if not any(map(numbers_of, rows)):
+        return NOTHING
     options = ChartOptions(identifier(board.name), styled=True)
-    picture = spark(list(possible(reply.rows, reply.meta.chart)), panel.title, options)
-    return Markup(picture)  # noqa: S704  # it escapes
+    return Markup(spark(rows, panel.title, options))  # noqa: S704  # it escapes
 
 
 def _ago(seconds: float) -> str:

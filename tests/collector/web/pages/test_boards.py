@@ -298,6 +298,7 @@ def test_a_board_is_listed_with_a_picture_its_owner_and_its_last_change(desk: De
         "Bars": [Panel("words", text="first of all"), good],
         "Line": [Panel("line", query_of({**line, "date_range": "7d"})), gone],
         "Faulty": [gone, good],
+        "Silent": [Panel("no reports", query_of({**line, "date_range": ["2020-01-01"] * 2}))],
         "Words": [Panel("words", text="alone")],
     }
     begun = [desk.workspace.boards.add(Board(title, boards[title]), BOB) for title in boards]
@@ -313,6 +314,7 @@ def test_a_board_is_listed_with_a_picture_its_owner_and_its_last_change(desk: De
         "Bars": 1,
         "Line": 1,
         "Faulty": 0,
+        "Silent": 0,
         "Words": 0,
     }
     assert 'class="bar"' in cards["Bars"]
