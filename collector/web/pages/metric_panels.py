@@ -141,7 +141,7 @@ def _over_time(metric: Metric, choices: Choices, item: str) -> Iterator[PanelReq
     in_days = metric.every == "1d" and choices.range != DATES
     counted = f"{TIME}:day" if in_days else stretch
     query = choices.query(metric, ACTIVES, dimensions=[counted])
-    yield PanelRequest("devices", _DEVICES, query, full=True, part=DEVICES)
+    yield PanelRequest("devices", _DEVICES, query, part=DEVICES)
 
 
 def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator[PanelRequest]:

@@ -36,7 +36,7 @@ def test_the_style_sheet_loads_nothing() -> None:
 def test_every_coloured_class_follows_light_and_dark(name: str) -> None:
     root = parsed(PICTURES[name](ChartOptions()))
 
-    classes = {element.get("class") for element in root.iter() if element.get("class")}
+    classes = {one for element in root.iter() if (one := element.get("class"))}
     unpainted = {"chart", "chart spark", "mark", "hover"}
     assert [c for c in classes - unpainted if not rules_of(c)] == []
 
