@@ -16,7 +16,7 @@ from client_sdk.core.limits import MAX_INFLATION
 from client_sdk.wire.private_token import HEADER
 
 from ...core.cells import ATTESTED, RELAYED, UNKNOWN, Source
-from ...core.entry import AcceptedColumn, encode
+from ...core.entry import AcceptedColumn
 from ...core.errors import (
     BodyTooLargeError,
     MalformedUploadError,
@@ -190,9 +190,8 @@ class HotRoute:
         self._pressure.charge_fold(grant.key, verdict.steps)
         if not verdict.accepted:
             return Judgement(None, verdict)
-        entry = encode(verdict.accepted)
         day = self._tokens.remembered_day(token, upload, of_device=grant.is_public)
-        return Judgement(SealedUpload(upload.id, day, entry, verdict.reports), verdict)
+        return Judgement(SealedUpload(upload.id, day, verdict.entry, verdict.reports), verdict)
 
     def beginning(self, admission: Admission, judgement: Judgement) -> Beginning | None:
         """Return what ``refusals`` must allow before an upload is appended; None if nothing."""
