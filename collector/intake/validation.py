@@ -48,7 +48,7 @@ class Rejection(Struct, frozen=True, forbid_unknown_fields=True):
     count: int
 
 
-class Verdict(NamedTuple):
+class Verdict(Struct, frozen=True):
     """What becomes of an upload: the columns to fold and the rejections to count."""
 
     accepted: tuple[AcceptedColumn, ...]
@@ -147,9 +147,11 @@ def _said(segment: Mapping[str, str], vocabularies: Mapping[str, set[str]]) -> _
     """Return what *segment* says as far as the registry asks: what is kept by it stays small."""
     return tuple(
         sorted(
-            (name, value if value in vocabularies[name] else _UNDECLARED)
-            for name, value in segment.items()
-            if name in vocabularies
+            [
+                (name, value if value in vocabularies[name] else _UNDECLARED)
+                for name, value in segment.items()
+                if name in vocabularies
+            ]
         )
     )
 
@@ -198,7 +200,7 @@ _NO_ROW: Final = Raw()
 def _judge_column(context: _Context, column: Column) -> _Outcome:
     """Return what becomes of *column*."""
     rule = context.rules.get(column.metric)
-    cell = rule and _cell(rule, column.epoch, context.said, context.source)
+    cell = None if rule is None else _cell(rule, column.epoch, context.said, context.source)
     if rule is None or cell is None:
         return _Outcome(None, _NO_ROW, 0, 0, _refuse(column, rule, context.said))
     payloads, rejected = _judge_payloads(column.payloads, rule, of_device=context.of_device)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from typing import IO, Final, NamedTuple
+from typing import IO, Final
 
 import msgspec
+from msgspec import Struct
 
 from client_sdk.core.limits import MAX_INFLATION
 from client_sdk.wire.private_token import HEADER
@@ -72,7 +73,7 @@ def inflate(body: bytes, limit: int) -> bytes:
     return inflated
 
 
-class Head(NamedTuple):
+class Head(Struct, frozen=True):
     """What the headers of an upload say; "" for one that is absent."""
 
     authorization: str
@@ -97,7 +98,7 @@ class Head(NamedTuple):
         )
 
 
-class Admission(NamedTuple):
+class Admission(Struct, frozen=True):
     """An upload whose body may be read: up to ``grant.limit`` bytes."""
 
     grant: WriteGrant
@@ -107,7 +108,7 @@ class Admission(NamedTuple):
     token: str | None = None
 
 
-class Judgement(NamedTuple):
+class Judgement(Struct, frozen=True):
     """What is to be appended, None if no report was accepted, and what is to be answered."""
 
     sealed: SealedUpload | None

@@ -178,8 +178,8 @@ def test_a_retry_gets_the_same_verdict_on_every_day_on_which_it_is_taken() -> No
 
 def test_a_verdict_that_looked_at_the_clock_would_differ_between_days() -> None:
     def judged_by_the_clock(today: int) -> Verdict:
-        sent = upload(column("page", epoch=TODAY))
-        return judge(sent._replace(sealed=today), CATALOG, today)
+        sent = upload(column("page", epoch=TODAY), sealed=today)
+        return judge(sent, CATALOG, today)
 
     days = (TODAY, TODAY + MAX_REPORT_AGE, TODAY + MAX_REPORT_AGE + 1)
 
