@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
-from msgspec import Raw
 
 from client_sdk.core.limits import DIGEST_SIZE
 
@@ -20,7 +19,6 @@ from .cells import Cell
 from .errors import CorruptEntryError
 
 ENTRY_VERSION: Final = 1
-_VERSION: Final = bytes([ENTRY_VERSION])
 _CRC_SIZE: Final = 4  # bytes
 _HEADER_SIZE: Final = 1 + _CRC_SIZE  # bytes
 
@@ -32,16 +30,16 @@ class AcceptedColumn(NamedTuple):
     payloads: bytes
 
 
-def row_of(column: AcceptedColumn) -> Raw:
+def row_of(column: AcceptedColumn) -> msgspec.Raw:
     """Return *column* as it stands in a stream entry."""
     (metric, epoch, segment, _), payloads = column
-    return Raw(msgspec.msgpack.encode((metric, epoch, segment, payloads)))
+    return msgspec.Raw(msgspec.msgpack.encode((metric, epoch, segment, payloads)))
 
 
-def frame(rows: Sequence[Raw]) -> bytes:
+def frame(rows: Sequence[msgspec.Raw]) -> bytes:
     """Return the stream entry of these *rows*."""
     body = msgspec.msgpack.encode(rows)
-    return b"".join((_VERSION, _checksum(body), body))
+    return b"".join((bytes([ENTRY_VERSION]), _checksum(body), body))
 
 
 def encode(columns: Sequence[AcceptedColumn]) -> bytes:

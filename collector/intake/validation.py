@@ -95,7 +95,7 @@ def judge(
     rows: list[Raw] = []
     rejected: list[Rejection] = []
     reports = steps = 0
-    for index, (column, row, counted, added, reasons) in enumerate(outcomes):
+    for index, (reasons, column, row, counted, added) in enumerate(outcomes):
         if column is not None:
             accepted.append(column)
             rows.append(row)
@@ -187,14 +187,11 @@ class _Context:
 class _Outcome(NamedTuple):
     """What becomes of a column."""
 
-    accepted: AcceptedColumn | None
-    row: Raw
-    reports: int
-    steps: int
-    rejected: Mapping[str, int]  # by reason
-
-
-_NO_ROW: Final = Raw()
+    rejected: Mapping[str, int]  # reports, by reason
+    accepted: AcceptedColumn | None = None
+    row: Raw = Raw()  # of the stream entry
+    reports: int = 0
+    steps: int = 0
 
 
 def _judge_column(context: _Context, column: Column) -> _Outcome:
@@ -202,13 +199,13 @@ def _judge_column(context: _Context, column: Column) -> _Outcome:
     rule = context.rules.get(column.metric)
     cell = None if rule is None else _cell(rule, column.epoch, context.said, context.source)
     if rule is None or cell is None:
-        return _Outcome(None, _NO_ROW, 0, 0, _refuse(column, rule, context.said))
+        return _Outcome(_refuse(column, rule, context.said))
     payloads, rejected = _judge_payloads(column.payloads, rule, of_device=context.of_device)
     if not payloads:
-        return _Outcome(None, _NO_ROW, 0, 0, rejected)
+        return _Outcome(rejected)
     accepted = AcceptedColumn(cell, payloads)
     reports = len(payloads) // rule.size
-    return _Outcome(accepted, row_of(accepted), reports, reports * rule.steps, rejected)
+    return _Outcome(rejected, accepted, row_of(accepted), reports, reports * rule.steps)
 
 
 _context = lru_cache(maxsize=_SEGMENTS_KEPT)(_Context)

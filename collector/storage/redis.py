@@ -82,15 +82,15 @@ class RedisStorage(TallyReader):
         """Queue several uploads in one round trip, those of a shard and day by one command."""
         places: dict[tuple[int, int], list[int]] = {}
         for place, upload in enumerate(uploads):
-            shard = self._keys.shard_of(upload.upload_id)
-            places.setdefault((shard, upload.sealed_day), []).append(place)
+            where = self._keys.shard_of(upload.upload_id), upload.sealed_day
+            places.setdefault(where, []).append(place)
         commands = [
             self._append_command(*where, [uploads[place] for place in group])
             for where, group in places.items()
         ]
         replies = self._call_many(commands, self._replicas)
-        firsts = dict(zip(chain(*places.values()), chain(*replies), strict=True))
-        return [bool(firsts[place]) for place in range(len(uploads))]
+        answered = zip(chain(*places.values()), chain(*replies), strict=True)
+        return [bool(first) for _, first in sorted(answered)]
 
     def shard_of(self, upload_id: bytes) -> int:
         """Compute it from the id, without a request."""

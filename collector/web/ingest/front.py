@@ -185,8 +185,9 @@ class Front(Application):
         """Return the sealed answer to a capsule.  Raises CapsuleError, ProtocolClosed."""
         shared = self._shared
         try:
-            length = length_of(scope.headers)
-            message = await self._bodies.read(protocol, length, MAX_CAPSULE, self._body_s)
+            message = await self._bodies.read(
+                protocol, length_of(scope.headers), MAX_CAPSULE, self._body_s
+            )
         except (SlowBodyError, BodyTooLargeError):
             raise CapsuleError from None
         capsule = open_capsule(opener, scope.headers.get("content-type") or "", message)
