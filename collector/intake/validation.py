@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from client_sdk.core.epoch import DAY, ONCE, day_of_date, epoch_of
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
@@ -19,7 +19,7 @@ from client_sdk.wire.reports import Column
 
 from ..core.catalog import Catalog
 from ..core.cells import RELAYED, UNKNOWN, Cell, Source, is_declared, segment_text
-from ..core.entry import AcceptedColumn, frame, row_of
+from ..core.entry import AcceptedColumn, Row, frame, row_of
 from ..core.errors import ExpiredUploadError, FutureUploadError, MalformedUploadError
 from ..estimation.tally import check_column
 from .wire import Upload
@@ -92,7 +92,7 @@ def judge(
         for column in upload.columns
     ]
     accepted: list[AcceptedColumn] = []
-    rows: list[Raw] = []
+    rows: list[Row] = []
     rejected: list[Rejection] = []
     reports = steps = 0
     for index, (reasons, column, row, counted, added) in enumerate(outcomes):
@@ -189,7 +189,7 @@ class _Outcome(NamedTuple):
 
     rejected: Mapping[str, int]  # reports, by reason
     accepted: AcceptedColumn | None = None
-    row: Raw = Raw()  # of the stream entry
+    row: Row = (b"", 0, "", b"")
     reports: int = 0
     steps: int = 0
 
