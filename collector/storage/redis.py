@@ -79,7 +79,7 @@ class RedisStorage(TallyReader):
         return self.append_many([SealedUpload(upload_id, sealed_day, entry, reports)])[0]
 
     def append_many(self, uploads: Sequence[SealedUpload]) -> list[bool]:
-        """Queue several uploads in one round trip, those of a shard and day by one command."""
+        """Queue several uploads in one round trip, by one command for each shard and day."""
         places: dict[tuple[int, int], list[int]] = {}
         for place, upload in enumerate(uploads):
             where = self._keys.shard_of(upload.upload_id), upload.sealed_day
