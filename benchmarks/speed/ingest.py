@@ -107,14 +107,12 @@ def step_rows() -> Iterator[str]:
     for what, columns, reports in (("10 columns", 10, 1), ("1 column", 1, 10)):
         body = sites.device_body(registry, columns, reports)
         upload = decode(body, JSON)
-        accepted = judge(upload, catalog, today).accepted
+        entry = judge(upload, catalog, today).entry
         for step, action in (
             ("decode", partial(decode, body, JSON)),
-            ("judge", partial(judge, upload, catalog, today)),
-            ("frame", partial(encode, accepted)),
+            ("judge and frame", partial(judge, upload, catalog, today)),
         ):
             yield row(f"{step}, {what}", f"{_least(action):.1f}")
-    entry = encode(accepted)
     with sites.store_and_worker(registry, shards=4) as (storage, _):
         for size in (1, 8, 64):
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 _URL = str.maketrans("+/", "-_", "=")
-_STANDARD = str.maketrans("-_+/=", "+/***")  # the alphabet that binascii reads; * is in neither
-_PADDING = ("", "===", "==", "=")  # length modulo 4 is the index; it is never 1
+_STANDARD = bytes.maketrans(b"-_+/=", b"+/***")  # the alphabet of binascii; * is in neither
+_PADDING = (b"", b"===", b"==", b"=")  # length modulo 4 is the index; it is never 1
 
 
 def base64url(data: bytes) -> str:
@@ -26,5 +26,5 @@ def from_base64url(text: str) -> bytes:
     """
     import binascii
 
-    padded = text.translate(_STANDARD) + _PADDING[len(text) % 4]
+    padded = text.encode(errors="replace").translate(_STANDARD) + _PADDING[len(text) % 4]
     return binascii.a2b_base64(padded, strict_mode=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -17,6 +17,8 @@ from client_sdk.core.limits import DIGEST_SIZE
 
 from .cells import Cell
 from .errors import CorruptEntryError
+
+Row: TypeAlias = msgspec.Raw | tuple[bytes, int, str, bytes]
 
 ENTRY_VERSION: Final = 1
 _CRC_SIZE: Final = 4  # bytes
@@ -30,11 +32,22 @@ class AcceptedColumn(NamedTuple):
     payloads: bytes
 
 
-def encode(columns: Sequence[AcceptedColumn]) -> bytes:
-    """Return the stream entry for *columns*."""
-    rows = [(cell.metric, cell.epoch, cell.segment, payloads) for cell, payloads in columns]
+def row_of(column: AcceptedColumn) -> Row:
+    """Return *column* as a row of a stream entry; packed if it is short, as it may come again."""
+    (metric, epoch, segment, _), payloads = column
+    row = metric, epoch, segment, payloads
+    return msgspec.Raw(msgspec.msgpack.encode(row)) if len(payloads) == 1 else row
+
+
+def frame(rows: Sequence[Row]) -> bytes:
+    """Return the stream entry of these *rows*."""
     body = msgspec.msgpack.encode(rows)
     return b"".join((bytes([ENTRY_VERSION]), _checksum(body), body))
+
+
+def encode(columns: Sequence[AcceptedColumn]) -> bytes:
+    """Return the stream entry for *columns*."""
+    return frame([row_of(column) for column in columns])
 
 
 def decode(entry: bytes) -> list[AcceptedColumn]:

@@ -190,7 +190,8 @@ class Pressure:
 
     def require_shard(self, upload_id: bytes) -> None:
         """Return if the shard of an upload takes it.  Raises what the shard would raise."""
-        _require(self.load.refusing.get(self._gauge.shard_of(upload_id)))
+        if refusing := self.load.refusing:
+            _require(refusing.get(self._gauge.shard_of(upload_id)))
 
     def _refusal(self, load: Load) -> CollectorError | None:
         """Return why no uploads are taken under *load*, or None."""
@@ -215,7 +216,8 @@ class Pressure:
 
     def charge_fold(self, key: bytes, steps: int) -> None:
         """Count *steps* of a fold to *key*, which waits for them before its next upload."""
-        self._buckets.owe(key, steps // _FOLD_UNIT)
+        if cost := steps // _FOLD_UNIT:
+            self._buckets.owe(key, cost)
 
 
 def _require(refusal: CollectorError | None) -> None:

@@ -19,7 +19,7 @@ from client_sdk.wire.reports import Column
 
 from ..core.catalog import Catalog
 from ..core.cells import RELAYED, UNKNOWN, Cell, Source, is_declared, segment_text
-from ..core.entry import AcceptedColumn
+from ..core.entry import AcceptedColumn, Row, frame, row_of
 from ..core.errors import ExpiredUploadError, FutureUploadError, MalformedUploadError
 from ..estimation.tally import check_column
 from .wire import Upload
@@ -48,10 +48,11 @@ class Rejection(Struct, frozen=True, forbid_unknown_fields=True):
     count: int
 
 
-class Verdict(NamedTuple):
+class Verdict(Struct, frozen=True):
     """What becomes of an upload: the columns to fold and the rejections to count."""
 
     accepted: tuple[AcceptedColumn, ...]
+    entry: bytes  # the accepted columns as a stream entry
     reports: int  # how many reports the accepted columns hold
     rejected: tuple[Rejection, ...]
     steps: int = 0  # of the fold of the accepted columns: what they cost a worker
@@ -82,35 +83,27 @@ def judge(
         raise FutureUploadError(f"sealed={upload.sealed}: {age_rule}")
     if of_device and len({(c.metric, c.epoch) for c in upload.columns}) < len(upload.columns):
         raise MalformedUploadError("columns: must each be of another metric or epoch")
-    rules = _rules(catalog, upload.sealed)
-    said = _said(upload.segment, _vocabularies(catalog))
-    if RELAYED in source and not _is_alone(upload, rules):
+    if RELAYED in source and not _is_alone(upload, _rules(catalog, upload.sealed)):
         source -= {RELAYED}
+    said = _said(upload.segment, _vocabularies(catalog))
+    context = _context(catalog, upload.sealed, said, source, of_device)
+    outcomes = [
+        (_kept if len(column.payloads) == 1 else _judge_column)(context, column)
+        for column in upload.columns
+    ]
     accepted: list[AcceptedColumn] = []
+    rows: list[Row] = []
     rejected: list[Rejection] = []
     reports = steps = 0
-    for index, column in enumerate(upload.columns):
-        digest, epoch, payloads = column
-        rule = rules.get(digest)
-        if rule and len(payloads) == rule.size:  # most columns of a device: one report
-            find = _kept if rule.size == 1 else _single
-            single = find(rule, epoch, payloads, said, source)
-            if single is not None:
-                accepted.append(single)
-                reports += 1
-                steps += rule.steps
-                continue
-        cell = rule and _cell(rule, epoch, said, source)
-        if rule and cell:
-            payloads, reasons = _judge_payloads(payloads, rule, of_device=of_device)
-            if payloads:
-                accepted.append(AcceptedColumn(cell, payloads))
-                reports += len(payloads) // rule.size
-                steps += len(payloads) // rule.size * rule.steps
-        else:
-            reasons = _refuse(column, rule, said)
-        rejected += [Rejection(index, reason, count) for reason, count in reasons.items()]
-    return Verdict(tuple(accepted), reports, tuple(rejected), steps)
+    for index, (reasons, column, row, counted, added) in enumerate(outcomes):
+        if column is not None:
+            accepted.append(column)
+            rows.append(row)
+            reports += counted
+            steps += added
+        if reasons:
+            rejected += [Rejection(index, *reason) for reason in reasons.items()]
+    return Verdict(tuple(accepted), frame(rows), reports, tuple(rejected), steps)
 
 
 class _Dimensions:
@@ -154,9 +147,11 @@ def _said(segment: Mapping[str, str], vocabularies: Mapping[str, set[str]]) -> _
     """Return what *segment* says as far as the registry asks: what is kept by it stays small."""
     return tuple(
         sorted(
-            (name, value if value in vocabularies[name] else _UNDECLARED)
-            for name, value in segment.items()
-            if name in vocabularies
+            [
+                (name, value if value in vocabularies[name] else _UNDECLARED)
+                for name, value in segment.items()
+                if name in vocabularies
+            ]
         )
     )
 
@@ -179,17 +174,42 @@ def _cell(rule: _Rule, epoch: int, said: _Said, source: Source) -> Cell | None:
     return None if segment is None else Cell(rule.metric.digest, epoch, segment)
 
 
-def _single(
-    rule: _Rule, epoch: int, payload: bytes, said: _Said, source: Source
-) -> AcceptedColumn | None:
-    """Return the column of one report; None if it is not accepted."""
-    cell = _cell(rule, epoch, said, source)
-    if cell is None or rule.reason(payload) is not None:
-        return None
-    return AcceptedColumn(cell, payload)
+class _Context:
+    """What the columns of an upload share.  Equal only to itself."""
+
+    def __init__(
+        self, catalog: Catalog, sealed: int, said: _Said, source: Source, of_device: bool
+    ) -> None:
+        self.rules, self.said = _rules(catalog, sealed), said
+        self.source, self.of_device = source, of_device
 
 
-_kept = lru_cache(maxsize=_COLUMNS_KEPT)(_single)  # of one byte, which has few values
+class _Outcome(NamedTuple):
+    """What becomes of a column."""
+
+    rejected: Mapping[str, int]  # reports, by reason
+    accepted: AcceptedColumn | None = None
+    row: Row = (b"", 0, "", b"")
+    reports: int = 0
+    steps: int = 0
+
+
+def _judge_column(context: _Context, column: Column) -> _Outcome:
+    """Return what becomes of *column*."""
+    rule = context.rules.get(column.metric)
+    cell = None if rule is None else _cell(rule, column.epoch, context.said, context.source)
+    if rule is None or cell is None:
+        return _Outcome(_refuse(column, rule, context.said))
+    payloads, rejected = _judge_payloads(column.payloads, rule, of_device=context.of_device)
+    if not payloads:
+        return _Outcome(rejected)
+    accepted = AcceptedColumn(cell, payloads)
+    reports = len(payloads) // rule.size
+    return _Outcome(rejected, accepted, row_of(accepted), reports, reports * rule.steps)
+
+
+_context = lru_cache(maxsize=_SEGMENTS_KEPT)(_Context)
+_kept = lru_cache(maxsize=_COLUMNS_KEPT)(_judge_column)  # of one byte, which has few values
 
 
 def _is_alone(upload: Upload, rules: Mapping[bytes, _Rule]) -> bool:

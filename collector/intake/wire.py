@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Annotated, Final, Generic, Literal, NamedTuple, TypeVar
+from typing import Annotated, Final, Generic, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
@@ -74,7 +74,7 @@ class _BinaryUpload(_Head[bytes], forbid_unknown_fields=True):
     segment: Raw | UnsetType = UNSET
 
 
-class Upload(NamedTuple):
+class Upload(Struct, frozen=True):
     """One HTTP body: who sent it is not in it."""
 
     id: bytes

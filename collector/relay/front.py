@@ -168,7 +168,7 @@ class Front(Application):
 
         Raises: RefusalError, BodyTooLargeError, SlowBodyError.
         """
-        length = length_of(scope)
+        length = length_of(scope.headers)
         if length is None:  # the server does not tell the end of such a body from a cut
             raise RefusalError(HTTPStatus.LENGTH_REQUIRED)
         room = self._batches.room(network)

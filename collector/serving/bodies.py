@@ -57,16 +57,18 @@ def require_size(size: int, limit: int) -> None:
         raise BodyTooLargeError(f"the body may have at most {limit} bytes here")
 
 
-def length_of(scope: Scope) -> int | None:
-    """Return how many bytes of body the request *scope* announces; None if it says nothing."""
-    length = scope.headers.get("content-length")
+def length_of(fields: Fields) -> int | None:
+    """Return how many bytes of body the headers *fields* announce; None if they say nothing."""
+    length = fields.get("content-length")
     return None if length is None else int(length)  # digits: the server has checked it
 
 
 class Bodies:
     """The bodies that are on their way to one process."""
 
-    def __init__(self) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Read on *loop*."""
+        self._loop = loop
         self._until: dict[asyncio.Task[Any], float] = {}
         self._late: set[asyncio.Task[Any]] = set()
 
@@ -89,9 +91,9 @@ class Bodies:
         Raises: SlowBodyError, BodyTooLargeError, ProtocolClosed: less than *length* came.
         """
         require_size(length or 0, limit)
-        task = asyncio.current_task()
+        task = asyncio.current_task(self._loop)
         assert task is not None  # noqa: S101  # for the type checker: the server makes a task
-        self._until[task] = asyncio.get_running_loop().time() + patience
+        self._until[task] = self._loop.time() + patience
         try:
             if length is not None and claim is None:
                 return await protocol()

@@ -177,31 +177,46 @@ local function forgotten_day()
   return redis.error_reply('HEARSAYFORGOTTEN the day on which the id is forgotten is over')
 end
 
--- keys: the day's hash, stream, counters, state of the shard.  args: upload id, entry, number of
--- reports, Unix time from which ids of that day may be forgotten, 1 if a repeat must be confirmed by
--- replicas, generation, day of sealing.
-local function append(keys, args)
-  local state = redis.call('HMGET', keys[4], 'generation', 'forgotten', 'secret')
-  local forgotten, secret = state[2], state[3]
-  if state[1] ~= args[6] or not secret then return replaced() end
+-- Append one upload, or refuse it before the first write.  state: of the shard, forgotten and secret.
+-- Returns 1, 0 for a repeat, or an error.
+local function append_one(keys, args, state, upload)
+  local forgotten = state[2]
   local day = redis.call('HMGET', keys[1], 'first', 'levels', 'samples')
-  local known, spot = look(keys[1], day, secret, args[1])
+  local known, spot = look(keys[1], day, state[3], upload.id)
   -- Whatever any clock says: where ids were deleted, a repeat looks like a first try.
-  local is_gone = forgotten and tonumber(args[7]) <= tonumber(forgotten)
+  local is_gone = forgotten and tonumber(args[4]) <= tonumber(forgotten)
   if type(known) == 'table' then return is_gone and forgotten_day() or known end
   if known == 1 then
     -- WAIT confirms what its own connection wrote, and all before it: so the repeat must write.
-    if args[5] == '1' then redis.call('HINCRBY', keys[3], 'accepted.uploads', 0) end
+    if args[2] == '1' then redis.call('HINCRBY', keys[3], 'accepted.uploads', 0) end
     return 0
   end
-  if is_gone or tonumber(args[4]) <= tonumber(redis.call('TIME')[1]) then return forgotten_day() end
+  if is_gone or tonumber(args[1]) <= tonumber(redis.call('TIME')[1]) then return forgotten_day() end
   if not countable(keys[3], 'accepted') then return uncountable() end
   -- An explicit id: the default one would keep the time of arrival at rest.
-  redis.call('XADD', keys[2], '1-*', 'n', args[3], 'e', args[2])
+  redis.call('XADD', keys[2], '1-*', 'n', upload.reports, 'e', upload.entry)
   -- No time to live: ids must outlive a clock that is wrong.  Workers delete them, see forget_ids.
   remember(keys[1], spot)
-  count(keys[3], 'accepted', '', args[3])
+  count(keys[3], 'accepted', '', upload.reports)
   return 1
+end
+
+-- keys: the day's hash, stream, counters, state of the shard.  args: Unix time from which ids of that
+-- day may be forgotten, 1 if a repeat must be confirmed by replicas, generation, day of sealing; of
+-- each upload, its id, entry and number of reports.
+-- Returns of each upload 1, or 0 for a repeat.  An error of one is returned in their place: those
+-- before it are appended, and are repeats when they come again.
+local function append(keys, args)
+  local state = redis.call('HMGET', keys[4], 'generation', 'forgotten', 'secret')
+  if state[1] ~= args[3] or not state[3] then return replaced() end
+  local firsts = {}
+  for i = 5, #args, 3 do
+    local upload = { id = args[i], entry = args[i + 1], reports = args[i + 2] }
+    local first = append_one(keys, args, state, upload)
+    if type(first) == 'table' then return first end
+    firsts[#firsts + 1] = first
+  end
+  return firsts
 end
 
 -- keys: state of the shard.  args: Unix time of a worker's own clock.  Moves the floor, the last day

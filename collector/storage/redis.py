@@ -79,9 +79,18 @@ class RedisStorage(TallyReader):
         return self.append_many([SealedUpload(upload_id, sealed_day, entry, reports)])[0]
 
     def append_many(self, uploads: Sequence[SealedUpload]) -> list[bool]:
-        """Queue several uploads in one round trip."""
-        commands = [self._append_command(*upload) for upload in uploads]
-        return [bool(reply) for reply in self._call_many(commands, self._replicas)]
+        """Queue several uploads in one round trip, by one command for each shard and day."""
+        places: dict[tuple[int, int], list[int]] = {}
+        for place, upload in enumerate(uploads):
+            where = self._keys.shard_of(upload.upload_id), upload.sealed_day
+            places.setdefault(where, []).append(place)
+        commands = [
+            self._append_command(*where, [uploads[place] for place in group])
+            for where, group in places.items()
+        ]
+        replies = self._call_many(commands, self._replicas)
+        answered = zip(chain(*places.values()), chain(*replies), strict=True)
+        return [bool(first) for _, first in sorted(answered)]
 
     def shard_of(self, upload_id: bytes) -> int:
         """Compute it from the id, without a request."""
@@ -243,16 +252,16 @@ class RedisStorage(TallyReader):
             self._call_many([("UNLINK", key) for key in names])
 
     def _append_command(
-        self, upload_id: bytes, sealed_day: int, entry: bytes, reports: int
+        self, shard: int, sealed_day: int, uploads: Sequence[SealedUpload]
     ) -> Command:
         name = self._keys
-        shard = name.shard_of(upload_id)
         keys = name.seen(shard, sealed_day), name.stream(shard), name.counters(shard)
         forgotten = (sealed_day + SEEN_DAYS) * DAY
-        arguments = upload_id, entry, reports, forgotten, self._replicas
-        checked = self._first_generation(), sealed_day
-        state = name.state(shard)
-        return ("FCALL", "hearsay_append", 4, *keys, state, *arguments, *checked)
+        checked = forgotten, self._replicas, self._first_generation(), sealed_day
+        arguments: list[Part] = []
+        for upload_id, _, entry, reports in uploads:
+            arguments += upload_id, entry, reports
+        return ("FCALL", "hearsay_append", 4, *keys, name.state(shard), *checked, *arguments)
 
     def _first_generation(self) -> str:
         """Return the generation of the first use, reading it then; "" while there is none."""

@@ -37,14 +37,14 @@ class Cors:
 
     def __init__(self, origins: Collection[str]) -> None:
         """Let in *origins*, each as a browser writes it."""
-        self._origins = frozenset(origins)
+        self.origins = frozenset(origins)
 
     def headers(self, path: str, named: Sequence[str]) -> Headers:
         """Return the extra headers of an answer on *path*.
 
         Args: named: the values of Origin: one or none.
         """
-        if not self._origins or path not in METHODS:
+        if not self.origins or path not in METHODS:
             return ()
         vary = ("Vary", "Origin")
         if not self._is_listed(named):
@@ -62,4 +62,4 @@ class Cors:
         return (*self.headers(path, named), allowed, *_ALLOWED)
 
     def _is_listed(self, named: Sequence[str]) -> bool:
-        return len(named) == 1 and named[0] in self._origins
+        return len(named) == 1 and named[0] in self.origins

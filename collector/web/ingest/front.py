@@ -160,14 +160,16 @@ class Front(Application):
 
     def _shown_to(self, scope: Any) -> Headers:
         """Return the headers that let the page of another origin read the answer."""
-        return small(self._shared.cors.headers(scope.path, _origin_of(scope)))
+        cors = self._shared.cors
+        return small(cors.headers(scope.path, _origin_of(scope))) if cors.origins else []
 
     async def _tell_ready(self, scope: Any, protocol: Any) -> Answer:
         return Answer(200, _JSON, json.encode(await self._ready.look()) + b"\n")
 
     async def _take(self, scope: Any, protocol: Any) -> Answer:
         """Return the acknowledgement of an upload."""
-        head = Head.of(scope.headers.get, length_of(scope))
+        fields = scope.headers
+        head = Head.of(fields.get, length_of(fields))
         text = await self._receive(head, partial(self._bodies.read, protocol))
         return Answer(202, [*_JSON, *self._shown_to(scope)], text)
 
@@ -186,7 +188,9 @@ class Front(Application):
         """Return the sealed answer to a capsule.  Raises CapsuleError, ProtocolClosed."""
         shared = self._shared
         try:
-            message = await self._bodies.read(protocol, length_of(scope), MAX_CAPSULE, self._body_s)
+            message = await self._bodies.read(
+                protocol, length_of(scope.headers), MAX_CAPSULE, self._body_s
+            )
         except (SlowBodyError, BodyTooLargeError):
             raise CapsuleError from None
         capsule = open_capsule(opener, scope.headers.get("content-type") or "", message)
@@ -295,7 +299,7 @@ class Front(Application):
             await self._require(str(needed), header, self._waiting.knows(scope))
         of_form = LARGE_FORM if is_page(view) else MOST_BYTES  # the log-in is open to all
         limit = of_form if is_form else MAX_DEVICE_BODY
-        length = length_of(scope)
+        length = length_of(scope.headers)
         if is_form and length is None:  # the server cannot distinguish its end from a cut
             raise QueryError("body", "a form must say its length: send Content-Length")
         patience = self._form_s if is_form else self._body_s

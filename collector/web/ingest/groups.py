@@ -14,7 +14,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from ...core.errors import CollectorError, RefusedByStoreError, StorageUnavailableError
 from ...intake.backpressure import Pressure
@@ -37,7 +39,7 @@ _Ready: TypeAlias = dict[str, object]
 _Refusals: TypeAlias = Callable[[Sequence[Beginning]], Sequence[Exception | None]]
 
 
-class _Waiting(NamedTuple):
+class _Waiting(Struct, frozen=True):
     sealed: SealedUpload
     beginning: Beginning | None  # None if it begins no tally
     since: float  # by the clock of the loop
@@ -68,13 +70,13 @@ class Groups:
         self._thread = threading.Thread(target=self._run, name="append", daemon=True)
         self._thread.start()
 
-    async def append(
+    def append(
         self,
         sealed: SealedUpload,
         beginning: Beginning | None = None,
         on_stored: Callable[[bool], None] = lambda first: None,
-    ) -> bool:
-        """Append an upload, durably; return whether its id was seen for the first time.
+    ) -> asyncio.Future[bool]:
+        """Append an upload, durably; await whether its id was seen for the first time.
 
         Args:   beginning: the upload once more, if it may begin tallies.
                 on_stored: called with the result, even if the caller no longer waits.
@@ -85,7 +87,7 @@ class Groups:
         if not self._is_sending:
             self._is_sending = True
             self._loop.call_soon(self._send)  # after all that is ready now has joined
-        return await future
+        return future
 
     def give_up(self, before: float) -> None:
         """Refuse the uploads that have waited since *before*, whatever the store does with them.
@@ -140,12 +142,12 @@ class Groups:
     def _store(self, group: Sequence[_Waiting]) -> Sequence[_Outcome]:
         try:
             refused = self._refused(group)
-            taken = [place for place in range(len(group)) if place not in refused]
-            stored = store(self._storage, [group[place].sealed for place in taken]) if taken else ()
+            taken = [each.sealed for place, each in enumerate(group) if place not in refused]
+            stored = iter(store(self._storage, taken) if taken else ())
         except Exception as error:  # noqa: BLE001  # a dead thread would let everybody wait for ever
             return [error] * len(group)
-        outcomes = refused | dict(zip(taken, stored, strict=True))
-        return [outcomes[place] for place in range(len(group))]
+        places = range(len(group))
+        return [refused[place] if place in refused else next(stored) for place in places]
 
     def _refused(self, group: Sequence[_Waiting]) -> dict[int, _Outcome]:
         """Return the places in *group* of the uploads that are not to be appended, and why."""
@@ -168,9 +170,10 @@ class Groups:
             settled += [(waiting, outcomes[-1]) for waiting in self._waiting]
             self._waiting.clear()
         self._send()  # first, so that the store works while the answers are written
-        for (*_, on_stored, future), outcome in settled:
+        for waiting, outcome in settled:
+            future = waiting.future
             if not isinstance(outcome, Exception):  # the loop calls each apart, before who waits
-                self._loop.call_soon(on_stored, outcome)
+                self._loop.call_soon(waiting.on_stored, outcome)
             if future.done():  # who asked has gone, or it is too late
                 continue
             if isinstance(outcome, Exception):
@@ -213,9 +216,9 @@ class ServerGroups:
         self._storage, self._loop, self._refusals = storage, loop, refusals
         self._groups: dict[str, Groups] = {}
 
-    async def append(
+    def append(
         self, sealed: SealedUpload, beginning: Beginning | None, on_stored: Callable[[bool], None]
-    ) -> bool:
+    ) -> asyncio.Future[bool]:
         """Append an upload together with others for the same server; see ``Groups.append``."""
         server = self._storage.server_of(sealed.upload_id)
         groups = self._groups.pop(server, None)
@@ -223,7 +226,7 @@ class ServerGroups:
             self._end_idle()
             groups = Groups(self._storage, self._loop, refusals=self._refusals)
         self._groups[server] = groups  # the latest is the last
-        return await groups.append(sealed, beginning, on_stored)
+        return groups.append(sealed, beginning, on_stored)
 
     def give_up(self, before: float) -> None:
         """Refuse the uploads that have waited since *before*."""

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from typing import IO, Final, NamedTuple
+from typing import IO, Final
 
 import msgspec
+from msgspec import Struct
 
 from client_sdk.core.limits import MAX_INFLATION
 from client_sdk.wire.private_token import HEADER
 
 from ...core.cells import ATTESTED, RELAYED, UNKNOWN, Source
-from ...core.entry import AcceptedColumn, encode
+from ...core.entry import AcceptedColumn
 from ...core.errors import (
     BodyTooLargeError,
     MalformedUploadError,
@@ -72,7 +73,7 @@ def inflate(body: bytes, limit: int) -> bytes:
     return inflated
 
 
-class Head(NamedTuple):
+class Head(Struct, frozen=True):
     """What the headers of an upload say; "" for one that is absent."""
 
     authorization: str
@@ -97,7 +98,7 @@ class Head(NamedTuple):
         )
 
 
-class Admission(NamedTuple):
+class Admission(Struct, frozen=True):
     """An upload whose body may be read: up to ``grant.limit`` bytes."""
 
     grant: WriteGrant
@@ -107,7 +108,7 @@ class Admission(NamedTuple):
     token: str | None = None
 
 
-class Judgement(NamedTuple):
+class Judgement(Struct, frozen=True):
     """What is to be appended, None if no report was accepted, and what is to be answered."""
 
     sealed: SealedUpload | None
@@ -190,9 +191,8 @@ class HotRoute:
         self._pressure.charge_fold(grant.key, verdict.steps)
         if not verdict.accepted:
             return Judgement(None, verdict)
-        entry = encode(verdict.accepted)
         day = self._tokens.remembered_day(token, upload, of_device=grant.is_public)
-        return Judgement(SealedUpload(upload.id, day, entry, verdict.reports), verdict)
+        return Judgement(SealedUpload(upload.id, day, verdict.entry, verdict.reports), verdict)
 
     def beginning(self, admission: Admission, judgement: Judgement) -> Beginning | None:
         """Return what ``refusals`` must allow before an upload is appended; None if nothing."""

@@ -11,7 +11,7 @@ from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.wire.reports import Column
 from collector.core.catalog import Catalog
 from collector.core.cells import ATTESTED, RELAYED, Cell, segment_text, split_source
-from collector.core.entry import AcceptedColumn
+from collector.core.entry import AcceptedColumn, encode
 from collector.intake.validation import Verdict, judge
 from collector.intake.wire import Upload
 from tests.support.crowds.uploads import TODAY, UPLOAD_ID, registry
@@ -48,7 +48,8 @@ def test_a_report_of_the_present_epoch_is_accepted(name: str) -> None:
 
     text = segment_text(REGISTRY.metric(name), {})
     cell = Cell(sent.metric, sent.epoch, text)
-    assert verdict == Verdict((AcceptedColumn(cell, b"\0\1"),), 2, (), steps=2)
+    accepted = AcceptedColumn(cell, b"\0\1")
+    assert verdict == Verdict((accepted,), encode([accepted]), 2, (), steps=2)
 
 
 def test_accepted_reports_go_to_the_cell_of_their_segment() -> None:
@@ -177,8 +178,8 @@ def test_a_retry_gets_the_same_verdict_on_every_day_on_which_it_is_taken() -> No
 
 def test_a_verdict_that_looked_at_the_clock_would_differ_between_days() -> None:
     def judged_by_the_clock(today: int) -> Verdict:
-        sent = upload(column("page", epoch=TODAY))
-        return judge(sent._replace(sealed=today), CATALOG, today)
+        sent = upload(column("page", epoch=TODAY), sealed=today)
+        return judge(sent, CATALOG, today)
 
     days = (TODAY, TODAY + MAX_REPORT_AGE, TODAY + MAX_REPORT_AGE + 1)
 

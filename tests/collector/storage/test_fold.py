@@ -38,11 +38,13 @@ def test_append_queues_an_upload_once_however_often_it_is_sent(store: Store) -> 
 
 @EVERY_STORE
 def test_append_many_equals_appending_one_by_one(store: Store) -> None:
+    """Of several days and shards, each has its own place in the answer."""
     ids = [secrets.token_bytes(16) for _ in range(5)]
+    uploads = [SealedUpload(i, DAY + number % 2, i, 1) for number, i in enumerate(ids)]
 
-    first = store.append_many([SealedUpload(i, DAY, i, 1) for i in (*ids, ids[0], ids[4])])
+    first = store.append_many([uploads[number] for number in (0, 1, 0, 2, 3, 1, 4)])
 
-    assert first == [True] * 5 + [False] * 2
+    assert first == [True, True, False, True, True, False, True]
     assert sorted(one.entry for one in claim_all(store)) == sorted(ids)
 
 

@@ -76,10 +76,10 @@ async def append_all(
 ) -> list[bool | BaseException]:
     """Append the first upload, and the others once that is on its way."""
     groups = Groups(storage, asyncio.get_running_loop(), largest)
-    waiting = [asyncio.create_task(groups.append(upload)) for upload in uploads[:1]]
+    waiting = [asyncio.ensure_future(groups.append(upload)) for upload in uploads[:1]]
     while not storage.groups:
         await asyncio.sleep(0)
-    waiting += [asyncio.create_task(groups.append(upload)) for upload in uploads[1:]]
+    waiting += [asyncio.ensure_future(groups.append(upload)) for upload in uploads[1:]]
     await asyncio.sleep(0)
     storage.go.set()
     found = await asyncio.gather(*waiting, return_exceptions=True)
@@ -214,7 +214,7 @@ def test_all_that_waited_beyond_the_deadline_are_refused_at_once(hangs: str) -> 
         loop = asyncio.get_running_loop()
         groups = Groups(storage, loop, largest=2, refusals=refusals)
         waiting = [
-            asyncio.create_task(groups.append(sealed(i), beginning, counted.append))
+            asyncio.ensure_future(groups.append(sealed(i), beginning, counted.append))
             for i in range(5)
         ]
         while not (asked or storage.groups):
