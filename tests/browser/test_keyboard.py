@@ -115,3 +115,18 @@ def test_a_slider_moves_by_arrows_and_the_plan_with_it(visit: Open) -> None:
 
     expect(page.locator("#planned .big").first).not_to_have_text(before or "")
     assert "epsilon=" in page.url
+
+
+def test_arrows_in_a_list_choose_where_they_stop_and_reload_nothing_before(visit: Open) -> None:
+    page, _ = visit("/metric/one_page")
+    choice = page.locator("select[name='segment.platform']")
+    choice.focus()
+
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    stopped = choice.input_value()
+    assert "segment.platform" not in page.url
+    assert page.evaluate("document.activeElement.name") == "segment.platform"
+    page.keyboard.press("Enter")
+
+    page.wait_for_url(f"**segment.platform={stopped}**")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from client_sdk.core.epoch import ONCE
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import COUNT, Metric
 
-from ...analytics.rows import MEASURE, TIME
+from ...analytics.rows import MEASURE, TIME, Row
+from ...analytics.verb import ESTIMATE, QUANTILE
 from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
 from ...query.headline import headline, is_listed, latest, question
 from ...rendering.charts import Mark
@@ -18,6 +20,8 @@ from ...rendering.possible import possible
 from ...rendering.wording import when_counted
 from .changes import Change, change_of_step
 from .choices import Choices, granularity
+from .items import items_of
+from .metric_panels import LEVELS, levels_of
 from .panels import Answers
 from .remarks import Step, counts_text, period_text
 
@@ -49,7 +53,7 @@ def finding_of(
     """
     if not is_listed(metric):  # only a search tells what there is: no number stands for it
         return Finding()
-    verb, options = question(metric, 1)
+    verb, options = _question(metric, choices.item)
     stretches = [granularity(metric, choices)] if metric.show == COUNT else []
     try:
         reply = answers.reply(choices.query(metric, verb, options, stretches), is_checked=False)
@@ -63,7 +67,8 @@ def finding_of(
         last = counted[-1]
         when = when_counted(last.dimensions[TIME], metric.every, stretches[0])
         return Finding(value_of(last), margin(last), "", when, counts_text(reply))
-    row = headline(metric, rows)
+    own = [row for row in rows if row.item == choices.item]
+    row = own[0] if own else headline(metric, rows)
     if row is None or numbers_of(row) is None:
         return Finding(reason=row.reason or "" if row else "")
     if steps and metric.every != ONCE:
@@ -72,10 +77,26 @@ def finding_of(
         return Finding(
             value_of(number),
             margin(number, in_words=True),
-            first.what,
+            subject_of(metric, number),
             f"since {first.since}",
             changes=tuple(change for change in each if change),
         )
-    what = metric.domain.headline(row.item, row.dimensions.get(MEASURE, ""))
     when = "" if metric.every == ONCE else period_text(reply, answers)
+    what = choices.item if choices.item in levels_of(metric) else subject_of(metric, row)
     return Finding(value_of(row), margin(row, in_words=True), what, when)
+
+
+def subject_of(metric: Metric, row: Row) -> str:
+    """Return what the number of a *row* of *metric* is of, in words that follow it."""
+    if metric.domain.boolean:
+        return "of devices"
+    return metric.domain.headline(row.item, row.dimensions.get(MEASURE, ""))
+
+
+def _question(metric: Metric, item: str) -> tuple[str, dict[str, Any]]:
+    """Return verb and options of the number that stands for *metric*, or for a chosen *item*."""
+    if item in levels_of(metric):
+        return QUANTILE, {"levels": [LEVELS[item]]}
+    if item in items_of(metric) and not metric.domain.compared:
+        return ESTIMATE, {}  # one item that was not picked for its size
+    return question(metric, 1)

@@ -53,6 +53,7 @@ from .arrivals import Progress, is_short, progress, silent_since, stretches_of, 
 from .changes import Change, change_of_step
 from .choices import DATES, WORDS, Choices, choices_of, granularity, require_known
 from .drawings import identifier
+from .finding import subject_of
 from .layout import RANGE_PARAMETERS, shown
 from .panels import NOTHING, Answers, in_page
 from .remarks import steps_of
@@ -269,7 +270,7 @@ def _with_number(
         return replace(tile, reason=row.reason or "no number")
     return replace(
         tile,
-        label=metric.domain.headline(row.item, row.dimensions.get(MEASURE, "")),
+        label=subject_of(metric, row),
         value=_number(row)[0],
         margin=_number(row)[1],
         others=_others(metric, row, reply.rows),

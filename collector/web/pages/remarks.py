@@ -53,7 +53,6 @@ _GENERAL: Final = frozenset(
         Code.DRAWN_ATTRIBUTE,
         Code.ONLY_REPORTING,
         Code.PERIODS,
-        Code.UNEVEN,
         Code.ONCE_EACH,
         Code.LOOK_ONCE,
         Code.NOT_DRAWN,
@@ -199,9 +198,9 @@ def with_levels(
 
 
 def counts_text(reply: Answer) -> str:
-    """Return the last two counts of a *reply* in words; "" if it counts no devices."""
+    """Return the last two counts of a *reply* in words; "" if it counts none, or by groups."""
     rows = latest(reply.rows)[-2:] if load(reply.meta.verb).counts_devices else []
-    if not rows or rows[-1].value is None:
+    if not rows or rows[-1].value is None or rows[-1].dimensions.keys() > {TIME}:
         return ""
     basis, label = reply.meta.metrics[0], rows[-1].dimensions[TIME]
     stretch = next(name for name in (*reply.meta.query.dimensions, TIME) if name.startswith(TIME))

@@ -108,6 +108,8 @@
     for (const one of form.elements) if (one.name && one.value === "" ) one.disabled = true;
     form.submit();
   }
+  let keyed = false;
+  let passed = null;
   document.addEventListener("change", (event) => {
     const form = event.target.form;
     if (!form) return;
@@ -125,8 +127,16 @@
       if ([...own.querySelectorAll("input")].some((one) => !one.value)) return;
       form.elements[own.dataset.for ? own.dataset.for.slice(0, -1) : "range"].value = "dates";
     }
-    if ("auto" in form.dataset) leave(form);
+    if (!("auto" in form.dataset)) return;
+    // Arrows pass through choices: the one where they stop counts, when the list is left or by Enter.
+    if (keyed && field.tagName === "SELECT") passed = field; else leave(form);
   });
+  document.addEventListener("keydown", (event) => {
+    keyed = true;
+    if (event.key === "Enter" && passed && passed === event.target) leave(passed.form);
+  }, true);
+  document.addEventListener("pointerdown", () => { keyed = false; }, true);
+  document.addEventListener("focusout", (event) => { if (event.target === passed) leave(passed.form); });
 
   // Sliders: the plan is computed by the server, and its part of the page replaced.
   for (const form of document.querySelectorAll("form[data-live]")) {

@@ -275,7 +275,7 @@ def test_the_page_of_a_metric_tells_the_level_since_a_change_and_that_before(
     text = page(stepped, "/metric/daily")
     changed, yesterday, before = (label("1d", back) for back in (EPOCHS - 1 - AT, 1, EPOCHS - AT))
 
-    assert re.search(f"16 % ± [\\d.]+ points yes, since {changed}", text)
+    assert re.search(f"16 % ± [\\d.]+ points of devices, since {changed}", text)
     average = f"The average of {label('1d', EPOCHS - 1)} to {TODAY}, across a change."
     ends = r"\([\d.]+ % to [\d.]+ %\) from"
     now = f"yes: 16 % {ends} {changed} to {yesterday}; before, 39.0 % {ends}"
@@ -287,7 +287,7 @@ def test_a_change_of_a_weekly_metric_is_said_of_the_week(stepped: FlaskClient) -
     """Law: the first day of the week of a change is not said to be its day."""
     week = label("7d", EPOCHS - 1 - AT)
 
-    number = r"16 % ± [\d.]+ points yes"
+    number = r"16 % ± [\d.]+ points of devices"
     assert re.search(f"{number}, since the week of {week}", page(stepped, "/metric/weekly"))
     overview = page(stepped, "/")
     assert re.search(f"{number} lower since the week of {week}", overview)
