@@ -108,10 +108,11 @@ class Application(ABC):
         """
         self._routes = {**reading(LIVE, self._live), **routes}
         self._headers, self._sweep_s = headers, sweep_s
+        self._bodies = Bodies()
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin to look for bodies that are late."""
-        self._loop, self._bodies = loop, Bodies(loop)
+        self._loop = loop
         self._sweep()
 
     async def __rsgi__(self, scope: Scope, protocol: Channel) -> None:

@@ -66,9 +66,7 @@ def length_of(fields: Fields) -> int | None:
 class Bodies:
     """The bodies that are on their way to one process."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Read on *loop*."""
-        self._loop = loop
+    def __init__(self) -> None:
         self._until: dict[asyncio.Task[Any], float] = {}
         self._late: set[asyncio.Task[Any]] = set()
 
@@ -91,9 +89,9 @@ class Bodies:
         Raises: SlowBodyError, BodyTooLargeError, ProtocolClosed: less than *length* came.
         """
         require_size(length or 0, limit)
-        task = asyncio.current_task(self._loop)
+        task = asyncio.current_task()
         assert task is not None  # noqa: S101  # for the type checker: the server makes a task
-        self._until[task] = self._loop.time() + patience
+        self._until[task] = asyncio.get_running_loop().time() + patience
         try:
             if length is not None and claim is None:
                 return await protocol()
