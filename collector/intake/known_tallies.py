@@ -54,7 +54,8 @@ class KnownTallies:
 
     def has(self, shard: int, cells: Collection[Cell]) -> bool:
         """Return whether the tallies of all *cells* on *shard* are known."""
-        if self._named.issuperset(zip(repeat(shard), cells)):
+        known = self._named  # those of another day, if it is cleared meanwhile
+        if known.issuperset(zip(repeat(shard), cells)):
             return True
         table, secret = self._table, self._secret
         buckets = len(table) // _BUCKET
@@ -66,9 +67,9 @@ class KnownTallies:
                 return False
             if at >= start + _BACK:
                 table[start : at + _EACH] = mark + table[start:at]
-        if len(self._named) > _NAMED:
-            self._named.clear()
-        self._named.update(zip(repeat(shard), cells))
+        if len(known) > _NAMED:
+            known.clear()
+        known.update(zip(repeat(shard), cells))
         return True
 
     def add(self, shard: int, cell: Cell) -> None:
@@ -82,7 +83,7 @@ class KnownTallies:
     def clear(self) -> None:
         """Know none."""
         self._table, self._forgotten = bytearray(self.size), 0
-        self._named.clear()
+        self._named = set()
 
     def _put(self, mark: bytes) -> None:
         """Put *mark* first in its bucket, in place of the last."""

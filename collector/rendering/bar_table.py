@@ -50,9 +50,10 @@ def bar_table(rows: Sequence[Row], title: str, options: ChartOptions) -> str:
         element("th", "value", scope="col"),
         element("th", "±", scope="col"),
     )
+    shown = list(zip(rows, labels, strict=True))[:most]
     body = [
         element("tr", *_cells(row, label, end or 1.0, least, options), data_row=_said(row, label))
-        for row, label in list(zip(rows, labels, strict=True))[:most]
+        for row, label in shown
     ]
     table = element(
         "table",
@@ -62,7 +63,10 @@ def bar_table(rows: Sequence[Row], title: str, options: ChartOptions) -> str:
         class_="chart-table breakdown",
         aria_label=one_line(title),
     )
-    notes = (element("p", note.text, class_="hint") for note in remarks(rows))
+    texts = [note.text for note in remarks([row for row, _ in shown])]
+    if len(rows) > most:
+        texts.append(f"and {len(rows) - most:,} more")
+    notes = (element("p", text, class_="hint") for text in texts)
     return "".join(map(markup, (table, *notes)))
 
 

@@ -3,7 +3,7 @@
 -- first write, because a script is not rolled back.  All keys of one call share one hash tag.
 -- Loaded again with REPLACE by every version: a step whose meaning changes gets another name.
 
-local VERSION = 1
+local VERSION = 2
 local GROUP = 'workers'
 -- Of the increments or ids in one command: how many (Lua can unpack some 8,000 values, an increment
 -- is four); and of increments, how far apart (in counters of 8 bytes: what is read to check them).

@@ -70,7 +70,7 @@ GROUP: Final = "workers"  # as in hearsay.lua
 # What a bucket of ids needs, and the servers' default: else an id takes some 60 bytes, not 10.
 _PACKING, PACKED = "set-max-intset-entries", 512
 _ALL_SLOTS: Final = "cluster-require-full-coverage"
-LIBRARY_VERSION: Final = 1  # as in hearsay.lua
+LIBRARY_VERSION: Final = 2  # as in hearsay.lua
 _SYNCED: Final = (STRICT, HA)  # profiles that need every write on disk
 
 

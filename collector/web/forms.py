@@ -13,7 +13,7 @@ from ..core.errors import CollectorError, QueryError, UnsupportedTypeError
 
 FORM: Final = "application/x-www-form-urlencoded"
 MOST_BYTES: Final = 4_096  # of a form: a cookie holds no longer token
-LARGE_FORM: Final = 64 * 1024  # bytes of one with many fields: of a board, with its texts
+LARGE_FORM: Final = 256 * 1024  # bytes of a board: four times what is kept, as letters are escaped
 F = TypeVar("F", bound=Struct)
 
 

@@ -246,6 +246,8 @@ def matching(documents: Iterable[Document[C]], search: str) -> list[Document[C]]
 def _text_of(document: Document[Any]) -> str:
     content = document.content
     texts = [value for value in msgspec.structs.astuple(content) if isinstance(value, str)]
+    panels = getattr(content, "panels", ())
+    texts += [text for panel in panels for text in (panel.title, panel.text)]
     return " ".join((*texts, document.author, *content.metrics)).casefold()
 
 

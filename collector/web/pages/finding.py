@@ -48,7 +48,7 @@ def finding_of(
 ) -> Finding:
     """Return what is known of *metric* over the days and segments of *choices*.
 
-    Args: steps: changes of its line; the number is since the first of them.
+    Args: steps: changes of its line; the number is since the one of its item, if there is one.
           marks: the notes that the chart of its line shows.
     """
     if not is_listed(metric):  # only a search tells what there is: no number stands for it
@@ -71,19 +71,21 @@ def finding_of(
     row = own[0] if own else headline(metric, rows)
     if row is None or numbers_of(row) is None:
         return Finding(reason=row.reason or "" if row else "")
-    if steps and metric.every != ONCE:
-        first, number = steps[0], steps[0].now.row
-        each = (change_of_step(metric, step, marks) for step in steps)
+    each = (change_of_step(metric, step, marks) for step in steps if metric.every != ONCE)
+    changes = tuple(change for change in each if change)
+    step = next((step for step in steps if step.now.row.item == row.item), None)
+    if step is not None and changes:
+        number = step.now.row
         return Finding(
             value_of(number),
             margin(number, in_words=True),
             subject_of(metric, number),
-            f"since {first.since}",
-            changes=tuple(change for change in each if change),
+            f"since {step.since}",
+            changes=changes,
         )
     when = "" if metric.every == ONCE else period_text(reply, answers)
     what = choices.item if choices.item in levels_of(metric) else subject_of(metric, row)
-    return Finding(value_of(row), margin(row, in_words=True), what, when)
+    return Finding(value_of(row), margin(row, in_words=True), what, when, changes=changes)
 
 
 def subject_of(metric: Metric, row: Row) -> str:

@@ -190,7 +190,7 @@ def record_of(metrics: list[Metric]) -> dict[str, Any]:
             "addresses",
             "names of devices or people",
             "true values",
-            "times of single uploads",
+            "times of single uploads, but how many came in each hour of two days",
         ],
         "metrics": [_entry(metric) for metric in metrics],
     }

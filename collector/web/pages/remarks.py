@@ -49,14 +49,11 @@ _GENERAL: Final = frozenset(
     {
         Code.SAMPLE,
         Code.FURTHEST_STEP,
-        Code.REPORTS_OF_RECORDS,
-        Code.DRAWN_ATTRIBUTE,
         Code.ONLY_REPORTING,
         Code.PERIODS,
         Code.ONCE_EACH,
         Code.LOOK_ONCE,
         Code.NOT_DRAWN,
-        Code.PICKED,
         Code.EXACT,
         Code.CHANGE,  # the head of the page tells it
     }

@@ -89,10 +89,14 @@ def test_each_row_has_its_name_number_and_margin_or_the_reason_why_not() -> None
     assert "not complete" in "".join(table.itertext())
 
 
-def test_no_more_rows_are_drawn_than_asked_for() -> None:
+def test_rows_that_are_not_drawn_are_counted() -> None:
     rows = [row(0.1 * i, 0.01, f"p{i}") for i in range(1, 8)]
 
-    assert len(drawn(rows, most_rows=3).findall(".//tbody/tr")) == 3
+    table = drawn(rows, most_rows=3)
+
+    assert len(table.findall(".//tbody/tr")) == 3
+    assert "and 4 more" in "".join(table.itertext())
+    assert "more" not in "".join(drawn(rows).itertext())
 
 
 @pytest.mark.parametrize(
