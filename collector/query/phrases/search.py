@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import pairwise
-from math import log
+from math import log, prod
 from typing import Any, Final, Literal, NamedTuple
 
 from client_sdk.core.epoch import ONCE
@@ -45,7 +45,6 @@ _WHOLE: Final = 0.2  # for a title of which every word was typed
 _PREFERENCE: Final = 0.3  # of the verb that a metric is asked first, over all others
 _UNREAD: Final = 0.2  # what a word takes off that has to do with nothing
 _OVER_TIME: Final = "overtime"
-_STRETCHES: Final = 31  # of time, such as days, that a question about all of them may have
 _ABOUT: Final = ("by", "dimension")  # options that name the dimension that an answer is about
 _NEGATIONS: Final = frozenset(SAID["negations"].split())
 _CHANGES: Final = words_in(SAID["changes"])
@@ -219,6 +218,7 @@ class _Reading:
     ) -> None:
         self._metric, self._phrase, self._verbs = metric, phrase, verbs
         self._date_range = phrase.times.range_for(metric, today)
+        epochs = phrase.times.most_epochs(metric, today)
         self._vocabulary = vocabulary
         self._own = {word: vocabulary.of_metric(metric, word) for word in phrase.words}
         named = {
@@ -235,6 +235,8 @@ class _Reading:
         several = {name for name, count in counts.items() if count > 1}
         self._held_together = sorted(several)  # ios vs android
         self.dimensions = [name for name in metric.segments if name in segments | several]
+        sizes = (len(metric.segments[name]) + 1 for name in self.dimensions)
+        self._groups_over_time = prod(sizes, start=epochs)  # one of each dimension is the others
         self.filters: list[tuple[Literal["is", "is_not"], str, list[str]]] = [
             ("is_not" if (name, value) in left_out else "is", name, [value])
             for name, value in sorted(named)
@@ -292,8 +294,8 @@ class _Reading:
         """Whether *verb* was asked for, has rows of times, and a line would not show it."""
         is_asked = any(much >= _ASKS for word, much in said.items() if word != _OVER_TIME)
         kind = load(verb)
-        is_of_one = kind.chart == Chart.DIFFERENCES or kind.most_slices < _STRETCHES
-        if kind.offer.joins_stretches or is_of_one:
+        is_too_much = kind.chart == Chart.DIFFERENCES or kind.most_slices < self._groups_over_time
+        if kind.offer.joins_stretches or is_too_much:
             return False
         return is_asked and verb in {self._metric.domain.verb, *self._verbs[1:]}
 

@@ -8,10 +8,10 @@ from contextlib import suppress
 from datetime import date, timedelta
 from typing import Final, NamedTuple, TypeAlias
 
-from client_sdk.core.epoch import DAY, ONCE, day_of_date, epoch_of, epochs_between
+from client_sdk.core.epoch import DAY, ONCE, day_of_date, epoch_of, epochs_between, epochs_in
 from client_sdk.registry.metric import Metric
 
-from ..window import PREVIOUS, YEAR, Against, days_of, days_of_epochs
+from ..window import PREVIOUS, YEAR, Against, days_of, days_of_epochs, usual_range
 from .words import SAID
 
 _Days: TypeAlias = tuple[date, date]
@@ -47,16 +47,25 @@ class Times(NamedTuple):
         said = self.date_range
         if said is None or metric.every == ONCE:
             return None
-        days = days_of(said, today, "date_range") if isinstance(said, str) else said
+        days = _days_of_range(said, today)
         if epochs_between(metric.every, *days):
             return self.date_range_of_all()
         holding, running = (_epoch_of(metric.every, day) for day in (days[0], today))
         epoch = min(holding, running - 1)
         return _texts(days_of_epochs(metric.every, range(epoch, epoch + 1)))
 
+    def most_epochs(self, metric: Metric, today: date) -> int:
+        """Return how many epochs of *metric* its range can hold: the usual one if none is said."""
+        first, last = _days_of_range(self.date_range or usual_range([metric]), today)
+        return epochs_in(metric.every, (last - first).days + 1)
+
     def date_range_of_all(self) -> str | tuple[str, str] | None:
         """Return the range as a question has it, whatever it is about."""
         return _texts(self.date_range) if isinstance(self.date_range, tuple) else self.date_range
+
+
+def _days_of_range(said: str | _Days, today: date) -> _Days:
+    return days_of(said, today, "date_range") if isinstance(said, str) else said
 
 
 def _texts(days: _Days) -> tuple[str, str]:

@@ -160,6 +160,22 @@ def test_values_alone_are_enough_for_a_question(
 
 
 @pytest.mark.parametrize(
+    ("typed", "by"),
+    [
+        ("start-up within by day last 7 days", [TIME]),
+        ("start-up within by day this year", []),
+        ("start-up within by day by platform", []),
+    ],
+)
+def test_days_are_no_rows_where_they_are_more_than_a_question_may_have(
+    typed: str, by: list[str]
+) -> None:
+    (match, *_) = [match for match in found(typed) if match.query.verb == "range"]
+
+    assert [name for name in match.query.dimensions if name == TIME] == by
+
+
+@pytest.mark.parametrize(
     ("typed", "days"),
     [
         ("What changed?", ""),
