@@ -12,19 +12,21 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from itertools import pairwise
-from math import log
+from math import log, prod
 from typing import Any, Final, Literal, NamedTuple
 
 from client_sdk.core.epoch import ONCE
 from client_sdk.registry.metric import Metric
 
 from ...analytics.comparing.arms import arms_of
-from ...analytics.rows import TIME
+from ...analytics.rows import TIME, Chart
 from ...analytics.verb import load, names
 from ..options import types_of
 from ..request import Query
-from ..window import PREVIOUS, YEAR, Against
+from ..window import PREVIOUS
+from .times import Times, times_in
 from .words import NEAR, SAID, SAME, likeness, plain, raw_words, stem_of, words_in, words_of_value
 
 MOST_CHARACTERS: Final = 200  # of a phrase; what is longer is cut off
@@ -42,11 +44,10 @@ _EXPERIMENT: Final = 0.8  # and what arms, or two values of a dimension, say of 
 _WHOLE: Final = 0.2  # for a title of which every word was typed
 _PREFERENCE: Final = 0.3  # of the verb that a metric is asked first, over all others
 _UNREAD: Final = 0.2  # what a word takes off that has to do with nothing
-_TIMES: Final[Mapping[str, str]] = SAID["times"]  # to a range of a question
-_EARLIER: Final = "|".join(SAID["earlier"])
-_YEAR_AGO: Final = "12mo"  # what is compared with last year is so with the same days of it
 _OVER_TIME: Final = "overtime"
+_ABOUT: Final = ("by", "dimension")  # options that name the dimension that an answer is about
 _NEGATIONS: Final = frozenset(SAID["negations"].split())
+_CHANGES: Final = words_in(SAID["changes"])
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,7 @@ class _Phrase(NamedTuple):
     """What was typed: words in small letters, and what is taken out of them beforehand."""
 
     words: tuple[str, ...]
-    date_range: str | None
-    against: Against | None  # an earlier stretch of time
+    times: Times
     is_over_time: bool
     negated: Mapping[str, str]  # "not", or its like, by the word after it
     doubtful: tuple[str, ...]  # which may be values or words that say nothing, and are not read
@@ -78,6 +78,7 @@ def find(
     text: str,
     metrics: Sequence[Metric],
     verbs_of: Callable[[Metric], Sequence[str]],
+    today: date,
     limit: int = _LIMIT,
 ) -> list[Match]:
     """Return the questions about *metrics* that *text* may mean, the likeliest first.
@@ -86,14 +87,30 @@ def find(
 
     Args: verbs_of: what can be asked of a metric, the usual first.
     """
-    phrase = _read(text, _short_values(metrics))
+    phrase = _read(text, _short_values(metrics), today)
     vocabulary = _Vocabulary(metrics, phrase.words)
     matches: list[Match] = []
     for metric in metrics:
         verbs = verbs_of(metric)
-        reading = _Reading(metric, phrase, vocabulary, verbs)
+        reading = _Reading(metric, phrase, vocabulary, verbs, today)
         matches += (reading.match(verb) for verb in verbs if reading.is_about(verb))
     return sorted(matches, key=lambda match: -match.score)[:limit]
+
+
+def changed_range(
+    text: str, metrics: Sequence[Metric], today: date
+) -> str | tuple[str, str] | None:
+    """Return the range in which *text* asks what changed, of all *metrics*; "" if it names none.
+
+    None if it asks anything else.
+    """
+    phrase = _read(text, _short_values(metrics), today)
+    is_asked = phrase.words and not phrase.doubtful and not phrase.negated
+    if not is_asked or not all(
+        max(_like(word, _CHANGES).values(), default=0) for word in phrase.words
+    ):
+        return None
+    return phrase.times.date_range_of_all() or ""
 
 
 def _short_values(metrics: Sequence[Metric]) -> frozenset[str]:
@@ -102,28 +119,18 @@ def _short_values(metrics: Sequence[Metric]) -> frozenset[str]:
     return frozenset(value.casefold() for value in values if not words_in(value))
 
 
-def _read(text: str, short_values: frozenset[str]) -> _Phrase:
+def _read(text: str, short_values: frozenset[str], today: date) -> _Phrase:
     """Read *text*; one of *short_values* is meant where it is written in capitals."""
     text = text[:MOST_CHARACTERS]
     doubtful = [word for word in raw_words(text) if word in short_values]
     meant = [word for word in doubtful if re.search(rf"\b{word.upper()}\b", text)]
-    words = plain(text)
-    date_range: str | None = None
-    against: Against | None = None
-    for said, name in _TIMES.items():
-        if (rest := re.sub(rf"\b{said}\b", " ", words)) != words:
-            date_range = name
-            if re.search(rf"\b(?:{_EARLIER})(?: the)? {said}\b", words):
-                date_range, against = (None, YEAR) if name == _YEAR_AGO else (name, PREVIOUS)
-            words = rest
-            break
-    said_words = [word for word in words.split() if word in meant or words_in(word)]
+    times = times_in(plain(text), today)
+    said_words = [word for word in times.rest.split() if word in meant or words_in(word)]
     negated = {after: word for word, after in pairwise(said_words) if word in _NEGATIONS}
     typed = tuple(word for word in dict.fromkeys(said_words[:MOST_WORDS]) if word not in _NEGATIONS)
     return _Phrase(
         words=typed,
-        date_range=date_range,
-        against=against,
+        times=times,
         is_over_time=_OVER_TIME in typed,
         negated=negated,
         doubtful=tuple(word for word in doubtful if word not in meant),
@@ -202,9 +209,16 @@ class _Reading:
     """What the words of a phrase say, if they are about one metric."""
 
     def __init__(
-        self, metric: Metric, phrase: _Phrase, vocabulary: _Vocabulary, verbs: Sequence[str]
+        self,
+        metric: Metric,
+        phrase: _Phrase,
+        vocabulary: _Vocabulary,
+        verbs: Sequence[str],
+        today: date,
     ) -> None:
         self._metric, self._phrase, self._verbs = metric, phrase, verbs
+        self._date_range = phrase.times.range_for(metric, today)
+        epochs = phrase.times.most_epochs(metric, today)
         self._vocabulary = vocabulary
         self._own = {word: vocabulary.of_metric(metric, word) for word in phrase.words}
         named = {
@@ -215,11 +229,14 @@ class _Reading:
         }
         left_out = {(name, value) for name, value in named if phrase.leaves_out(value)}
         self._leaves_out = bool(left_out)
+        self._are_named = bool(named)
         segments = {name for name in metric.segments if vocabulary.of_text(name)}
         counts = Counter(name for name, _ in named - left_out)
         several = {name for name, count in counts.items() if count > 1}
-        self._are_held_together = bool(several)  # ios vs android
+        self._held_together = sorted(several)  # ios vs android
         self.dimensions = [name for name in metric.segments if name in segments | several]
+        sizes = (len(metric.segments[name]) + 1 for name in self.dimensions)
+        self._groups_over_time = prod(sizes, start=epochs)  # one of each dimension is the others
         self.filters: list[tuple[Literal["is", "is_not"], str, list[str]]] = [
             ("is_not" if (name, value) in left_out else "is", name, [value])
             for name, value in sorted(named)
@@ -234,10 +251,14 @@ class _Reading:
     def is_about(self, verb: str) -> bool:
         """Whether a word has to do with the metric, or asks for a *verb* that needs no such word.
 
-        That is the one of its type, or one that only counts reports.
+        That is the one of its type, or one that only counts reports.  Values of its dimensions are
+        enough where every other word asks for *verb*.
         """
         words = self._phrase.words
         if any(self._own[word] >= _LEAST for word in words):
+            return True
+        others = [word for word in words if not self._of_dimensions[word]]
+        if self._are_named and all(self._vocabulary.of_verb(verb, w) >= _ASKS for w in others):
             return True
         kind = load(verb)
         is_free = verb == self._metric.domain.verb or kind.counts(kind.options())
@@ -270,21 +291,24 @@ class _Reading:
         return Match(self._query(verb, is_by_time), score, unread)
 
     def _is_more_than_a_line(self, verb: str, said: Mapping[str, float]) -> bool:
-        """Whether *verb* was asked for, and a line over time would not show it."""
+        """Whether *verb* was asked for, has rows of times, and a line would not show it."""
         is_asked = any(much >= _ASKS for word, much in said.items() if word != _OVER_TIME)
-        is_line = load(verb).offer.joins_stretches
-        return is_asked and not is_line and verb in {self._metric.domain.verb, *self._verbs[1:]}
+        kind = load(verb)
+        is_too_much = kind.chart == Chart.DIFFERENCES or kind.most_slices < self._groups_over_time
+        if kind.offer.joins_stretches or is_too_much:
+            return False
+        return is_asked and verb in {self._metric.domain.verb, *self._verbs[1:]}
 
     def _suits(self, verb: str, said: Mapping[str, float]) -> float:
         """Return how the form of the phrase suits *verb*, whatever its words."""
         kind = load(verb)
-        if self._phrase.against:
+        if self._phrase.times.against:
             return _FORM if kind.compares and not kind.needs_segment else 0.0
         about = arms_of(self._metric)
         if kind.about is arms_of and about:
             is_named = about[0] in self.dimensions or max(said.values(), default=0.0) >= _VERB
             return _EXPERIMENT if is_named else 0.0
-        if kind.ranks_segments and self._are_held_together:
+        if kind.ranks_segments and self._held_together:
             return _EXPERIMENT
         return -_PREFERENCE if "k" in types_of(verb) and self._item() else 0.0
 
@@ -304,8 +328,8 @@ class _Reading:
         return Query(
             metrics=[metric.address],
             verb=verb,
-            date_range=self._phrase.date_range if metric.every != ONCE else None,
-            against=(self._phrase.against or PREVIOUS) if is_over_time else None,
+            date_range=self._date_range,
+            against=(self._phrase.times.against or PREVIOUS) if is_over_time else None,
             dimensions=[*dimensions, *([TIME] if is_by_time else [])],
             filters=filters,
             options=self._options(verb),
@@ -315,9 +339,11 @@ class _Reading:
         known = types_of(verb)
         if _has_levels(verb) and (levels := sorted({*_levels(self._phrase.words)})):
             return {"levels": levels}
-        if "item" in known and (item := self._item()):
-            return {"item": item}
-        return {}
+        options = {"item": item} if "item" in known and (item := self._item()) else {}
+        if len(self.dimensions) > 1:
+            about = [*self._held_together, *self.dimensions][0]
+            options |= dict.fromkeys(known.keys() & _ABOUT, about)
+        return options
 
     def _item(self) -> str:
         """Return the value of the metric that was typed, "" if none or more than one was."""

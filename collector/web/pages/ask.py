@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
+from datetime import date
 from typing import Any, Final
 
 import msgspec
-from flask import Blueprint, request, url_for
+from flask import Blueprint, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.datastructures import MultiDict
 
@@ -29,7 +31,7 @@ from ...estimation.precision import ALPHA
 from ...query import Query, read
 from ...query.completion import completed as with_defaults
 from ...query.options import as_json, options_of, types_of
-from ...query.phrases import Match, find
+from ...query.phrases import Match, changed_range, find
 from ...query.request import SEGMENT
 from ...query.window import PERIOD, PREVIOUS
 from ..api.openapi import Operation, in_query
@@ -90,7 +92,12 @@ def ask_page() -> ResponseReturnValue:
     fault = before = ""
     query = original = None
     typed = request.args.get(FIND, "").strip()
-    matches = matches_of(typed, list(answers.catalog)) if typed else []
+    matches = matches_of(typed, list(answers.catalog), answers.today) if typed else []
+    if typed and not matches:
+        changed = changed_range(typed, list(answers.catalog), answers.today)
+        if changed is not None:
+            page = url_for("overview.overview") + _picked(changed).address()
+            return redirect(f"{page}#changed", 303)
     is_chosen = bool(request.args.get("q") or request.args.get("verb") or matches)
     try:
         require_known(request.args, _PARAMETERS, SEGMENT, OPTION, many=("metric", "by"))
@@ -154,11 +161,22 @@ def ask_file(kind: str) -> ResponseReturnValue:
     return answers.file(kind, panel_request, title, name_of(query))
 
 
-def matches_of(text: str, metrics: Sequence[Metric]) -> list[Match]:
+def matches_of(text: str, metrics: Sequence[Metric], today: date) -> list[Match]:
     """Return the questions about *metrics* that *text* may mean, the likeliest first."""
-    return find(
-        text, metrics, lambda metric: [q.verb for q in questions.questions_of(metric, metrics)]
+    by_address = {metric.address: metric for metric in metrics}
+    matches = find(
+        text,
+        metrics,
+        lambda metric: [q.verb for q in questions.questions_of(metric, metrics)],
+        today,
     )
+    pairs = ((match, by_address[match.query.metrics[0]]) for match in matches)
+    return [
+        match
+        for match, metric in pairs
+        if not questions.partners_of(match.query.verb, metric, metrics)
+        or _partners(match.query, metric, metrics)
+    ]
 
 
 def _chip(query: Query, catalog: Catalog) -> dict[str, str]:
@@ -167,11 +185,11 @@ def _chip(query: Query, catalog: Catalog) -> dict[str, str]:
         "metric": query.metrics[0],
         "verb": query.verb,
         "by": query.dimensions,
-        "range": query.date_range,
-        **{SEGMENT + name: values for _, name, values in query.filters},
         **{OPTION + name: as_text(value) for name, value in query.options.items()},
     }
-    return {"words": title_of(query, catalog), "url": url_for("ask.ask_page", **address)}
+    picked = replace(_picked(query.date_range), segment=segment_of(query.filters))
+    rest = picked.address().replace("?", "&", 1)
+    return {"words": title_of(query, catalog), "url": url_for("ask.ask_page", **address) + rest}
 
 
 def question_of(parameters: MultiDict[str, str], catalog: Catalog) -> Query:
@@ -213,7 +231,8 @@ def completed(query: Query, answers: Answers) -> Query:
         return query
     partners = questions.partners_of(query.verb, metric, metrics)
     if partners and len(query.metrics) == 1:
-        query = msgspec.structs.replace(query, metrics=[*query.metrics, partners[0].address])
+        partner, *_ = [*_partners(query, metric, metrics), *partners]
+        query = msgspec.structs.replace(query, metrics=[*query.metrics, partner.address])
     is_over_time = load(query.verb).compares and not _dimension(query, metric)
     if is_over_time and query.date_range is None and metric.every != ONCE:
         query = msgspec.structs.replace(query, date_range=answers.previous_range(metric))
@@ -226,6 +245,13 @@ def completed(query: Query, answers: Answers) -> Query:
         if side in types_of(query.verb) and side not in options and item_needed(other):
             options |= {side: _leading_item(other, query, answers)}
     return msgspec.structs.replace(query, options=options)
+
+
+def _partners(query: Query, metric: Metric, metrics: Sequence[Metric]) -> list[Metric]:
+    """Return the partners of *metric* that have the dimensions which *query* names, too."""
+    named = {*query.dimensions, *(name for _, name, _ in query.filters)} & metric.segments.keys()
+    partners = questions.partners_of(query.verb, metric, metrics)
+    return [other for other in partners if named <= other.segments.keys()]
 
 
 def _leading_item(metric: Metric, query: Query, answers: Answers) -> str:

@@ -44,7 +44,7 @@ OTHERS: Final = {
     "rendering/charts/frame.py": {"lift"},  # what a row measures
     "testing/fleet.py": {"estimate"},
     "web/api/query.py": {"range", "segments"},
-    "web/pages/ask.py": {"range", "segments"},  # a field of the form, a name in the template
+    "web/pages/ask.py": {"segments"},  # a name in the template
     "web/pages/choices.py": {"range"},
     "web/pages/compare.py": {"compare"},  # the page
     "web/pages/fields.py": {"mean"},  # what a line follows if it is no quantile

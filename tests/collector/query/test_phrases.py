@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 
 from benchmarks.lib.shop import REGISTRY
 from client_sdk.registry import Registry
-from collector.analytics.rows import TIME
-from collector.query.phrases import Match, find
+from client_sdk.registry.metric import Metric
+from collector.analytics.rows import TIME, Period
+from collector.query.phrases import Match, changed_range, find
 from collector.query.window import RANGES
 from collector.web.pages.questions import questions_of
 from tests.support.device.device import metric_text
@@ -26,11 +28,16 @@ LEAST_FIRST: Final = 0.9  # of the phrases: their question is the first that is 
 LEAST_AMONG: Final = 0.95  # among the first six, which the page shows
 LEAST_NOTHING: Final = 0.8  # of the phrases that no metric answers: nothing is found
 NOT_13: Final = [("is_not", "version", ["1.3"])]
+TODAY: Final = date(2026, 11, 29)  # a Sunday, as the last day of a week is
 Phrase = Mapping[str, str]
 
 
 def found(text: str) -> list[Match]:
-    return find(text, METRICS, lambda metric: [q.verb for q in questions_of(metric, METRICS)], 6)
+    return find(text, METRICS, verbs_of, TODAY, 6)
+
+
+def verbs_of(metric: Metric) -> list[str]:
+    return [question.verb for question in questions_of(metric, METRICS)]
 
 
 def phrases() -> list[Phrase]:
@@ -52,8 +59,14 @@ def is_meant(phrase: Phrase, match: Match) -> bool:
         and query.verb in phrase["verbs"].split("|")
         and by == {*filter(None, phrase["by"].split(","))} - {"time"}
         and filters == {*filter(None, phrase["filters"].split(","))}
-        and (query.date_range or "") == phrase["range"]
+        and range_of(match) == phrase["range"]
     )
+
+
+def range_of(match: Match) -> str:
+    """Return the range of a question as the phrases have it: in words, or as two days."""
+    date_range = match.query.date_range or ""
+    return date_range if isinstance(date_range, str) else "/".join(date_range)
 
 
 def test_the_phrases_are_two_hundred_of_the_whole_registry() -> None:
@@ -61,7 +74,8 @@ def test_the_phrases_are_two_hundred_of_the_whole_registry() -> None:
 
     assert len(phrases()) >= 200
     assert asked == {metric.name for metric in METRICS} | {NOTHING}
-    assert {phrase["range"] for phrase in phrases()} <= {"", *RANGES}
+    named = {phrase["range"] for phrase in phrases() if not Period.read(phrase["range"])}
+    assert named <= {"", *RANGES}
 
 
 def test_what_people_type_is_the_question_that_they_mean() -> None:
@@ -97,6 +111,87 @@ def test_what_else_is_typed_are_options(typed: str, verb: str, options: dict[str
     query = found(typed)[0].query
 
     assert (query.verb, query.options) == (verb, options)
+
+
+@pytest.mark.parametrize(
+    ("typed", "days"),
+    [
+        ("crash rate yesterday", "2026-11-28/2026-11-28"),
+        ("how many devices crash yesterday", "2026-11-28/2026-11-28"),
+        ("crash rate last week", "2026-11-16/2026-11-22"),
+        ("crash rate last month", "2026-10-01/2026-10-31"),
+        ("crash rate last quarter", "2026-07-01/2026-09-30"),
+        ("crash rate last year", "2025-01-01/2025-12-31"),
+        ("crash rate 28 november", "2026-11-28/2026-11-28"),
+        ("crash rate nov 28th", "2026-11-28/2026-11-28"),
+        ("crash rate on 2026-11-28", "2026-11-28/2026-11-28"),
+        ("crash rate 28 november 2025", "2025-11-28/2025-11-28"),
+        ("crash rate 1 december", "2025-12-01/2025-12-01"),
+        ("WAU yesterday", "2026-11-16/2026-11-22"),  # its running week is not whole
+        ("crash rate today", "day"),
+        ("crash rate past week", "7d"),
+        ("crash rate change vs last week", "7d"),
+    ],
+)
+def test_days_and_periods_are_whole_ones_of_the_calendar(typed: str, days: str) -> None:
+    assert range_of(found(typed)[0]) == days
+    assert found(typed)[0].unread == ()
+
+
+def test_a_day_that_there_is_not_stays_words() -> None:
+    (match, *_) = found("crash rate 31 november")
+
+    assert (range_of(match), match.unread) == ("", ("31", "november"))
+
+
+@pytest.mark.parametrize(
+    ("typed", "verb", "dimensions"),
+    [
+        ("compare ios and androids", "segments", ["platform"]),
+        ("is 1.3 better than 1.2", "compare", ["version"]),
+    ],
+)
+def test_values_alone_are_enough_for_a_question(
+    typed: str, verb: str, dimensions: list[str]
+) -> None:
+    (match, *_) = found(typed)
+
+    assert (match.query.verb, match.query.dimensions, match.unread) == (verb, dimensions, ())
+
+
+@pytest.mark.parametrize(
+    ("typed", "by"),
+    [
+        ("start-up within by day last 7 days", [TIME]),
+        ("start-up within by day this year", []),
+        ("start-up within by day by platform", []),
+    ],
+)
+def test_days_are_no_rows_where_they_are_more_than_a_question_may_have(
+    typed: str, by: list[str]
+) -> None:
+    (match, *_) = [match for match in found(typed) if match.query.verb == "range"]
+
+    assert [name for name in match.query.dimensions if name == TIME] == by
+
+
+@pytest.mark.parametrize(
+    ("typed", "days"),
+    [
+        ("What changed?", ""),
+        ("what changed lately", ""),
+        ("what changed yesterday", ("2026-11-28", "2026-11-28")),
+        ("changes of the last 7 days", "7d"),
+        ("what changed on android", None),
+        ("not changed", None),
+        ("yesterday", None),
+        ("", None),
+    ],
+)
+def test_what_changed_is_asked_of_all_metrics(
+    typed: str, days: str | tuple[str, str] | None
+) -> None:
+    assert changed_range(typed, METRICS, TODAY) == days
 
 
 def test_words_that_have_to_do_with_nothing_are_named() -> None:
@@ -137,7 +232,7 @@ def test_a_value_that_is_a_usual_word_is_meant_in_capitals_and_never_dropped_in_
     text = metric_text("crash") + 'segments = ["country"]\n'
     metrics = list(Registry.from_text(f'schema = 1\napp = "x"\n{countries}{text}'))
 
-    match = find(typed, metrics, lambda _: ["frequency"])[0]
+    match = find(typed, metrics, lambda _: ["frequency"], TODAY)[0]
 
     assert (match.query.filters, match.unread) == (filters, unread)
 
@@ -163,6 +258,6 @@ def test_a_metric_of_another_script_is_found_by_its_title_and_value() -> None:
     metrics = list(Registry.from_text(f'schema = 1\napp = "x"\n{text}'))
 
     def first(typed: str) -> str:
-        return find(typed, metrics, lambda _: ["frequency", "top_k"])[0].query.metrics[0]
+        return find(typed, metrics, lambda _: ["frequency", "top_k"], TODAY)[0].query.metrics[0]
 
     assert first("taglich") == first("FARBE") == first("日本") == metrics[0].address

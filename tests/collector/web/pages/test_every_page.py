@@ -303,6 +303,13 @@ QUESTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     "/metric/category": {"verb": "top_k"},  # as its tile: the intervals of all hold at once
 }
 
+# By what is typed: where the changes of all metrics stand.
+CHANGES: Final[Mapping[str, str]] = {
+    "what changed": "/#changed",
+    "what changed lately": "/#changed",
+    "what changed on 2026-02-19": "/?from=2026-02-19&to=2026-02-19#changed",
+}
+
 # By address: texts and patterns that its page has, and those that it has not.
 TEXTS: Final[
     Mapping[str, tuple[Sequence[str | re.Pattern[str]], Sequence[str | re.Pattern[str]]]]
@@ -312,6 +319,18 @@ TEXTS: Final[
         ['class="fault"', "Nothing here fits"],
     ),
     "/ask?find=%3Cscript%3Ezebra": (["Nothing here fits “<script>zebra”"], ['class="panels"']),
+    **dict.fromkeys(  # no comparison and no map is by day, and of two dimensions it is about one
+        (
+            "/ask?find=boolean+change+by+arm+by+day",
+            "/ask?find=boolean+change+by+arm+by+platform",
+            "/ask?find=mean+uptake+by+arm+by+platform",
+            "/ask?find=location+map+by+day",
+            "/ask?find=boolean+crosstab+by+arm",
+        ),
+        (['<div class="panels">'], ["This cannot be asked"]),
+    ),
+    "/ask?find=boolean+not+linux": (["segment.platform=%21linux"], ["segment.platform=linux"]),
+    "/ask?metric=boolean&verb=trend": ([">a year ago</option>"], ["the a year"]),
     "/ask?find=+": ([], ["Nothing here fits", 'class="panels"']),
     "/compare?metric=boolean&by=time&range=7d": (["against 18 to 24 Feb."], ['class="fault"']),
     f"/compare?metric=boolean&by=time&range=7d&{DATES}": (
@@ -503,3 +522,10 @@ def test_an_address_that_cannot_be_meant_is_refused_by_name(visit: Visit, addres
     assert response.status_code == status
     assert named in Page(response.text).text or named in html.unescape(response.text)
     assert named != NOT_ASKED or "<form" in response.text
+
+
+@pytest.mark.parametrize("typed", CHANGES)
+def test_what_changed_leads_to_the_changes_of_all_metrics(visit: Visit, typed: str) -> None:
+    response = visit("/ask", {"find": typed})
+
+    assert (response.status_code, response.location) == (303, CHANGES[typed])
