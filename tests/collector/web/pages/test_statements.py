@@ -304,14 +304,24 @@ def test_the_devices_that_a_panel_draws_are_named_as_such(tmp_path: Path) -> Non
     assert "panel draws" not in alone
 
 
-def test_what_no_number_reaches_is_not_told_as_a_time(tmp_path: Path) -> None:
+def test_devices_that_later_windows_cannot_bring_are_needed_in_one(tmp_path: Path) -> None:
     """Law: a permanent response says nothing new in later windows."""
     text = 'schema = 1\napp = "demo"\n' + metric_text("m").replace('"fresh"', '"permanent"')
 
     said = shown(tmp_path, text, "/plan?metric=m&devices=3&need=0.1")
 
-    assert re.search(r"Windows until then\s*no number is enough", said)
+    assert re.search(r"±0.1 points takes\s*[\d,]+ devices", said)
+    assert re.search(r"Windows for that\s*all in one window", said)
+    assert "no number is enough" not in said
     assert "never" not in said
+
+
+@pytest.mark.parametrize("power", [2, 4, 6.5])
+def test_a_plan_draws_the_half_width_that_is_needed(tmp_path: Path, power: float) -> None:
+    """Law: points of a share, whatever the number of devices."""
+    said = shown(tmp_path, HEAD + WEEKLY, f"/plan?metric=m0&devices={power}&need=5")
+
+    assert "± 5 points needed" in said
 
 
 PATH = "/privacy/differencing"
