@@ -188,9 +188,9 @@ WORDS: Final[Mapping[Code, str]] = MappingProxyType(
         Code.TO_SETTLE: "to settle {aim} {times:g} times in 10 takes {each}",
         Code.NOTHING_TO_COMPARE: "there is nothing to compare: only {which} has reports{more}",
         Code.UNEVEN: (
-            "the groups did not report over the same days, so a change over time may show as a"
-            " difference between them; take a shorter stretch of time, or compare within each"
-            " stretch of it"
+            "some groups have more of their reports on later days than others, so a change over"
+            " time may show as a difference between them; take a shorter stretch of time, or break"
+            " down by day or week"
         ),
         Code.ONCE_EACH: "taken for granted: no device reported in more than one period",
         Code.OTHER_DEVICES: (
