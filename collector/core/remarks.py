@@ -160,8 +160,8 @@ WORDS: Final[Mapping[Code, str]] = MappingProxyType(
         Code.PICKED: (
             "{misleading} of the {shown} shares shown are probably {off}: what is picked as the"
             " {end} of {items:,} is so in part by noise; together they show {values:.3g} %, and"
-            " {likelier:.3g} % is likelier; the table tells the likelier share of each (in files it"
-            " is shrunken), for which the same interval holds"
+            " {likelier:.3g} % is likelier; the table shows the likelier share of each, for which"
+            " the same interval holds"
         ),
         Code.CHANGE: (
             "{what} changed {at} from {before} to {after} (difference {least} to {most}, {chance})"
@@ -265,7 +265,7 @@ WORDS: Final[Mapping[Code, str]] = MappingProxyType(
             "scaled up from the devices of the sample to all that would have reported"
         ),
         Code.RANK: "rank {ranks}",
-        Code.UNRANKED: "not enough reports to rank it (it may be {ranks})",
+        Code.UNRANKED: "rank unsure: too few reports",
         Code.DEVIATION: "standard deviation {middle} {unit}, interval {low} to {high}",
         Code.NOTE: "{text}",
     }

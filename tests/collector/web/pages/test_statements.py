@@ -129,6 +129,15 @@ def test_the_people_measured_need_no_token(browser: FlaskClient) -> None:
     assert 'href="/privacy"' not in response.text  # which they may not see
 
 
+def test_why_a_guess_can_be_right_though_no_report_proves_it_is_said_before_the_bars(
+    visit: Visit,
+) -> None:
+    text = visit("/privacy/people").text
+
+    why = text.index("reports of the same question add up until a guess is nearly always right")
+    assert text.index("no report proves") < why < text.index("<meter")
+
+
 def test_what_was_counted_is_not_told_to_the_people(
     browser: FlaskClient, make_app: MakeApp, storage: MemoryStorage
 ) -> None:
