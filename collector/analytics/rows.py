@@ -271,13 +271,17 @@ def _moment(text: str) -> datetime | None:
 
 
 def moment(label: str, stretch: str) -> str:
-    """Return the stretch of time that begins at *label*, in words: "the week of 2026-11-16".
+    """Return the stretch of time that *label* names, in words: "the week of 2026-11-16".
 
     Args: stretch: how long it is, as metrics say how often they are reported.
     """
-    if len(label) != _DATE:
+    period = Period.read(label)
+    days = period.days if period else None
+    length = LENGTHS.get(stretch, 0) // DAY
+    if days is None or (days[1] - days[0]).days >= max(length, 1):
         return label
-    return {"7d": f"the week of {label}", "28d": f"the four weeks from {label}"}.get(stretch, label)
+    names = {"7d": f"the week of {days[0]}", "28d": f"the four weeks from {days[0]}"}
+    return names.get(stretch, label)
 
 
 def chance(p_value: float) -> str:

@@ -160,8 +160,8 @@ WORDS: Final[Mapping[Code, str]] = MappingProxyType(
         Code.PICKED: (
             "{misleading} of the {shown} shares shown are probably {off}: what is picked as the"
             " {end} of {items:,} is so in part by noise; together they show {values:.3g} %, and"
-            " {likelier:.3g} % is likelier; the table tells the likelier share of each (in files it"
-            " is shrunken), for which the same interval holds"
+            " {likelier:.3g} % is likelier; the table shows the likelier share of each, for which"
+            " the same interval holds"
         ),
         Code.CHANGE: (
             "{what} changed {at} from {before} to {after} (difference {least} to {most}, {chance})"
@@ -188,9 +188,9 @@ WORDS: Final[Mapping[Code, str]] = MappingProxyType(
         Code.TO_SETTLE: "to settle {aim} {times:g} times in 10 takes {each}",
         Code.NOTHING_TO_COMPARE: "there is nothing to compare: only {which} has reports{more}",
         Code.UNEVEN: (
-            "the groups did not report over the same days, so a change over time may show as a"
-            " difference between them; take a shorter stretch of time, or compare within each"
-            " stretch of it"
+            "some groups have more of their reports on later days than others, so a change over"
+            " time may show as a difference between them; take a shorter stretch of time, or break"
+            " down by day or week"
         ),
         Code.ONCE_EACH: "taken for granted: no device reported in more than one period",
         Code.OTHER_DEVICES: (
@@ -265,7 +265,7 @@ WORDS: Final[Mapping[Code, str]] = MappingProxyType(
             "scaled up from the devices of the sample to all that would have reported"
         ),
         Code.RANK: "rank {ranks}",
-        Code.UNRANKED: "not enough reports to rank it (it may be {ranks})",
+        Code.UNRANKED: "rank unsure: too few reports",
         Code.DEVIATION: "standard deviation {middle} {unit}, interval {low} to {high}",
         Code.NOTE: "{text}",
     }

@@ -40,7 +40,7 @@ C = TypeVar("C")
 class Panel(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A question or a text on a board, and how it is shown."""
 
-    title: _Text
+    title: _Text  # a text may have none: ""
     query: Query | None = None
     wide: bool = False  # it takes the whole width
     text: _Text = ""  # in paragraphs, of a panel without a question
@@ -263,7 +263,7 @@ def _panels(panels: list[Panel], start: str) -> Iterator[Panel]:
             raise QueryError(f"{place}.text", "must be there or else a query, and not both")
         if panel.query:
             _require_short(panel.query, f"{place}.query")
-        title = line(panel.title, f"{place}.title", MAX_TITLE)
+        title = line(panel.title, f"{place}.title", MAX_TITLE, least=0 if text else 1)
         yield msgspec.structs.replace(panel, title=title, text=text)
 
 

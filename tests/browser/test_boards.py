@@ -140,6 +140,19 @@ def of_three(page: Page, title: str) -> None:
     page.goto(f"{board}/edit")
 
 
+def test_a_text_is_as_tall_as_its_words_and_not_as_the_chart_beside_it(visit: Open) -> None:
+    page, _ = visit("about:blank")
+    of_three(page, "Heights")
+    page.get_by_role("link", name="Cancel").click()
+
+    expect(page.get_by_role("heading", name="A", exact=True)).to_be_visible()
+    chart, beside, _ = page.locator(".panels > .panel").evaluate_all(
+        "all => all.map(each => each.getBoundingClientRect()).map(box => [box.top, box.height])"
+    )
+    assert chart[0] == beside[0]
+    assert beside[1] < chart[1] / 2
+
+
 def titles(page: Page) -> list[str]:
     """Return the titles of the panels of a board, or of its form, in order."""
     fields = page.locator("main [name=panel]")

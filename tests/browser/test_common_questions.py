@@ -46,7 +46,7 @@ WALKS: Final = (
         [("Platform", "not phone")],
     ),
     Walk("How many have the new version?", "First page of a visit", "How far has each version"),
-    Walk("What are median and p95?", "Pages of a visit", "Up to which number?"),
+    Walk("What are median and p95?", "Pages of a visit", "What are median and p95?"),
     Walk("How many read more than five pages?", "Pages of a visit", "How many lie between"),
     Walk("Do married people earn more?", "Household and income", "How do marital and income"),
 )

@@ -16,7 +16,7 @@ from ..verb import Slice
 from .differences import Pair
 from .numbers import stretches_of
 
-APART: Final = 0.05  # of the reports: a difference in when they came that is worth a warning
+APART: Final = 0.1  # of the reports: a difference in when they came that is worth a warning
 CHANCE: Final = 1e-3  # with which two groups of independent reports come further apart by luck
 
 
@@ -24,7 +24,9 @@ def uneven(first: Mapping[int, int], second: Mapping[int, int]) -> bool:
     """Return whether two groups with so many reports by epoch reported at different times.
 
     The largest difference of the shares up to an epoch must pass both APART and what luck makes,
-    which the intervals hold already.
+    which the intervals hold already.  Groups that are alike in each epoch differ over all by at
+    most this difference times the way that their number goes up and down: up to APART, a change
+    over time by 10 points shows as a difference of 1 point at most, and is no matter.
 
     Source: Smirnov, Annals of Mathematical Statistics 1948: the limit law of this difference.
     """

@@ -155,7 +155,7 @@ VERB = Verb(
         200,
         is_usual=lambda metric: bool(_spreading(metric)),
         items=maxsize,
-        no_item="nothing: shares of reports",
+        no_item="all reports",
         joins_stretches=True,
         typed="adoption rollout upgraded migrated uptake spread far",
     ),

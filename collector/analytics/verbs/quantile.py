@@ -84,7 +84,7 @@ VERB = Verb(
     holds=of_answered,
     chart=Chart.QUANTILES,
     offer=Offer(
-        "Up to which number? Median, p95",
+        "What are median and p95?",
         130,
         typed="median med percentile quantile slowest tail",
     ),

@@ -120,9 +120,10 @@ def ranks(low: Floats, high: Floats, order: str = "most") -> tuple[Ints, Ints]:
 
 def rank_of(best: int, worst: int, count: int) -> Remark:
     """Return between which ranks an item is; none if these are two thirds of *count* or more."""
-    ranks = f"{best} to {worst} of {count}" if worst > best else f"{best} of {count}"
-    is_open = worst > best and 3 * (worst - best + 1) > 2 * count
-    return remark(Code.UNRANKED, ranks=ranks) if is_open else remark(Code.RANK, ranks=ranks)
+    if worst > best and 3 * (worst - best + 1) > 2 * count:
+        return remark(Code.UNRANKED)
+    ranks = f"between {best} and {worst}" if worst > best else f"{best}"
+    return remark(Code.RANK, ranks=f"{ranks} of {count}")
 
 
 def _sure(best: Ints, worst: Ints, k: int) -> int:

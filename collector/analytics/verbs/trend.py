@@ -33,6 +33,7 @@ from ..comparing.numbers import (
 from ..comparing.scan import Scan, scans_of
 from ..distribution import refusal as distribution_refusal
 from ..rows import (
+    BETWEEN,
     ITEM,
     SHARE,
     TIME,
@@ -197,6 +198,8 @@ def _at(change: dict[str, Any]) -> str:
     words = moment(change["changed_at"], change["stretch"])
     if words != change["changed_at"]:
         return f"in {words}"
+    if BETWEEN in words:
+        return "between " + words.replace(BETWEEN, " and ")
     return f"on {words}" if len(words) == _DAY else f"at {words}"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final
 
 from ...analytics.rows import SHARE
@@ -61,9 +60,9 @@ def _curve_picture(
     for i, curve in enumerate(drawn, 1):
         places = [(plot.x.at(n), plot.y.at(error)) for n, error in curve.points]
         body.append(element("path", d=line_path(places), **paint(f"line-{i}")))
-    body += _references(plot, drawn, unit, devices, need)
+    body += _references(plot, devices, need)
     body += _names(drawn, plot, options)
-    notes = (Note(f"and {len(curves) - len(drawn):,} more"),) if len(curves) > len(drawn) else ()
+    notes = tuple(_notes(len(curves) - len(drawn), unit, devices, need))
     words = POINTS if unit == SHARE else unit_words(unit)
     subtitle = f"half-width of the interval, {words}" if unit else "half-width"
     description = _described(drawn, unit)
@@ -127,43 +126,23 @@ def _axes(plot: _Plot, unit: str) -> Iterator[Element]:
     yield text("devices", (left + right) / 2, foot + 27, "note", "middle")
 
 
-def _references(
-    plot: _Plot, curves: Sequence[Curve], unit: str, devices: float | None, need: float | None
-) -> Iterator[Element]:
+def _references(plot: _Plot, devices: float | None, need: float | None) -> Iterator[Element]:
     if devices:
         x = plot.x.at(devices)
-        label = f"{_count(devices)} devices"
-        wide = width_of(label, SMALL) + 5
-        left = x + 5 if x + wide <= plot.x.end else max(x - wide, plot.x.start + 5)
         yield stroke(x, 8, x, plot.y.start, "reference")
-        yield text(label, left, 16, "aside")
     if need:
         y = plot.y.at(need)
         yield stroke(plot.x.start, y, plot.x.end, y, "reference")
-        above = y - 8 if y > 30 else y + 9
-        label = f"needed: ± {number(need, _unit_of(unit), 0)}"
-        wide = width_of(label, SMALL)
-        left, right = plot.x.start + 5, plot.x.end - 5 - wide
-        below = min(y + 9, plot.y.start - 8)
-        # Lines fall: they are likely to end below the right half, and to begin above the left one.
-        spots = (right, above), (left, below), (left, above), (right, below)
-        free = (spot for spot in spots if _is_clear(plot, curves, *spot, wide))
-        place, middle = next(free, (left, above))
-        yield text(label, place, middle, "aside")
 
 
-def _is_clear(plot: _Plot, curves: Sequence[Curve], left: float, y: float, wide: float) -> bool:
-    """Return whether no curve runs through a label in the middle of *y*."""
-    for curve in curves:
-        places = [(plot.x.at(n), plot.y.at(error)) for n, error in curve.points]
-        for (x1, y1), (x2, y2) in pairwise(places):
-            if x1 > left + wide or x2 < left or x1 == x2:
-                continue
-            within = max(x1, left), min(x2, left + wide)
-            ends = [y1 + (y2 - y1) * (x - x1) / (x2 - x1) for x in within]
-            if min(ends) < y + _LINE / 2 and max(ends) > y - _LINE / 2:
-                return False
-    return True
+def _notes(left_out: int, unit: str, devices: float | None, need: float | None) -> Iterator[Note]:
+    """Yield what stands below the plot, where no line runs through it at any width."""
+    if devices:
+        yield Note(f"Dashed line upwards: {_count(devices)} devices")
+    if need:
+        yield Note(f"Dashed line across: ± {number(need, _unit_of(unit), 0)} needed")
+    if left_out:
+        yield Note(f"and {left_out:,} more")
 
 
 def _unit_of(unit: str) -> str:

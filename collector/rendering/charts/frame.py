@@ -328,7 +328,7 @@ def _part(name: str, value: str) -> str:
     return f"against {value}" if name == AGAINST and value else value
 
 
-_MOVED: Final = "shown as the nearest possible value; raw in files"
+_MOVED: Final = "shown as the nearest possible value; downloads keep the estimate"
 
 
 def remarks(rows: Sequence[Row], still_open: str = "Current period, not complete") -> list[Note]:

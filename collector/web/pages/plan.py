@@ -33,6 +33,7 @@ blueprint = Blueprint("plan", __name__)
 LEAST, MOST = 2, 7  # powers of ten of the devices
 _NUMBER: Final = {"anyOf": [{"type": "number"}, {"const": ""}]}  # "" of a field left empty
 _NONE: Final = "no number is enough"
+_AT_ONCE: Final = "all in one window, as later reports of a device add nothing"
 _PARAMETERS: Final = (
     in_query("metric", {"type": "string"}, "The name of a metric."),
     in_query("devices", _NUMBER, "Devices, as a power of ten."),
@@ -112,8 +113,8 @@ def _number(text: str, name: str, low: float, high: float) -> float:
 
 def _planned(metric: Metric, sliders: Sliders) -> dict[str, Any]:
     """Return what the page shows of a plan."""
-    unit, whole = scale_of(metric)
-    part = sliders.need / (100.0 if unit == SHARE else whole)
+    unit, extent = scale_of(metric)
+    part = sliders.need / (100.0 if unit == SHARE else extent)
     target = PlanRequest(sliders.devices, part, sliders.share / 100)
     epsilons = sorted({sliders.epsilon, *map(Fraction, EPSILONS)})
     lines = list(plan(metric, target, epsilons))
@@ -130,7 +131,7 @@ def _planned(metric: Metric, sliders: Sliders) -> dict[str, Any]:
         "precision": in_words(metric, part),
         "odds": odds(nano_of(sliders.epsilon), metric.mechanism.delta),
         "guesses": guesses(nano_of(sliders.epsilon), metric.mechanism.delta),
-        "curve": _curve(metric, sliders, epsilons, part * whole),
+        "curve": _curve(metric, sliders, epsilons, part * extent),
         "power": f"{sliders.power:.2f}",
         "need": f"{sliders.need:.3g}",
         "segment": segment,
@@ -149,6 +150,8 @@ def _line_in_words(metric: Metric, line: Line, reports: int) -> dict[str, Any]:
     counted = {
         name: _NONE if (n := getattr(line, name)) is None else f"{n:,.10g}" for name in numbers
     }
+    if line.devices is not None and line.windows is None:
+        counted["windows"] = _AT_ONCE
     if line.days is not None:
         counted["days"] += " day" if line.days == 1 else " days"
     return {

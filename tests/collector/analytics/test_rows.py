@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client_sdk.core.epoch import epoch_label, epoch_start
-from collector.analytics.rows import Period, Row, flat, row_of
+from collector.analytics.rows import Period, Row, flat, moment, row_of
 from collector.core.remarks import Code, remark
 from collector.estimation.estimate import Estimate
 
@@ -40,6 +40,22 @@ def test_the_labels_of_epochs_are_read_as_their_beginnings(every: str, epoch: in
 
     assert period is not None
     assert period.hours == epoch_start(every, epoch) / 3600
+
+
+@pytest.mark.parametrize(
+    ("label", "stretch", "words"),
+    [
+        ("2026-11-22", "1d", "2026-11-22"),
+        ("2026-11-22", "7d", "the week of 2026-11-22"),
+        ("2026-11-22/2026-11-28", "7d", "the week of 2026-11-22"),
+        ("2026-11-22/2026-12-19", "28d", "the four weeks from 2026-11-22"),
+        ("2026-11-22/2026-11-29", "7d", "2026-11-22/2026-11-29"),  # two weeks
+        ("2026-11-22T09:00Z", "1h", "2026-11-22T09:00Z"),
+        ("2026-11", "7d", "2026-11"),
+    ],
+)
+def test_a_week_is_named_by_its_first_day(label: str, stretch: str, words: str) -> None:
+    assert moment(label, stretch) == words
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ OTHERS: Final = {
     "web/pages/compare.py": {"compare"},  # the page
     "web/pages/fields.py": {"mean"},  # what a line follows if it is no quantile
     "web/pages/layout.py": {"range"},
+    "web/pages/metric_panels.py": {"adoption"},  # a part of the page
     "web/pages/panels.py": {"range"},
     "web/templates/ask.html": {"range"},  # names of fields and classes
     "web/templates/boards.html": {"range"},

@@ -76,7 +76,7 @@ TEN: Final = (
     "What did the experiment change?",
     "Where?",
     "Who came back?",
-    "Up to which number? Median, p95",
+    "What are median and p95?",
     "How far did they get?",
     "How do marital and income relate?",
 )

@@ -70,7 +70,7 @@ url = "https://example.org/2.4"
         (Board("x", [Panel("y", QUERY, text="z")]), "panels.0.text"),
         (Board("x", [Panel("y", QUERY), Panel("y", text="z" * 1_001)]), "panels.1.text"),
         (Board("x", [Panel("y", text="a\x00b")]), "panels.0.text"),
-        (Board("x", [Panel("", text="z")]), "panels.0.title"),
+        (Board("x", [Panel("\x07", text="z")]), "panels.0.title"),
         (SavedQuestion("", QUERY), "title"),
         (Note("2026-02-30", "x"), "at"),
         (Note("tomorrow", "x"), "at"),

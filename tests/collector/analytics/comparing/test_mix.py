@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter, defaultdict
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from collector.analytics.comparing.mix import APART, uneven
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell, segment_text
 from collector.core.remarks import Code
+from collector.demo.fleet import PLATFORMS, VERSIONS, population
+from collector.demo.past import PAST_DAYS
 from collector.estimation.significance import any_of, chi_square_tail, each_of, holm
 from collector.query import Query, plan, run
 from tests.support.crowds.uploads import NOON, TODAY, registry
@@ -88,11 +95,51 @@ def test_days_that_differ_by_chance_alone_are_not_warned_of() -> None:
     assert alarms <= 20
 
 
-def test_a_difference_is_said_from_five_points_on() -> None:
+def test_a_difference_is_said_from_ten_points_on() -> None:
     half = {0: 50_000, 1: 50_000}
 
-    assert not uneven(half, {0: round(100_000 * (0.5 + APART)) - 100, 1: 45_100})
-    assert uneven(half, {0: round(100_000 * (0.5 + APART)) + 100, 1: 44_900})
+    assert not uneven(half, {0: round(100_000 * (0.5 + APART)) - 100, 1: 40_100})
+    assert uneven(half, {0: round(100_000 * (0.5 + APART)) + 100, 1: 39_900})
+
+
+@pytest.fixture(scope="module")
+def demo_reports() -> dict[str, Counter[int]]:
+    """Return the reports by day of the demo's platforms and versions, over all its days."""
+    reports: dict[str, Counter[int]] = defaultdict(Counter)
+    for days_ago in range(PAST_DAYS + 1):
+        for person in population(1_100, random.Random(days_ago), days_ago):
+            for name in ("platform", "version"):
+                reports[person.segment[name]][-days_ago] += 1
+    return reports
+
+
+def test_platforms_that_all_report_daily_are_not_warned_of(
+    demo_reports: dict[str, Counter[int]],
+) -> None:
+    """In the demo the part of phones falls a little, by a redesign that makes people stay."""
+    pairs = combinations(PLATFORMS, 2)
+
+    assert not any(uneven(demo_reports[first], demo_reports[second]) for first, second in pairs)
+
+
+def test_versions_that_replace_one_another_are_warned_of(
+    demo_reports: dict[str, Counter[int]],
+) -> None:
+    assert uneven(*(demo_reports[version] for version in VERSIONS))
+
+
+@given(st.lists(st.tuples(*[st.integers(1, 1_000)] * 2, st.floats(0, 1)), min_size=2, max_size=9))
+def test_groups_alike_on_each_day_differ_by_a_tenth_of_the_change_unless_it_is_said(
+    days: list[tuple[int, int, float]],
+) -> None:
+    """Abel's summation: the difference over all is at most APART times the way of the number."""
+    first, second, shares = zip(*days, strict=True)
+    means = [np.average(shares, weights=group) for group in (first, second)]
+    way = sum(abs(after - before) for before, after in pairwise(shares))
+
+    # So many reports that luck is no excuse.
+    many = [{day: 10_000 * n for day, n in enumerate(group)} for group in (first, second)]
+    assert uneven(*many) or abs(means[0] - means[1]) <= APART * way + 1e-12
 
 
 def test_groups_of_which_no_days_are_known_are_not_judged() -> None:

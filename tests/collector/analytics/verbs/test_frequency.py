@@ -121,9 +121,9 @@ def test_ranks_follow_from_intervals_that_lie_apart() -> None:
     ("best", "worst", "count", "words"),
     [
         (1, 1, 17, "rank 1 of 17"),
-        (2, 3, 3, "rank 2 to 3 of 3"),
-        (2, 17, 17, "not enough reports to rank it (it may be 2 to 17 of 17)"),
-        (1, 2, 2, "not enough reports to rank it (it may be 1 to 2 of 2)"),
+        (2, 3, 3, "rank between 2 and 3 of 3"),
+        (2, 17, 17, "rank unsure: too few reports"),
+        (1, 2, 2, "rank unsure: too few reports"),
         (1, 1, 1, "rank 1 of 1"),
     ],
 )

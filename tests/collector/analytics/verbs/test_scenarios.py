@@ -381,7 +381,14 @@ SCENARIOS: Final = {
         "top_k",
         [slice_of(category(*ITEMS, epsilon='"3"'), TALL)],
         {},
-        {"note": [Part("rank 1"), *[Part("rank")] * 5, *[Part("zero")] * 4]},
+        {
+            "note": [
+                *[Part("rank between")] * 4,
+                Part("rank 5 of 12"),
+                Part("rank"),
+                *[Part("zero")] * 4,
+            ]
+        },
         {"slices": [{"items": 12, "not_distinguishable_from_zero": 6, "ranks": {"v0": [1, ...]}}]},
     ),
     "top_k: a slice that is too small does not tell which items lead": Scenario(
@@ -430,6 +437,14 @@ SCENARIOS: Final = {
             ]
         },
         remarks=[Part("yes changed on 2026-03-09 from 30.0 to 40.0 % (difference")],
+    ),
+    "trend: a step between two epochs is named by both": Scenario(
+        "trend",
+        over([f"{day}/{day[:-2]}28" for day in DAYS], *[0.3] * 8, *[0.4] * 6),
+        {},
+        {},
+        {"changes": [{"changed_at": "2026-03-09/2026-03-28"}]},
+        remarks=[Part("yes changed between 2026-03-09 and 2026-03-28 from 30.0 to 40.0 %")],
     ),
     "trend: a constant series has no detectable change": Scenario(
         "trend",

@@ -142,18 +142,20 @@ def test_a_number_at_an_end_of_its_range_is_not_called_counted() -> None:
     assert level_of([cut]) == "95 % intervals"
 
 
-@pytest.mark.parametrize("need", [0.002, 0.02, 0.05, 0.2])
-def test_the_half_width_that_is_needed_is_not_crossed_by_a_line(need: float) -> None:
+@pytest.mark.parametrize("width", [280, 320, 540])
+def test_devices_and_half_width_needed_are_named_where_no_line_runs(width: int) -> None:
     one = Curve("ε = 1", tuple((n, 2 / n**0.5) for n in (100, 1_000, 10_000, 100_000, 1_000_000)))
-    root = parsed(curve([one], "t", need=need))
+    root = parsed(curve([one], "t", ChartOptions(width=width), devices=10_000, need=0.05))
 
-    label = next(b for b in boxes(root) if "needed" in "".join(b.element.itertext()))
-    places = list(path_points(of_class(root, "line-1")[0].get("d") or ""))
-    for (x1, y1), (x2, y2) in pairwise(places):
-        if x1 <= label.right and x2 >= label.left:
-            left, right = max(x1, label.left), min(x2, label.right)
-            ends = [y1 + (y2 - y1) * (x - x1) / (x2 - x1) for x in (left, right)]
-            assert max(ends) < label.top or min(ends) > label.foot
+    drawn = list(boxes(root))
+    named = [b for b in drawn if "Dashed line" in (b.element.text or "")]
+    lines = [b for b in drawn if b.element.get("class") == "reference"]
+    assert [b.element.text for b in named] == [
+        "Dashed line upwards: 10,000 devices",
+        "Dashed line across: ± 5 points needed",
+    ]
+    assert len(lines) == 2
+    assert min(b.top for b in named) > max(b.foot for b in lines)
 
 
 def test_a_difference_that_noise_could_make_is_no_detectable_change() -> None:

@@ -116,16 +116,28 @@ def test_a_text_stands_among_the_panels_of_a_board_wherever_it_is_shown(desk: De
     assert "query" in answer["panels"][1]
 
 
+def test_a_text_needs_no_title(desk: Desk) -> None:
+    name = desk.board(QUESTION)
+    form: dict[str, Any] = {"title": "x", "version": "1", "panel": ["y"], "place": ["1"]}
+
+    done = desk.post(f"/board/{name}/edit", **form, new_text="Only words")
+
+    assert done.status_code == 303
+    assert '<section class="panel"><p class="words">Only words<' in desk.get(f"/board/{name}").text
+    answer = desk.browser("").get(f"/v1/boards/{name}", headers=bearer(READ_TOKEN)).get_json()
+    assert answer["panels"][1] == {"title": "", "text": "Only words"}
+
+
 def test_a_text_that_breaks_a_rule_is_shown_again_with_what_was_typed(desk: Desk) -> None:
     name = desk.board(QUESTION)
     form: dict[str, Any] = {"title": "x", "version": "1", "panel": ["y"], "place": ["1"]}
 
-    untitled = desk.post(f"/board/{name}/edit", **form, new_text="Typed text")
+    untitled = desk.post(f"/board/{name}/edit", **{**form, "panel": [""]}, new_text="Typed text")
     empty = desk.post(f"/board/{name}/edit", **form, new_title="Typed title", new_text=" ")
     many = desk.post(f"/board/{name}/edit", **form, text=["of no panel"])
 
     assert [page.status_code for page in (untitled, empty, many)] == [400] * 3
-    assert "Title of panel 2 must be 1 to 120 printable characters." in untitled.text
+    assert "Title of panel 1 must be 1 to 120 printable characters." in untitled.text
     assert ">Typed text</textarea>" in untitled.text
     assert "Text of panel 2 must be there or else a query" in empty.text
     assert 'value="Typed title"' in empty.text

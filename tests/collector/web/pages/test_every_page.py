@@ -378,7 +378,7 @@ TEXTS: Final[
     "/ask?metric=number&verb=quantile&tme=week": (
         [
             "the address has an unknown one",
-            'aria-current="true">Up to which number',
+            'aria-current="true">What are median and p95',
             '<option value="number" selected>',
         ],
         [],

@@ -270,7 +270,7 @@ def test_the_link_to_an_answer_asks_the_same_and_fills_the_form(visit: Visit) ->
     assert shown(again.text) == shown(first.text)
     assert shown(again.text)["options"] == {"levels": [0.5, 0.9]}
     assert 'name="option.levels" value="0.5, 0.9"' in again.text
-    assert 'aria-current="true">Up to which number' in again.text
+    assert 'aria-current="true">What are median and p95' in again.text
 
 
 @pytest.mark.parametrize("verb", names())

@@ -129,6 +129,15 @@ def test_the_people_measured_need_no_token(browser: FlaskClient) -> None:
     assert 'href="/privacy"' not in response.text  # which they may not see
 
 
+def test_why_a_guess_can_be_right_though_no_report_proves_it_is_said_before_the_bars(
+    visit: Visit,
+) -> None:
+    text = visit("/privacy/people").text
+
+    why = text.index("reports of the same question add up until a guess is nearly always right")
+    assert text.index("no report proves") < why < text.index("<meter")
+
+
 def test_what_was_counted_is_not_told_to_the_people(
     browser: FlaskClient, make_app: MakeApp, storage: MemoryStorage
 ) -> None:
@@ -304,14 +313,24 @@ def test_the_devices_that_a_panel_draws_are_named_as_such(tmp_path: Path) -> Non
     assert "panel draws" not in alone
 
 
-def test_what_no_number_reaches_is_not_told_as_a_time(tmp_path: Path) -> None:
+def test_devices_that_later_windows_cannot_bring_are_needed_in_one(tmp_path: Path) -> None:
     """Law: a permanent response says nothing new in later windows."""
     text = 'schema = 1\napp = "demo"\n' + metric_text("m").replace('"fresh"', '"permanent"')
 
     said = shown(tmp_path, text, "/plan?metric=m&devices=3&need=0.1")
 
-    assert re.search(r"Windows until then\s*no number is enough", said)
+    assert re.search(r"±0.1 points takes\s*[\d,]+ devices", said)
+    assert re.search(r"Windows for that\s*all in one window", said)
+    assert "no number is enough" not in said
     assert "never" not in said
+
+
+@pytest.mark.parametrize("power", [2, 4, 6.5])
+def test_a_plan_draws_the_half_width_that_is_needed(tmp_path: Path, power: float) -> None:
+    """Law: points of a share, whatever the number of devices."""
+    said = shown(tmp_path, HEAD + WEEKLY, f"/plan?metric=m0&devices={power}&need=5")
+
+    assert "± 5 points needed" in said
 
 
 PATH = "/privacy/differencing"
