@@ -58,7 +58,7 @@ def own_panel(metric: Metric, choices: Choices) -> PanelRequest:
         title,
         choices.query(metric, verb, options),
         full=metric.every == ONCE or bool(metric.domain.compared),
-        part=DISTRIBUTION if verb == HISTOGRAM else BREAKDOWN,
+        part=DISTRIBUTION if isinstance(metric.mechanism, DistributionMechanism) else BREAKDOWN,
     )
 
 
