@@ -54,7 +54,7 @@ class KnownTallies:
 
     def has(self, shard: int, cells: Collection[Cell]) -> bool:
         """Return whether the tallies of all *cells* on *shard* are known."""
-        known = self._named  # those of another day, if it is cleared meanwhile
+        known = self._named  # of another day, if it is cleared meanwhile
         if known.issuperset(zip(repeat(shard), cells)):
             return True
         table, secret = self._table, self._secret
