@@ -230,10 +230,17 @@ class Workspace:
 def is_visible(content: Any, view: Catalog, catalog: Catalog) -> bool:
     """Return whether who may see the metrics of *view*, of all of *catalog*, may see *content*.
 
-    A metric that no registry has any more hides nothing; one that is another's hides it all.
+    A metric that no registry has any more hides nothing; one that is another's hides it all.  Texts
+    without a question say of no metric that they are about it: who sees all of the app sees them.
     """
     if content.app and content.app not in view.apps and view is not catalog:
         return False
+    if getattr(content, "panels", ()) and not content.metrics:
+        seen, whole = (
+            [metric for metric in each if content.app in ("", metric.app)]
+            for each in (view, catalog)
+        )
+        return len(seen) == len(whole)
     return all(knows(view, name) or not knows(catalog, name) for name in content.metrics)
 
 

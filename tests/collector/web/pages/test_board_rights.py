@@ -14,6 +14,7 @@ from collector.workspace.documents import Grant as SharedGrant
 from tests.collector.web.pages.conftest import (
     ANALYST_OF_ONE,
     BROWSER,
+    ONE_METRIC,
     OTHER,
     QUESTION,
     Desk,
@@ -173,3 +174,18 @@ def test_a_board_stays_its_own_however_often_another_saves_it(desk: Desk) -> Non
 
     assert deleted.status_code == 403
     assert desk.workspace.boards.history(began.name)[-1].content == began.content
+
+
+def test_texts_without_a_question_are_seen_by_those_who_see_the_whole_app(desk: Desk) -> None:
+    """Law: what hid a board hides its texts, also when its questions are removed."""
+    texts = Board("Plans", [Panel("Note", text="a secret of the team")])
+    alone = desk.workspace.boards.add(texts, BOB).name
+    mine = Board("Mine", [*texts.panels, Panel("Own", query_of({"metrics": [ONE_METRIC]}))])
+    shared = desk.workspace.boards.add(mine, BOB).name
+
+    assert desk.get(f"/board/{alone}").status_code == 200
+    assert desk.get(f"/board/{alone}", ANALYST_OF_ONE).status_code == 404
+    form = WRITES["/board/{name}/edit"]
+    assert desk.post(f"/board/{alone}/edit", ANALYST_OF_ONE, **form).status_code == 404
+    assert "Plans" not in desk.get("/boards", ANALYST_OF_ONE).text
+    assert desk.get(f"/board/{shared}", ANALYST_OF_ONE).status_code == 200

@@ -8,8 +8,14 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from tests.collector.web.pages.conftest import Visit
-from tests.support.crowds.uploads import READ_TOKEN
+from client_sdk.core.epoch import epoch_of
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.registry import Registry
+from collector.core.cells import Cell
+from tests.collector.web.conftest import MakeApp
+from tests.collector.web.pages.conftest import BROWSER, Visit
+from tests.support.crowds.uploads import NOON, READ_TOKEN
+from tests.support.store.memory_storage import MemoryStorage
 
 FINDING = re.compile(
     r'<p class="finding"><span class="big">(.*?)</span> '
@@ -78,3 +84,50 @@ def test_without_a_choice_it_is_the_number_of_its_tile(
     assert f'<span class="big">{found[1]}</span>' in tile
     assert found[2] in tile
     assert found[3].startswith(what)
+
+
+PLACES = {"home": (0.6, 0.6), "work": (0.05, 0.3), "shop": (0.35, 0.1)}  # before and after
+TEXT = """
+schema = 1
+app = "places"
+[metrics.place]
+type = "category"
+values = ["home", "work", "shop"]
+title = "Where"
+question = "Where are they?"
+every = "1d"
+longitudinal = "fresh"
+epsilon = "2.0"
+mechanism = "grr"
+expected_devices = 20000
+min_reports = 100
+owner = "team"
+expires = 2027-12-31
+"""
+DAYS, N = 12, 20_000
+
+
+def test_a_change_of_another_item_does_not_take_the_place_of_the_greatest(
+    make_app: MakeApp, storage: MemoryStorage
+) -> None:
+    """Law: the head is the number of the tile; what changed in other items is news below it."""
+    metric = Registry.from_text(TEXT).metric("place")
+    assert isinstance(metric.mechanism, GRR)
+    p, q = float(metric.mechanism.channel.p), float(metric.mechanism.channel.q)
+    for i in range(DAYS):
+        shares = [after if i >= DAYS // 2 else before for before, after in PLACES.values()]
+        said = [round(N * (share * p + (1 - share) * q)) for share in shares]
+        cell = Cell(metric.digest, epoch_of("1d", NOON) - DAYS + 1 + i, "")
+        storage.put({cell: [(0, sum(said)), *enumerate(said, 1)]})
+    client = make_app(TEXT).test_client()
+    client.set_cookie("hearsay", READ_TOKEN)
+
+    page = client.get("/metric/place", headers=BROWSER).text
+    overview = client.get("/", headers=BROWSER).text
+
+    found = FINDING.search(page)
+    assert found
+    assert found[3].startswith("home")
+    assert f'<span class="big">{found[1]}</span>' in overview
+    news = re.findall(r'<p class="news">(.*?)</p>', page)
+    assert {"work", "shop"} == {item for item in PLACES if any(item in text for text in news)}
