@@ -12,7 +12,7 @@ from .frame import DEFAULT, ChartOptions
 from .marks import dot, line_path, rectangle
 from .scale import Linear, apart
 from .svg import CSS, FONT, Element, element, markup, paint
-from .timeline import Series, runs, timeline
+from .timeline import Series, Timeline, runs, timeline
 
 WIDTH, HEIGHT = 120, 32  # user units
 _PAD: Final = 4  # user units
@@ -24,16 +24,20 @@ def spark(rows: Sequence[Row], title: str, options: ChartOptions = DEFAULT) -> s
     """Return a small SVG of *rows* without axes: over time a line of one series, else bars."""
     names = f"{options.prefix}-title", f"{options.prefix}-desc"
     rows = [row for row in rows if row.dimensions.get(TIME) != ALL]
-    numbered = [row for row in rows if numbers_of(row)]
     is_line = any(TIME in row.dimensions for row in rows)
+    times = timeline(rows, most=1) if is_line else None
+    drawn = [point.row for each in times.series for point in each.points] if times else rows
+    numbered = [row for row in drawn if numbers_of(row)]
     what, at = ("points; the last", -1) if is_line else ("rows; the first", 0)
-    said = f"{len(rows)} {what}: {reading(numbered[at])}" if numbered else "no numbers"
+    said = f"{len(drawn)} {what}: {reading(numbered[at])}" if numbered else "no numbers"
+    if not is_line and len(numbered) > _MOST_BARS:
+        said = f"{said}; {_MOST_BARS} are drawn"
     root = element(
         "svg",
         element("title", one_line(title) or "Chart", id=names[0]),
         element("desc", one_line(said), id=names[1]),
         element("style", CSS) if options.standalone else None,
-        *(_line(rows) if is_line else _bars(numbered[:_MOST_BARS])),
+        *(_line(times) if times else _bars(numbered[:_MOST_BARS])),
         xmlns="http://www.w3.org/2000/svg",
         class_="chart spark",
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
@@ -57,8 +61,7 @@ def _bars(rows: Sequence[Row]) -> Iterator[Element]:
         yield element("path", d=line_path(interval), **paint("whisker"))
 
 
-def _line(rows: Sequence[Row]) -> Iterator[Element]:
-    times = timeline(rows, most=1)
+def _line(times: Timeline) -> Iterator[Element]:
     if not times.series or not times.series[0].numbered:
         return
     (series,) = times.series
