@@ -519,3 +519,15 @@ def test_rows_side_by_side_have_as_many_decimals(
     least = finest(shown)
 
     assert [f"{value_of(r, least=least)} {margin(r, least=least)}" for r in shown] == texts
+
+
+def test_a_sparkline_of_several_items_describes_the_one_that_it_draws() -> None:
+    rows = [
+        row({TIME: f"2026-01-{day:02}", ITEM: item}, value, 0.02)
+        for day in range(1, 8)
+        for item, value in (("a", 0.6), ("b", 0.2))
+    ]
+
+    said = parsed(spark(rows, "Themes")).findtext("{*}desc") or ""
+
+    assert said.startswith("7 points; the last: 60 %")
