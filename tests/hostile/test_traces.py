@@ -132,7 +132,8 @@ def test_a_thousand_scripts_in_every_field_are_neither_kept_nor_answered(
     """Texts of clients are compared, never stored and never repeated."""
     assert len(set(MARKUP)) >= 1_000
     column = Column(PAGE.digest, today(), b"\1")
-    for number, text in enumerate(MARKUP):
+    sent = [f"{text} {number}" for number, text in enumerate(MARKUP)]  # as no form of a page is
+    for number, text in enumerate(sent):
         table = upload([column], upload_id=os.urandom(16), sealed=today())
         fields = (
             {"id": text},
@@ -149,7 +150,7 @@ def test_a_thousand_scripts_in_every_field_are_neither_kept_nor_answered(
         assert answer.headers["content-type"].endswith("json")
 
     kept = site.kept()
-    assert [text for text in MARKUP if len(text) > 8 and text.encode() in kept] == []
+    assert [text for text in sent if len(text) > 8 and text.encode() in kept] == []
 
 
 CONTROLS: Final = ("\x00", "\x1b[31m", "\x07", "\x08", "\u2028", "\x85", "%0d%0a", "\\r\\n")
