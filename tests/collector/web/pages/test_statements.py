@@ -81,7 +81,9 @@ def test_a_person_sees_a_report_that_could_be_sent_the_same_at_each_visit(
     """Law: the example is what a valid payload says; of a number drawn by chance it is that."""
     first, second = (Page(visit("/privacy/people").text).text for _ in range(2))
     metric = EVERY_TYPE.metric(name)
-    example = first[first.index(metric.title) :].partition("A possible one:")[2].split("\n")[0].strip()
+    example = (
+        first[first.index(metric.title) :].partition("A possible one:")[2].split("\n")[0].strip()
+    )
 
     size = metric.mechanism.payload_size
     payloads = [number.to_bytes(size, "big") for number in range(256 ** min(size, 2))]
