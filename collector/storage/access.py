@@ -52,7 +52,7 @@ _RULES: Final[Mapping[str, str]] = {
     ),
     INGEST: (
         "~{p}:{*}:seen:* ~{p}:{*}:stream ~{p}:{*}:counters ~{p}:{*}:state"
-        " +fcall|hearsay_append +fcall|hearsay_ready +fcall|hearsay_version"
+        " +fcall|hearsay_append_many +fcall|hearsay_ready +fcall|hearsay_version"
         " +sismember +xadd +sadd +hvals +hincrby +hmget +hget +hexists +xlen +wait"
         " (+get +hget +hmget %R~{p}:shards %R~{p}:profile %R~{p}:generation)"
         " (+hgetall %R~{p}:credentials) (+hgetall %R~{p}:suspicions)"

@@ -179,7 +179,7 @@ end
 
 -- Append one upload, or refuse it before the first write.  state: of the shard, forgotten and secret.
 -- Returns 1, 0 for a repeat, or an error.
-local function append_one(keys, args, state, upload)
+local function append(keys, args, state, upload)
   local forgotten = state[2]
   local day = redis.call('HMGET', keys[1], 'first', 'levels', 'samples')
   local known, spot = look(keys[1], day, state[3], upload.id)
@@ -206,13 +206,13 @@ end
 -- each upload, its id, entry and number of reports.
 -- Returns of each upload 1, or 0 for a repeat.  An error of one is returned in their place: those
 -- before it are appended, and are repeats when they come again.
-local function append(keys, args)
+local function append_many(keys, args)
   local state = redis.call('HMGET', keys[4], 'generation', 'forgotten', 'secret')
   if state[1] ~= args[3] or not state[3] then return replaced() end
   local firsts = {}
   for i = 5, #args, 3 do
     local upload = { id = args[i], entry = args[i + 1], reports = args[i + 2] }
-    local first = append_one(keys, args, state, upload)
+    local first = append(keys, args, state, upload)
     if type(first) == 'table' then return first end
     firsts[#firsts + 1] = first
   end
@@ -706,7 +706,7 @@ local function register(name, callback, ...)
 end
 
 register('version', function() return VERSION end, 'no-writes')
-register('append', append)
+register('append_many', append_many)
 register('ready', ready)
 register('confirm_day', confirm_day, 'allow-oom')
 register('forget_ids', forget_ids, 'allow-oom')

@@ -261,7 +261,7 @@ class RedisStorage(TallyReader):
         arguments: list[Part] = []
         for upload_id, _, entry, reports in uploads:
             arguments += upload_id, entry, reports
-        return ("FCALL", "hearsay_append", 4, *keys, name.state(shard), *checked, *arguments)
+        return ("FCALL", "hearsay_append_many", 4, *keys, name.state(shard), *checked, *arguments)
 
     def _first_generation(self) -> str:
         """Return the generation of the first use, reading it then; "" while there is none."""

@@ -284,7 +284,7 @@ def test_keys_of_one_step_share_a_tag_and_carry_the_prefix(
     assert set(declared) == {
         f"hearsay_{step}"
         for step in (
-            *("append", "claim", "fold", "quarantine"),
+            *("append_many", "claim", "fold", "quarantine"),
             *(
                 "retire",
                 "sweep",
