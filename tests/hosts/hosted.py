@@ -69,11 +69,13 @@ def application(folder: Path, rest: str) -> None:
 
 
 WSGI: Final = """
-import threading
+import os, threading
 def application(environ, start_response):
-    name = environ["PATH_INFO"].strip("/")
-    client.record(*(("runs", 1) if name == "runs" else (name, True)))
     start_response("200 OK", [("Content-Type", "text/plain")])
+    name = environ["PATH_INFO"].strip("/")
+    if name == "process":
+        return [str(os.getpid()).encode()]
+    client.record(*(("runs", 1) if name == "runs" else (name, True)))
     return [str([thread.name for thread in threading.enumerate()]).encode()]
 """
 

@@ -78,19 +78,25 @@ def test_a_server_answers_and_loses_nothing(tmp_path: Path, server: tuple[str, .
         if server is UWSGI:
             wait_until_idle(tmp_path)
         if server is SERVERS["granian"]:
-            wait_until_all_workers_started(tmp_path)
+            wait_until_both_workers_answered(port)
 
     assert reports(tmp_path) == VALUES
     assert runs(tmp_path) == f"{COUNTED} runs"
 
 
-def wait_until_all_workers_started(folder: Path) -> None:
-    """Return once granian has logged both of its workers.
+def wait_until_both_workers_answered(port: int) -> None:
+    """Return once both workers of granian have answered.
 
-    One that is still starting, whatever it runs, loses a SIGTERM and is waited for without end.
+    One that is still starting, even if it has said "Started", can miss a SIGTERM, and granian waits
+    for it without end.
     """
-    log = folder / "log"
-    wait_for(lambda: log.read_text().count("Started worker-") >= 2, log.read_text)
+    workers: set[str] = set()
+
+    def have_answered() -> bool:
+        workers.add(get(port, "/process"))
+        return len(workers) == 2
+
+    wait_for(have_answered)
 
 
 def wait_until_idle(folder: Path) -> None:
@@ -199,11 +205,18 @@ def wait_until_a_report_is_written(folder: Path) -> None:
 
 
 _ASGI: Final = """
+import os
 from client_sdk.integrations.asgi import RequestMiddleware
-async def answer(scope, receive, send):
-    await send({"type": "http.response.start", "status": 200, "headers": []})
-    await send({"type": "http.response.body", "body": b"well"})
-application = RequestMiddleware(answer, client)
+def answering(text):
+    async def answer(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": text.encode()})
+    return answer
+counted = RequestMiddleware(answering("well"), client)
+async def application(scope, receive, send):
+    if scope.get("path") == "/process":
+        return await answering(str(os.getpid()))(scope, receive, send)
+    await counted(scope, receive, send)
 """
 _FLASK: Final = """
 from flask import Flask
@@ -249,7 +262,7 @@ def test_requests_below_a_server_add_up_over_its_workers(
         for _ in range(COUNTED):
             assert get(port, "/items/user-4711") == "well"
         if server is _GRANIAN_ASGI:
-            wait_until_all_workers_started(tmp_path)
+            wait_until_both_workers_answered(port)
 
     shown = run(
         tmp_path,
