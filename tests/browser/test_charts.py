@@ -19,16 +19,14 @@ LETTERS: Final = """() => {
   const all = [...document.querySelectorAll('.picture svg text')];
   const seen = all.filter((one) => one.getClientRects().length);
   return [Math.min(...seen.map((one) => {
-    const svg = one.ownerSVGElement;
-    const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
-    return parseFloat(getComputedStyle(one).fontSize) * scale;
+    return parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a;
   })), seen.length];
 }"""
 
 
 def across(page: Page, part: float) -> tuple[float, float]:
     """Return a place in the chart over time, as a part of the way between its strips."""
-    strips = page.locator(f"{TIME} .whole .stretches a")
+    strips = page.locator(f"{TIME} .plot .stretches a")
     first, last = strips.first.bounding_box(), strips.last.bounding_box()
     assert first
     assert last
@@ -52,16 +50,33 @@ def test_letters_of_charts_have_eleven_pixels_at_any_width(
     assert smallest >= 10.9  # of 11: widths are rounded to pixels
 
 
-def test_one_layout_is_seen_at_a_time(visit: Open) -> None:
+def test_one_drawing_is_as_wide_as_its_panel_at_any_width(visit: Open) -> None:
+    """Law: a line is drawn once, stretched across its panel; its letters and markers are not."""
     page, _ = visit("/metric/one_page", viewport=NARROW)
-    expect(page.locator(f"{TIME} .narrow")).to_be_visible()
-    expect(page.locator(f"{TIME} .broad")).to_be_hidden()
-    expect(page.locator(f"{TIME} .whole")).to_be_hidden()
-
-    page.set_viewport_size(WIDE)
-    expect(page.locator(f"{TIME} .narrow")).to_be_hidden()
-    expect(page.locator(f"{TIME} .broad")).to_be_hidden()
-    expect(page.locator(f"{TIME} .whole")).to_be_visible()
+    assert page.locator(f"{TIME} .picture svg.chart:not(.sample)").count() == 1
+    seen = []
+    for viewport in (NARROW, {"width": 700, "height": 800}, WIDE):
+        page.set_viewport_size(viewport)
+        room, drawn = (
+            page.locator(f"{TIME} {part}").first.bounding_box()
+            for part in (".picture", ".plot .stretches")
+        )
+        (circle, *_), (line, *_) = (
+            page.locator(f"{TIME} .plot {part}").evaluate_all(
+                "all => all.map(one => one.getBoundingClientRect().toJSON())"
+            )
+            for part in ("circle", "[class^=line-]")
+        )
+        assert room
+        assert drawn
+        assert room["width"] - 90 < drawn["width"] < room["width"]
+        assert circle["width"] == pytest.approx(circle["height"], abs=0.1)
+        assert line["left"] >= drawn["x"] - 1
+        assert line["right"] <= drawn["x"] + drawn["width"] + 1
+        seen.append((drawn["width"], circle["width"]))
+    widths, circles = zip(*seen, strict=True)
+    assert widths[0] < widths[1] < widths[2]
+    assert circles == pytest.approx([circles[0]] * 3, abs=0.1)
 
 
 def test_a_row_leads_to_its_segment_by_pointer_and_by_keys(visit: Open) -> None:
@@ -104,7 +119,7 @@ def test_a_tap_on_a_phone_tells_the_numbers_of_its_day_and_another_tap_hides_the
 ) -> None:
     page, _ = visit("/metric/one_page", viewport=NARROW, has_touch=True)
     tip = page.locator(".tip")
-    strips = page.locator(f"{TIME} .narrow .stretches a")
+    strips = page.locator(f"{TIME} .plot .stretches a")
     told = []
     for strip in (strips.first, strips.last):
         strip.scroll_into_view_if_needed()
@@ -186,7 +201,7 @@ def drag(page: Page, begin: tuple[float, float], end: tuple[float, float]) -> No
 
 def test_a_finger_across_a_chart_on_a_phone_zooms_and_one_up_the_page_scrolls(visit: Open) -> None:
     page, _ = visit("/metric/one_page", viewport=NARROW, has_touch=True, is_mobile=True)
-    strips = page.locator(f"{TIME} .narrow .stretches a")
+    strips = page.locator(f"{TIME} .plot .stretches a")
     strips.first.scroll_into_view_if_needed()
     first, last = strips.nth(2).bounding_box(), strips.last.bounding_box()
     assert first
@@ -285,18 +300,16 @@ def test_lines_are_held_against_an_earlier_period_and_the_address_keeps_it(visit
     page, _ = visit("/metric/one_page?from=2026-11-20&to=2026-11-23")
     choose(page, "before", "previous")
 
-    expect(page.locator(f"{TIME} .whole .note", has_text="previous period")).to_have_count(1)
+    expect(page.locator(f"{TIME} .notes li", has_text="previous period")).to_have_count(1)
     expect(page.locator("[name=before]")).to_have_value("previous")
     choose(page, "before", "year")
-    expect(page.locator(f"{TIME} .whole .note", has_text="a year ago")).to_contain_text(
-        "no reports"
-    )
+    expect(page.locator(f"{TIME} .notes li", has_text="a year ago")).to_contain_text("no reports")
 
 
 def test_without_scripts_rows_and_days_are_links(visit: Open) -> None:
     page, _ = visit("/metric/one_page", java_script_enabled=False)
 
-    page.locator(f"{TIME} .whole .stretches a").first.click(position={"x": 4, "y": 4})
+    page.locator(f"{TIME} .plot .stretches a").first.click(position={"x": 4, "y": 4})
     page.wait_for_url("**from=**")
     page.go_back()
     page.locator("#by-platform th a").first.click()

@@ -15,7 +15,7 @@ from ..numbers import margin, tick_labels, value_of
 from .frame import PAD, ChartOptions, text
 from .marks import Marker, rectangle, stroke, strokes
 from .scale import Linear, nice_ticks
-from .svg import SMALL, TEXT, Element, element, group, paint
+from .svg import SMALL, TEXT, Drawn, Element, Placed, element, group, paint
 
 FOOT: Final = 20  # user units below a plot, for tick labels
 _APART: Final = 10  # user units between labels at least
@@ -46,42 +46,44 @@ def fitted_ticks(low: float, high: float, unit: str, room: float) -> tuple[float
 
 def bottom_axis(
     ticks: Sequence[float], scale: Linear, unit: str, top: float, foot: float
-) -> list[Element]:
+) -> list[Drawn]:
     """Return grid lines from *top* to *foot* and their labels below; a stronger line at zero."""
     places = [scale.at(tick) for tick in ticks]
     grid = [(x, top, x, foot) for tick, x in zip(ticks, places, strict=True) if tick]
-    drawn = [strokes(grid, "grid")]
+    drawn: list[Drawn] = [strokes(grid, "grid")]
     drawn += [stroke(scale.at(0), top, scale.at(0), foot, "axis")] if 0 in ticks else []
     return drawn + labels_below(places, tick_labels(ticks, unit), foot, scale)
 
 
 def labels_below(
     places: Sequence[float], labels: Sequence[str], foot: float, scale: Linear
-) -> list[Element]:
+) -> list[Drawn]:
     """Return the labels that fit, middles below *places*, kept near the ends of *scale*."""
-    drawn, free = [], float("-inf")
+    drawn: list[Drawn] = []
+    free = float("-inf")
     apart = (scale.end - scale.start) / max(len(places), 1)
     room = min(max(apart - _APART, _ROOM), scale.end - scale.start)
     for x, label in zip(places, labels, strict=True):
         half = min(width_of(one_line(label), SMALL), room) / 2
         middle = min(max(x, scale.start - _OVERHANG + half), scale.end + _OVERHANG - half)
         if middle - half >= free:
-            drawn.append(text(label, middle, foot + FOOT / 2 + 2, "tick", room=room))
+            name = text(label, middle, foot + FOOT / 2 + 2, "tick", room=room)
+            drawn.append(Placed(x, name))
             free = middle + half + _APART
     return [group(drawn, text_anchor="middle")]
 
 
 def left_axis(
     ticks: Sequence[float], scale: Linear, unit: str, left: float, right: float
-) -> list[Element]:
+) -> list[Drawn]:
     """Return grid lines from *left* to *right* and their labels to the left."""
     places = [scale.at(tick) for tick in ticks]
     grid = [(left, y, right, y) for tick, y in zip(ticks, places, strict=True) if tick]
-    drawn = [strokes(grid, "grid")]
+    drawn: list[Drawn] = [strokes(grid, "grid")]
     drawn += [stroke(left, scale.at(0), right, scale.at(0), "axis")] if 0 in ticks else []
     labels = zip(places, tick_labels(ticks, unit), strict=True)
     texts = [text(label, left - 6, y, "tick") for y, label in labels]
-    return [*drawn, group(texts, text_anchor="end")]
+    return [*drawn, Placed(left, group(texts, text_anchor="end"))]
 
 
 def short_ticks(places: Iterable[float], foot: float) -> Element:

@@ -37,7 +37,7 @@ from .frame import (
 )
 from .marks import dot, lying_whisker, noise_of, rectangle, stroke, widening
 from .scale import Linear
-from .svg import SERIES, SMALL, Element
+from .svg import SERIES, SMALL, Drawn, Element
 
 ROW: Final = 26  # user units
 _THICK: Final = 14  # user units
@@ -68,7 +68,7 @@ def bars_picture(
     high = columns.high(ROW)
     foot = high * len(lines) + 6
     noise = noise_of(rows) if unit == SHARE and ranked else None
-    body = list(_noise_band(factor * noise, scale, foot)) if noise else []
+    body: list[Drawn] = [*_noise_band(factor * noise, scale, foot)] if noise else []
     body += bottom_axis(ticks, scale, unit, 0, foot)
     for i, line in enumerate(lines):
         y = 3 + high * (i + 0.5)

@@ -13,7 +13,7 @@ from .axes import label_width
 from .frame import DEFAULT, PAD, ChartOptions, Note, Picture, finish, text, unit_words
 from .marks import dot, line_path, stroke
 from .scale import Log, log_ticks
-from .svg import SERIES, SMALL, Element, element, paint
+from .svg import SERIES, SMALL, Drawn, Element, Placed, element, paint
 
 _HEIGHT: Final = 240  # user units of the plot
 _FOOT: Final = 36  # user units: labels, and the name of the axis
@@ -40,10 +40,10 @@ def curve(
 
     Args: devices: that are expected, marked.  need: the half-width that is wished, marked.
     """
-    return finish(_curve_picture(curves, title, options, unit, devices, need), options)
+    return finish(curve_picture(curves, title, options, unit, devices, need), options)
 
 
-def _curve_picture(
+def curve_picture(
     curves: Sequence[Curve],
     title: str,
     options: ChartOptions,
@@ -56,7 +56,7 @@ def _curve_picture(
     if not drawn:
         return Picture(title, "", "No curves.", (text("no curves", PAD, 12, "reason"),), 26.0)
     plot = _plot(drawn, unit, options, devices, need)
-    body = [*_axes(plot, unit)]
+    body: list[Drawn] = [*_axes(plot, unit)]
     for i, curve in enumerate(drawn, 1):
         places = [(plot.x.at(n), plot.y.at(error)) for n, error in curve.points]
         body.append(element("path", d=line_path(places), **paint(f"line-{i}")))
@@ -66,7 +66,15 @@ def _curve_picture(
     words = POINTS if unit == SHARE else unit_words(unit)
     subtitle = f"half-width of the interval, {words}" if unit else "half-width"
     description = _described(drawn, unit)
-    return Picture(title, subtitle, description, tuple(body), _HEIGHT + 8 + _FOOT, notes)
+    return Picture(
+        title,
+        subtitle,
+        description,
+        tuple(body),
+        _HEIGHT + 8 + _FOOT,
+        notes,
+        plot=(plot.x.start, plot.x.end),
+    )
 
 
 @dataclass(frozen=True)
@@ -108,12 +116,12 @@ def _count(devices: float) -> str:
     return f"{devices / 1e6:,.6g} M" if devices >= 1e6 else f"{devices:,.6g}"
 
 
-def _axes(plot: _Plot, unit: str) -> Iterator[Element]:
+def _axes(plot: _Plot, unit: str) -> Iterator[Drawn]:
     foot, left, right = plot.y.start, plot.x.start, plot.x.end
     for tick, label in zip(plot.ys, _labels(plot.ys, unit), strict=True):
         y = plot.y.at(tick)
         yield stroke(left, y, right, y, "grid")
-        yield text(label, left - 6, y, "tick", "end")
+        yield Placed(left, text(label, left - 6, y, "tick", "end"))
     yield stroke(left, foot, right, foot, "axis")
     free = float("-inf")
     for tick in plot.xs:
@@ -121,9 +129,10 @@ def _axes(plot: _Plot, unit: str) -> Iterator[Element]:
         half = width_of(label, SMALL) / 2
         yield stroke(x, 8, x, foot, "grid")
         if x - half >= free:
-            yield text(label, x, foot + 12, "tick", "middle")
+            yield Placed(x, text(label, x, foot + 12, "tick", "middle"))
             free = x + half + 10
-    yield text("devices", (left + right) / 2, foot + 27, "note", "middle")
+    middle = (left + right) / 2
+    yield Placed(middle, text("devices", middle, foot + 27, "note", "middle"))
 
 
 def _references(plot: _Plot, devices: float | None, need: float | None) -> Iterator[Element]:
@@ -150,15 +159,17 @@ def _unit_of(unit: str) -> str:
     return POINTS if unit == SHARE else unit
 
 
-def _names(curves: Sequence[Curve], plot: _Plot, options: ChartOptions) -> Iterator[Element]:
+def _names(curves: Sequence[Curve], plot: _Plot, options: ChartOptions) -> Iterator[Placed]:
     ends = sorted((plot.y.at(curve.points[-1][1]), i) for i, curve in enumerate(curves))
     last = float("-inf")
     shift = min(0.0, plot.y.start - (ends[0][0] + _LINE * (len(ends) - 1)))
     for y, i in ends:
         last = max(y + shift, last + _LINE)
         x = plot.x.end + 12
-        yield dot(plot.x.at(curves[i].points[-1][0]), y, i + 1, size=3.5)
-        yield text(curves[i].label, x, last, "label", room=options.width - PAD - x)
+        end = plot.x.at(curves[i].points[-1][0])
+        yield Placed(end, dot(end, y, i + 1, size=3.5))
+        name = text(curves[i].label, x, last, "label", room=options.width - PAD - x)
+        yield Placed(plot.x.end, name)
 
 
 def _described(curves: Sequence[Curve], unit: str) -> str:

@@ -42,7 +42,7 @@ from .marks import (
     stroke,
 )
 from .scale import Linear, nice_ticks
-from .svg import SMALL, Element, element, group, paint
+from .svg import SMALL, Drawn, Element, Placed, element, group, paint
 
 _NUMBER: Final = r"[-\u2212+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _BETWEEN: Final = r"\s*(?:\.\.\.?|…|–|—|-|to|,|;|/)\s*"
@@ -110,7 +110,7 @@ def histogram_picture(
     drawn = rows[:_MOST]
     plot = _plot(drawn, options)
     unit = rows[0].unit
-    body: list[Element] = []
+    body: list[Drawn] = []
     half = median_half_width(drawn) if unit == SHARE else None
     if half is not None:
         top, foot = plot.y.within(half), plot.y.within(-half)
@@ -127,6 +127,7 @@ def histogram_picture(
         tuple(body),
         _HEIGHT + 8 + FOOT,
         tuple(_notes(rows, drawn, half is not None)),
+        plot=(plot.x.start, plot.x.end),
     )
 
 
@@ -151,7 +152,7 @@ def _plot(rows: Sequence[Row], options: ChartOptions) -> _Plot:
     return _Plot(x, y, ticks, tuple((x.at(a), x.at(b)) for a, b in places), edges is not None)
 
 
-def _foot(plot: _Plot, rows: Sequence[Row]) -> Iterator[Element]:
+def _foot(plot: _Plot, rows: Sequence[Row]) -> Iterator[Drawn]:
     """Yield the labels below: round numbers between edges, or the names of the buckets."""
     foot = plot.y.start
     if plot.numeric:
@@ -184,7 +185,7 @@ def _has_number(bucket: tuple[Row, tuple[float, float]]) -> bool:
     return numbers_of(bucket[0]) is not None
 
 
-def _buckets(rows: Sequence[Row], plot: _Plot, marker: Marker) -> Iterator[Element]:
+def _buckets(rows: Sequence[Row], plot: _Plot, marker: Marker) -> Iterator[Drawn]:
     narrow = min(right - left for left, right in plot.ends) < _NARROW
     hover: list[Element] = []
     for row, (left, right) in zip(rows, plot.ends, strict=True):
@@ -192,7 +193,7 @@ def _buckets(rows: Sequence[Row], plot: _Plot, marker: Marker) -> Iterator[Eleme
         numbers = numbers_of(row)
         if numbers is None:
             body = missing_mark(left, right - left, plot.y)
-            yield marker.mark(row, label, *body)
+            yield Placed(middle, marker.mark(row, label, *body))
         elif narrow:
             top = plot.y.at(numbers.high)
             height = plot.y.at(numbers.low) - top
@@ -200,7 +201,8 @@ def _buckets(rows: Sequence[Row], plot: _Plot, marker: Marker) -> Iterator[Eleme
             hover += marker.hover_area(row, label, (left, top, right - left, height))
         else:
             cap = min(4.0, (right - left) / 4)
-            yield marker.mark(row, label, *standing_whisker(row, middle, plot.y, cap=cap))
+            whisker = standing_whisker(row, middle, plot.y, cap=cap)
+            yield Placed(middle, marker.mark(row, label, *whisker))
     yield group(hover, **paint("hover"))
 
 
@@ -268,7 +270,13 @@ def cdf_picture(
     description = f"Cumulative distribution at {len(steps)} thresholds. {words}"
     subtitle = subtitle_of(rows, unit)
     return Picture(
-        title, subtitle, description, tuple(body), _CURVE_HEIGHT + 8 + FOOT, tuple(notes)
+        title,
+        subtitle,
+        description,
+        tuple(body),
+        _CURVE_HEIGHT + 8 + FOOT,
+        tuple(notes),
+        plot=(x.start, x.end),
     )
 
 
@@ -296,7 +304,7 @@ def _share(end: float) -> float:
     return min(max(end, 0.0), 1.0)
 
 
-def _curve_foot(steps: Sequence[_Step], numeric: bool, x: Linear, y: Linear) -> Iterator[Element]:
+def _curve_foot(steps: Sequence[_Step], numeric: bool, x: Linear, y: Linear) -> Iterator[Drawn]:
     if numeric:
         ticks = fitted_ticks(x.low, x.high, "", x.end - x.start)
         ticks = tuple(tick for tick in ticks if x.low <= tick <= x.high)
@@ -342,18 +350,18 @@ def _crossing(points: Sequence[tuple[float, float]], level: float) -> float | No
     return None
 
 
-def _markers(quantiles: Sequence[_Quantile], x: Linear, y: Linear) -> Iterator[Element]:
+def _markers(quantiles: Sequence[_Quantile], x: Linear, y: Linear) -> Iterator[Drawn]:
     """Yield a drop line, a dot and a name for each quantile, names only where they have room."""
     free = float("-inf")
     for quantile in quantiles:
         place, level = x.at(quantile.at), y.at(quantile.level)
         yield stroke(x.start, level, place, level, "reference")
         yield stroke(place, level, place, y.start, "reference")
-        yield dot(place, level, 1)
+        yield Placed(place, dot(place, level, 1))
         name = _name(quantile.level)
         wide = width_of(name, SMALL)
         if place + 6 > free:
-            yield text(name, place + 6, level + 12, "aside")
+            yield Placed(place, text(name, place + 6, level + 12, "aside"))
             free = place + 6 + wide
 
 

@@ -17,13 +17,28 @@ from client_sdk.core.errors import InvalidParameterError
 from ...analytics.rows import AGAINST, ITEM, MEASURE, POSSIBLE, RAW, RELATIVE, SHARE, Row
 from ..letters import one_line, shortened, wrapped
 from ..numbers import POINTS, numbers_of
-from .svg import CSS, FONT, SMALL, TEXT, TITLE, Element, element, group, markup, paint
+from .svg import (
+    CSS,
+    FONT,
+    SMALL,
+    TEXT,
+    TITLE,
+    Attribute,
+    Drawn,
+    Element,
+    Placed,
+    element,
+    group,
+    markup,
+    paint,
+)
 
 PAD: Final = 10  # user units around everything
 SEPARATOR: Final = " · "
 _BOLD: Final = 1.06  # how much wider bold letters are
 _LINE: Final = 18  # user units, of the title and of the subtitle
 _NOTE: Final = 15  # user units a line
+SAMPLE_WIDTH, SAMPLE_HEIGHT = 12, 9  # user units, of a sample before a note
 NARROW: Final = 400  # user units, below which a chart is drawn for a phone
 _NARROWEST, _WIDEST = 280, 2_000  # user units
 _PREFIX: Final = re.compile(r"[A-Za-z][\w-]{0,63}", re.ASCII)
@@ -127,17 +142,34 @@ class Note:
     style: str | None = None  # of a small box
     line: str = ""  # the style of a line across it
 
+    def sample(self, x: float = 0.0, y: float = 0.0) -> Iterator[Element]:
+        """Yield what the note is about, in small, from *x* and *y* user units."""
+        if self.style is not None:
+            box = {"x": x, "y": y, "width": SAMPLE_WIDTH, "height": SAMPLE_HEIGHT}
+            yield element("rect", **box, **paint(self.style))
+        if self.line:
+            middle = y + SAMPLE_HEIGHT / 2
+            yield element(
+                "line", x1=x, y1=middle, x2=x + SAMPLE_WIDTH, y2=middle, **paint(self.line)
+            )
+
 
 @dataclass(frozen=True)
 class Picture:
-    """What a kind of chart draws: a body *height* high, and the words around it."""
+    """What a kind of chart draws: a body *height* high, and the words around it.
+
+    ``plot`` are the ends between which a page may stretch it; None if it is drawn for one width.
+    ``series`` are the names of its lines, if there are several, with their numbers.
+    """
 
     title: str
     subtitle: str
     description: str
-    body: tuple[Element, ...]
+    body: tuple[Drawn, ...]
     height: float  # user units
     notes: tuple[Note, ...] = ()
+    plot: tuple[float, float] | None = None  # user units
+    series: tuple[tuple[str, int], ...] = ()
 
 
 DEFAULT: Final = ChartOptions()
@@ -145,7 +177,7 @@ DEFAULT: Final = ChartOptions()
 
 def finish(picture: Picture, options: ChartOptions) -> str:
     """Return *picture* as the text of an SVG."""
-    content, height = _placed(picture, options)
+    content, height = _framed(picture, options)
     return _document(picture.title, picture.description, content, height, options)
 
 
@@ -153,7 +185,7 @@ def stacked(title: str, pictures: Sequence[Picture], options: ChartOptions) -> s
     """Return *pictures* below one another as one SVG named *title*."""
     content, top = [], 0.0
     for i, picture in enumerate(pictures):
-        below, height = _placed(replace(picture, title="") if i else picture, options)
+        below, height = _framed(replace(picture, title="") if i else picture, options)
         content.append(group(below, transform=f"translate(0,{top:.0f})"))
         top += height
     description = " ".join(picture.description for picture in pictures)
@@ -209,7 +241,7 @@ def subtitle_of(rows: Sequence[Row], *first: str) -> str:
     return SEPARATOR.join(part for part in (*first, level_of(rows), reports) if part)
 
 
-def _placed(picture: Picture, options: ChartOptions) -> tuple[list[Element], float]:
+def _framed(picture: Picture, options: ChartOptions) -> tuple[list[Element], float]:
     """Return the elements of *picture* and the height that they take."""
     room = options.width - 2 * PAD
     content, top = [], float(PAD)
@@ -223,12 +255,7 @@ def _placed(picture: Picture, options: ChartOptions) -> tuple[list[Element], flo
     top += picture.height
     for note in picture.notes:
         indent = PAD if note.style is None else PAD + 18
-        if note.style is not None:
-            box = {"x": PAD, "y": top + 3, "width": 12, "height": 9}
-            content.append(element("rect", **box, **paint(note.style)))
-            if note.line:
-                across = {"x1": PAD, "y1": top + 7.5, "x2": PAD + 12, "y2": top + 7.5}
-                content.append(element("line", **across, **paint(note.line)))
+        content += note.sample(PAD, top + 3)
         for line in wrapped(note.text, SMALL, options.width - PAD - indent):
             content.append(text(line, indent, top + _NOTE / 2, "note"))
             top += _NOTE
@@ -249,30 +276,49 @@ def _as_lines(words: str, style: str, room: float) -> list[str]:
 def _document(
     title: str, description: str, content: Sequence[Element], height: float, options: ChartOptions
 ) -> str:
-    names = f"{options.prefix}-title", f"{options.prefix}-desc"
     high = -(-height // 1)
     alone = options.standalone
-    root = element(
-        "svg",
-        element("title", one_line(title) or "Chart", id=names[0]),
-        element("desc", one_line(description), id=names[1]) if options.interactive else None,
-        element("style", CSS) if alone else None,
-        element("rect", width=options.width, height=high, **paint("paper")) if alone else None,
-        *content,
-        xmlns=None if options.styled else "http://www.w3.org/2000/svg",  # in HTML it has one
-        class_=" ".join(filter(None, ("chart", options.css_class))),
+    paper = element("rect", width=options.width, height=high, **paint("paper"))
+    size: dict[str, Attribute] = {"width": options.width, "height": high} if alone else {}
+    root = titled(
+        title,
+        description,
+        (element("style", CSS), paper, *content) if alone else content,
+        options,
         viewBox=f"0 0 {options.width} {high:.0f}",
-        width=options.width if alone else None,
-        height=high if alone else None,
-        role="group" if any(map(_leads, content)) else "img",  # an image holds no links
-        aria_labelledby=" ".join(names if options.interactive else names[:1]),
-        font_family=None if options.styled else FONT,
+        **size,
     )
     return markup(root, options.styled)
 
 
-def _leads(node: Element | str) -> bool:
+def titled(
+    title: str,
+    description: str,
+    content: Iterable[Drawn],
+    options: ChartOptions,
+    **size: Attribute,
+) -> Element:
+    """Return *content* as an SVG with what readers of screens are told of it."""
+    names = f"{options.prefix}-title", f"{options.prefix}-desc"
+    drawn = tuple(content)
+    return element(
+        "svg",
+        element("title", one_line(title) or "Chart", id=names[0]),
+        element("desc", one_line(description), id=names[1]) if options.interactive else None,
+        *drawn,
+        xmlns=None if options.styled else "http://www.w3.org/2000/svg",  # in HTML it has one
+        class_=" ".join(filter(None, ("chart", options.css_class))),
+        **size,
+        role="group" if any(map(_leads, drawn)) else "img",  # an image holds no links
+        aria_labelledby=" ".join(names if options.interactive else names[:1]),
+        font_family=None if options.styled else FONT,
+    )
+
+
+def _leads(node: Drawn | str) -> bool:
     """Return whether *node* holds a link."""
+    if isinstance(node, Placed):
+        return _leads(node.drawn)
     return isinstance(node, Element) and (node.tag == "a" or any(map(_leads, node.children)))
 
 

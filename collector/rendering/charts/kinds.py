@@ -95,7 +95,22 @@ def chart_of(
     marks: Sequence[Mark] = (),
     before: Before | None = None,
 ) -> str:
-    """Return an SVG of the *rows* of an answer, whose verb deserves a chart of this *kind*.
+    """Return the *pictures_of* the same arguments as one SVG."""
+    pictures = pictures_of(kind, rows, title, options, x_unit, facts, marks, before)
+    return finish(pictures[0], options) if len(pictures) == 1 else stacked(title, pictures, options)
+
+
+def pictures_of(
+    kind: Chart,
+    rows: Sequence[Row],
+    title: str,
+    options: ChartOptions,
+    x_unit: str = "",
+    facts: Mapping[str, Any] | None = None,
+    marks: Sequence[Mark] = (),
+    before: Before | None = None,
+) -> list[Picture]:
+    """Return what is drawn of the *rows* of an answer, whose verb deserves a chart of this *kind*.
 
     Numbers of different units share no scale: they are drawn below one another, as are the
     distributions and maps of several slices, at most _MOST of them.
@@ -117,7 +132,7 @@ def chart_of(
     if left_out := (facts or {}).get(LEFT_OUT):
         notes = (*pictures[-1].notes, *map(Note, left_out))
         pictures[-1] = replace(pictures[-1], notes=notes)
-    return finish(pictures[0], options) if len(pictures) == 1 else stacked(title, pictures, options)
+    return pictures
 
 
 def _parts(kind: Chart, rows: Sequence[Row]) -> Iterator[list[Row]]:

@@ -51,18 +51,19 @@ from .overlay import (
 )
 from .scale import Linear, nice_ticks
 from .scale import ticks as time_ticks
-from .svg import Element, element, group, paint
+from .svg import Drawn, Element, Placed, element, group, paint
 from .timeline import Point, Run, Series, Timeline, runs, timeline
 
 _MOST_MARKS: Final = 150  # of a picture: more would weigh more than the page
 _MARKER_ROOM: Final = 15.0  # user units between markers at least, if every point has one
 _MARKER_PACE: Final = 50.0  # user units between markers, if not
+_TICK_ROOM: Final = 60.0  # user units between the labels of times at least
 _LINE: Final = 15.0  # user units between the labels of two lines at least
 _MOST_WHOLES: Final = 6  # numbers of all stretches together
 _NAMES: Final = 0.28  # of the width at most
 _NEAR_ZERO: Final = 0.6  # zero is shown unless all numbers lie in the upper part above it
 _LEAST_WIDE, _LEAST_HIGH = 4.0, 8.0  # user units of what a pointer finds
-_FELT, _TOUCHED = 16.0, 24.0  # user units that lead to a stretch, of a pointer and of a finger
+_FELT: Final = 16.0  # user units that lead to a stretch at least
 _TITLED: Final = 30  # marks; fewer also carry a title each
 
 
@@ -97,7 +98,7 @@ def line_picture(
     past = past_of(before, times)
     plot = _plot(times, drawn, unit, options, several, past)
     flags = flags_of(marks, times, plot.x)
-    body: list[Element] = []
+    body: list[Drawn] = []
     noise = _noise(drawn, plot)
     if noise is not None:
         body.append(noise)
@@ -111,13 +112,8 @@ def line_picture(
     body.append(group(_stretches(times, plot, options), **paint("stretches")))
     body += flags_drawn(flags, plot.y.end, plot.y.start)
     body += _marks(cut, plot, marker)
-    legend: list[Element] = []
-    below = 0.0
-    if several and options.is_narrow:
-        legend, below = _legend(times, plot, options)
-    elif several:
-        legend = list(_names(times, plot, options))
-    body += legend
+    if several:
+        body += _names(times, plot, options)
     _, common = named(drawn, (TIME,))
     subtitle = subtitle_of(drawn, common, unit_words(unit))
     notes = (
@@ -128,8 +124,16 @@ def line_picture(
     )
     moved = FLAGS if flags else 0.0
     content = (group(body, transform=f"translate(0,{moved:.0f})"),) if moved else tuple(body)
-    height = moved + options.height + 8 + FOOT + below
-    return Picture(title, subtitle, _described(times), content, height, notes)
+    return Picture(
+        title,
+        subtitle,
+        _described(times),
+        content,
+        moved + options.height + 8 + FOOT,
+        notes,
+        plot=(plot.x.start, plot.x.end),
+        series=tuple((line.label or "all", line.number) for line in _ended(times) if several),
+    )
 
 
 def _plot(
@@ -147,8 +151,7 @@ def _plot(
         low = 0.0
     ticks = nice_ticks(low, high, 6)
     widest = max([label_width(series.label) for series in times.series] or [0.0])
-    beside = named and not options.is_narrow
-    right = min(widest + 22, _NAMES * options.width) if beside else 12.0
+    right = min(widest + 22, _NAMES * options.width) if named else 12.0
     first, last = span(point.at for series in times.series for point in series.points)
     if first == last:
         first, last = first - 1, last + 1
@@ -166,10 +169,10 @@ def _noise(drawn: Sequence[Row], plot: _Plot) -> Element | None:
     return rectangle(plot.x.start, top, plot.x.end - plot.x.start, foot - top, "noise")
 
 
-def _time_labels(times: Timeline, plot: _Plot, drawn: Sequence[Row]) -> Iterator[Element]:
+def _time_labels(times: Timeline, plot: _Plot, drawn: Sequence[Row]) -> Iterator[Drawn]:
     foot = plot.y.start
     if times.dated:
-        most = int((plot.x.end - plot.x.start) / 74)
+        most = int((plot.x.end - plot.x.start) / _TICK_ROOM)
         ticks = time_ticks(plot.x.low, plot.x.high, most)
         places = [plot.x.at(tick.hours) for tick in ticks]
         names = [tick.label for tick in ticks]
@@ -228,7 +231,7 @@ def _stretches(times: Timeline, plot: _Plot, options: ChartOptions) -> Iterator[
     rows = {point.at: point.row for series in times.series for point in series.points}
     places = sorted(rows)
     apart = (plot.x.end - plot.x.start) / max(len(places) - 1, 1)
-    every = ceil((_FELT if not options.is_narrow else _TOUCHED) / max(apart, 0.1))
+    every = ceil(_FELT / max(apart, 0.1))
     for i in range(0, len(places), every):
         some = places[i : i + every]
         names = [rows[place].dimensions.get(TIME, "") for place in (some[0], some[-1])]
@@ -275,12 +278,13 @@ def _spots(series: Series, plot: _Plot, pace: _Pace, marker: Marker) -> Iterator
             yield from marker.hover_area(point.row, _label(series, point), place)
 
 
-def _dots(series: Series, plot: _Plot, pace: _Pace, marker: Marker) -> Iterator[Element]:
+def _dots(series: Series, plot: _Plot, pace: _Pace, marker: Marker) -> Iterator[Placed]:
     last = len(series.points) - 1
     for i, point in enumerate(series.points):
         if pace.dotted(i, point, last):
             shapes = _shapes(point, series.number, plot, pace, id(point) in pace.alone)
-            yield marker.mark(point.row, _label(series, point), *shapes, titled=pace.titled)
+            mark = marker.mark(point.row, _label(series, point), *shapes, titled=pace.titled)
+            yield Placed(plot.x.at(point.at), mark)
 
 
 def _label(series: Series, point: Point) -> str:
@@ -303,7 +307,7 @@ def _shapes(
     return (*whisker, bare_dot(x, y, number, 3.5))
 
 
-def _names(times: Timeline, plot: _Plot, options: ChartOptions) -> Iterator[Element]:
+def _names(times: Timeline, plot: _Plot, options: ChartOptions) -> Iterator[Placed]:
     """Yield the label of each line at its end, moved apart where lines end close together."""
     ends = sorted(
         ((_end(series, plot), series) for series in _ended(times)), key=lambda end: end[0]
@@ -313,31 +317,10 @@ def _names(times: Timeline, plot: _Plot, options: ChartOptions) -> Iterator[Elem
     for y, (_, series) in zip(places, ends, strict=True):
         room = options.width - PAD - left - 9
         sign = dot(left, y, series.number, size=3.5)
-        yield _named(series, sign, text(series.label or "all", left + 9, y, "label", room=room))
-
-
-def _legend(times: Timeline, plot: _Plot, options: ChartOptions) -> tuple[list[Element], float]:
-    """Return the labels of the lines below the plot, as many a line as have room, and the height.
-
-    Beside the plot of a narrow chart they would leave no room for it.
-    """
-    drawn: list[Element] = []
-    x, y, end = float(PAD), plot.y.start + FOOT + _LINE / 2 + 2, options.width - PAD
-    for series in _ended(times):
-        label = series.label or "all"
-        wide = min(label_width(label) + 13, end - PAD)
-        if x > PAD and x + wide > end:
-            x, y = float(PAD), y + _LINE + 3
-        sign = dot(x + 4, y, series.number, size=3.5)
-        drawn.append(_named(series, sign, text(label, x + 12, y, "label", room=wide - 12)))
-        x += wide + 12
-    return drawn, y + _LINE / 2 + 2 - plot.y.start - FOOT
-
-
-def _named(series: Series, *drawn: Element) -> Element:
-    """Return the name of a line, from which a page knows what can be hidden."""
-    data = {"data_series": str(series.number), "data_name": series.label or "all"}
-    return group(drawn, **data)
+        name = text(series.label or "all", left + 9, y, "label", room=room)
+        # A page knows from the data what can be hidden.
+        data = {"data_series": str(series.number), "data_name": series.label or "all"}
+        yield Placed(plot.x.end, group((sign, name), **data))
 
 
 def _ended(times: Timeline) -> list[Series]:

@@ -20,7 +20,7 @@ from .frame import PAD, ChartOptions, Note, Picture, nothing, subtitle_of, text,
 from .heat import Ramp, cell, faint, legend_height, opacity_of
 from .marks import Marker, line_path, rectangle, stroke
 from .scale import Linear, nice_ticks
-from .svg import Element, coordinate, element, paint
+from .svg import Drawn, Element, coordinate, element, paint
 
 _HIGHEST: Final = 420  # user units of the plot
 _GREATEST: Final = 56  # user units a cell
@@ -50,7 +50,7 @@ def grid_picture(
     ground = _Ground.of(list(boxes.values()), options, is_placed=bool(places))
     ramp = Ramp.of(rows)
     sure = [(box, row) for box, row in cells if _is_sure(row)]
-    body = [rectangle(ground.x.start, ground.top, ground.wide, ground.high, "noise")]
+    body: list[Drawn] = [rectangle(ground.x.start, ground.top, ground.wide, ground.high, "noise")]
     body += _empty([box for box, row in cells if numbers_of(row) is None], ground)
     if len(sure) <= _MOST_MARKS:
         marker = Marker.of(options, [row for _, row in sure])
@@ -164,7 +164,7 @@ def _rectangle(box: Box, ground: _Ground) -> str:
     return f"M{x},{y}h{wide}v{high}h-{wide}z"
 
 
-def _sides(ground: _Ground) -> Iterator[Element]:
+def _sides(ground: _Ground) -> Iterator[Drawn]:
     """Yield where the sides of a map without degrees are."""
     left = ground.x.start
     yield text("north", left - 6, ground.top + 7, "tick", "end")
@@ -172,7 +172,7 @@ def _sides(ground: _Ground) -> Iterator[Element]:
     yield from labels_below((left, ground.x.end), ("west", "east"), ground.foot, ground.x)
 
 
-def _graticule(ground: _Ground) -> Iterator[Element]:
+def _graticule(ground: _Ground) -> Iterator[Drawn]:
     """Yield coasts, then lines of equal longitude and latitude with their degrees."""
     box, x, y = ground.box, ground.x, ground.y
     if max(box.east - box.west, box.north - box.south) >= _COASTS_FROM:

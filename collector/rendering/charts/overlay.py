@@ -17,7 +17,7 @@ from ..numbers import numbers_of, reading
 from .frame import Before, Mark, Note, text
 from .marks import Marker, line_path, span_around, stroke
 from .scale import Linear
-from .svg import Element, element, group, paint
+from .svg import Drawn, Element, Placed, element, group, paint
 from .timeline import Point, Series, Timeline, runs, timeline
 
 FLAGS: Final = 14.0  # user units above a plot, for the numbers of notes
@@ -55,7 +55,7 @@ def flags_of(marks: Sequence[Mark], times: Timeline, x: Linear) -> tuple[Flag, .
     )
 
 
-def flags_drawn(flags: Sequence[Flag], top: float, foot: float) -> Iterator[Element]:
+def flags_drawn(flags: Sequence[Flag], top: float, foot: float) -> Iterator[Drawn]:
     """Yield a line from *top* to *foot* at each note, and the numbers above."""
     for flag in flags:
         yield from (stroke(x, top, x, foot, "reference") for x in dict.fromkeys(flag.places))
@@ -66,7 +66,7 @@ def flags_drawn(flags: Sequence[Flag], top: float, foot: float) -> Iterator[Elem
         data = {"data_row": f"Note {flag.number}", "data_reason": flag.words}
         title = element("title", flag.words)
         drawn = element("g", title, hover_box, sign, class_="mark", **data)
-        yield element("a", drawn, href=url) if url else drawn
+        yield Placed(flag.places[0], element("a", drawn, href=url) if url else drawn)
 
 
 def flag_notes(flags: Sequence[Flag]) -> Iterator[Note]:

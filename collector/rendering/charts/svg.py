@@ -34,10 +34,20 @@ class Element(NamedTuple):
 
     tag: str
     attributes: Mapping[str, Attribute]
-    children: tuple[Element | str, ...]
+    children: tuple[Element | Placed | str, ...]
 
 
-def element(tag: str, *children: Element | str | None, **attributes: Attribute) -> Element:
+class Placed(NamedTuple):
+    """An element at *x* user units, which keeps its size where a page stretches its drawing."""
+
+    x: float
+    drawn: Element
+
+
+Drawn: TypeAlias = Element | Placed
+
+
+def element(tag: str, *children: Drawn | str | None, **attributes: Attribute) -> Element:
     """Return an element without the children and attributes that are None.
 
     Names of attributes are written with ``_`` for ``-``, and ``class_`` for ``class``.
@@ -47,12 +57,12 @@ def element(tag: str, *children: Element | str | None, **attributes: Attribute) 
     return Element(tag, written, kept)
 
 
-def group(children: Iterable[Element | None], **attributes: Attribute) -> Element:
+def group(children: Iterable[Drawn | None], **attributes: Attribute) -> Element:
     """Return a ``g`` of *children*."""
     return element("g", *children, **attributes)
 
 
-def markup(node: Element | str, styled: bool = False) -> str:
+def markup(node: Drawn | str, styled: bool = False) -> str:
     """Return *node* as text: well-formed XML whatever the texts hold.
 
     Args: styled: the page has the style sheet, so that the attributes that it repeats are left out.
@@ -62,12 +72,12 @@ def markup(node: Element | str, styled: bool = False) -> str:
     return "".join(parts)
 
 
-def _write(node: Element | str, styled: bool, put: Callable[[str], None]) -> None:
+def _write(node: Drawn | str, styled: bool, put: Callable[[str], None]) -> None:
     """Put the parts of *node*, one after another: a page has thousands."""
     if isinstance(node, str):
         put(node if _PLAIN.fullmatch(node) else escape(writable(node), {"\r": "&#13;"}))
         return
-    tag, attributes, children = node
+    tag, attributes, children = node.drawn if isinstance(node, Placed) else node
     style = _attributes(attributes.get("class", "")) if styled else {}
     put(f"<{tag}")
     for name, value in attributes.items():
@@ -278,7 +288,7 @@ def _ink(theme: dict[str, str], step: int, opacity: float) -> str:
 def _css() -> str:
     """Return the style sheet.  It holds none of < > &, so that it is the same in XML and HTML."""
     rules = [
-        f".chart{{display:block;width:100%;height:auto;font-family:{FONT};"
+        f".chart{{display:block;width:100%;font-family:{FONT};"
         f"font-variant-numeric:tabular-nums;"
         f"break-inside:avoid;print-color-adjust:exact;-webkit-print-color-adjust:exact;"
         f"color-scheme:light dark;{_variables()}}}",
@@ -286,6 +296,7 @@ def _css() -> str:
             f":where([data-theme={theme}]) .chart{{color-scheme:{theme}}}"
             for theme in ("light", "dark")
         ),
+        ".chart:not(.plot){height:auto}",
         "@media print{.chart{color-scheme:light}}",
     ]
     series = [f"-{number}" for number in range(1, SERIES + 1)]

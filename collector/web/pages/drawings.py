@@ -1,7 +1,4 @@
-"""The charts of a page, each drawn for a column and for a phone; a style shows one.
-
-What stands alone in its row is drawn for the whole width of the page, too.
-"""
+"""The charts and tables of a page, kept where the same were drawn before."""
 
 from __future__ import annotations
 
@@ -20,53 +17,19 @@ from msgspec import structs
 from ...analytics.rows import AGAINST, ALL, DEVICES, ITEM, MEASURE, TIME, Chart, Row
 from ...query.cache import packed
 from ...rendering.bar_table import bar_table, is_breakdown
-from ...rendering.charts import Before, ChartOptions, Mark, chart_of
+from ...rendering.charts import Before, ChartOptions, Mark, page_chart, pictures_of
 from ...rendering.charts.frame import measure_words, varying
 from ...rendering.possible import possible
 from ...rendering.tables import table_of
 from ...rendering.wording import worded
 from ..services import services
 
-WIDTH: Final = 540  # user units: about the pixels of a panel, so that its letters are of its size
-_NARROW_WIDTH: Final = 320  # user units: the pixels of a panel on a phone of 360
-_HEIGHT: Final = 220  # user units, of the plot of a line
-_WHOLE_WIDTH, _WHOLE_HEIGHT = 960, 260  # user units, of a chart that takes the whole width
-_NARROW, _WHOLE = "-n", "-w"  # after the prefix of ids
+HEIGHT, WHOLE_HEIGHT = 220, 260  # user units of a plot: in a column, and of the whole width
 WINDOW: Final = "window"
 _PAIR: Final = "pair"
 MOST_ROWS: Final = 20  # of a table; the file has them all
 _KIND: Final = "drawing"  # keeps its keys apart from the keys of answers
 _OF_TIME: Final = frozenset({TIME, WINDOW})
-Draw = Callable[[ChartOptions], str]
-
-
-def layouts(draw: Draw, prefix: str, *, full: bool = False, **fields: Any) -> Markup:
-    """Return what *draw* draws in each layout.
-
-    Args: prefix: of ids.  full: for the whole width, too.  fields: further options.
-    """
-    sizes = [
-        (prefix, "broad", WIDTH, _HEIGHT),
-        (prefix + _NARROW, "narrow", _NARROW_WIDTH, _HEIGHT),
-    ]
-    if full:
-        sizes.insert(0, (prefix + _WHOLE, "whole", _WHOLE_WIDTH, _WHOLE_HEIGHT))
-    drawn = (
-        draw(
-            ChartOptions(
-                name,
-                heading=False,
-                width=width,
-                height=height,
-                css_class=css_class,
-                styled=True,
-                interactive=i == 0,  # the script takes the numbers of a mark from one layout
-                **fields,
-            )
-        )
-        for i, (name, css_class, width, height) in enumerate(sizes)
-    )
-    return Markup("".join(drawn))  # noqa: S704  # each escapes
 
 
 class Subject(NamedTuple):
@@ -79,7 +42,7 @@ class Subject(NamedTuple):
     every: str  # how long the epochs are, "" if that differs
     most_rows: int  # of a chart
     link: Callable[[Row], str] | None  # data, as every argument is: what it refers to is known
-    full: bool = False  # it is drawn for the whole width of the page, too
+    full: bool = False  # it has the whole width of the page
 
 
 class Drawing(NamedTuple):
@@ -142,22 +105,17 @@ def _charts(
             table = Markup(bar_table(plain, name, options))  # noqa: S704  # it escapes
             yield words if len(drawn) > 1 else "", table
             continue
-        chart = layouts(
-            partial(
-                chart_of,
-                subject.chart,
-                plain,
-                name,
-                facts=facts,
-                marks=marks,
-                before=past,
-            ),
+        draw = partial(
+            pictures_of, subject.chart, plain, name, facts=facts, marks=marks, before=past
+        )
+        chart = page_chart(
+            draw,
             f"{identifier(subject.id)}-{number}",
-            full=subject.full,
+            height=WHOLE_HEIGHT if subject.full else HEIGHT,
             most_rows=subject.most_rows,
             link=subject.link,
         )
-        yield words if len(drawn) > 1 else "", chart
+        yield words if len(drawn) > 1 else "", Markup(chart)  # noqa: S704  # it escapes
 
 
 def _past_of(before: Before, measure: str) -> list[Row]:

@@ -81,7 +81,7 @@ class PanelRequest:
     query: Query
     hint: str = ""  # what a reader must know about it
     wide: bool = False  # it takes the whole width
-    full: bool = False  # its chart is drawn for the whole width of the page, too
+    full: bool = False  # its chart has the whole width of the page
     part: str = ""  # of the page that it stands in
     link: Callable[[Row], str] | None = None  # where a row of its chart leads, "" for nowhere
     against: str = ""  # "previous" or "year": a period drawn below lines over time

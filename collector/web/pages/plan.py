@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import ceil, log10
 from typing import Any, Final
 
@@ -21,11 +22,11 @@ from ...core.errors import QueryError
 from ...estimation.precision import in_words, scale_of, wished
 from ...planning.planner import EPSILONS, NEVER, Line, PlanRequest, curves, least_epsilon, plan
 from ...planning.planner import Curve as Points
-from ...rendering.charts.curve import Curve, curve
+from ...rendering.charts import page_chart
+from ...rendering.charts.curve import Curve, curve_picture
 from ..api.openapi import in_query
 from ..auth import scope, visible
 from .choices import require_known
-from .drawings import layouts
 from .layout import shown
 
 blueprint = Blueprint("plan", __name__)
@@ -182,4 +183,5 @@ def _curve(metric: Metric, sliders: Sliders, epsilons: list[Fraction], need: flo
     ]
     title = "Half-width of the interval against devices"
     unit = scale_of(metric).unit
-    return layouts(lambda face: curve(drawn, title, face, unit, sliders.devices, need), "curve")
+    picture = partial(curve_picture, drawn, title, unit=unit, devices=sliders.devices, need=need)
+    return Markup(page_chart(lambda options: [picture(options=options)], "curve"))  # noqa: S704  # it escapes

@@ -70,10 +70,6 @@
   // Zoom: a way across the plot is a range of time.
   let brush = null;
   let brushed = false;
-  function covered(from, to) {
-    brush.area.setAttribute("x", Math.min(from, to));
-    brush.area.setAttribute("width", Math.abs(to - from));
-  }
   document.addEventListener("pointerdown", (event) => {
     const svg = event.target.closest && event.target.closest("svg.chart");
     brushed = false;
@@ -82,16 +78,17 @@
   });
   document.addEventListener("pointermove", (event) => {
     if (!brush || Math.abs(event.clientX - brush.from) < LEAST && !brush.area) return;
-    const scale = brush.svg.viewBox.baseVal.width / brush.svg.getBoundingClientRect().width;
-    const left = brush.svg.getBoundingClientRect().left;
+    const strip = stretches(brush.svg)[0].querySelector("rect");
     if (!brush.area) {
-      const strip = stretches(brush.svg)[0].querySelector("rect");
       brush.area = document.createElementNS(SVG, "rect");
       brush.area.setAttribute("class", "brush");
       for (const name of ["y", "height"]) brush.area.setAttribute(name, strip.getAttribute(name));
       strip.closest("a").before(brush.area);
     }
-    covered((brush.from - left) * scale, (event.clientX - left) * scale);
+    const toPlot = strip.getScreenCTM().inverse();
+    const [from, to] = [brush.from, event.clientX].map((x) => new DOMPoint(x, 0).matrixTransform(toPlot).x);
+    brush.area.setAttribute("x", Math.min(from, to));
+    brush.area.setAttribute("width", Math.abs(to - from));
   });
   document.addEventListener("pointerup", (event) => {
     if (brush && brush.area) {
@@ -108,7 +105,7 @@
     const mark = event.target.closest && event.target.closest(".chart [data-row], .chart .stretches a");
     if (!mark) return;
     if (brushed) { event.preventDefault(); return; }
-    const svg = mark.ownerSVGElement;
+    const svg = mark.closest("svg.chart");
     if (mark.closest("a:not([tabindex='-1'])") || !stretches(svg).length || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     tell(svg, event.clientX, event.clientY);
@@ -124,7 +121,7 @@
     const box = mark.getBoundingClientRect();
     const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
     if (mark.matches("[data-row]")) mark.dispatchEvent(new PointerEvent("pointermove", { bubbles: true, clientX: x, clientY: y }));
-    else tell(mark.ownerSVGElement, x, y);
+    else tell(mark.closest("svg.chart"), x, y);
   }
   function choose(picture, svg, marks, at, anchor) {
     for (const mark of svg.querySelectorAll(".chosen")) mark.classList.remove("chosen");
@@ -167,7 +164,7 @@
   }
   function dress() {
     for (const picture of document.querySelectorAll(".picture")) {
-      const names = picture.querySelectorAll("svg.broad [data-series]");
+      const names = picture.querySelectorAll(".plot [data-series]");
       if (!names.length || picture.nextElementSibling?.matches(".series")) continue;
       const row = document.createElement("div");
       row.className = "series";

@@ -31,12 +31,11 @@ from collector.analytics.rows import (
 )
 from collector.core.remarks import Code, remark
 from collector.estimation.estimate import Estimate
-from collector.rendering.charts import chart_of
+from collector.rendering.charts import chart_of, page_chart, pictures_of
 from collector.rendering.numbers import numbers_of
 from collector.rendering.possible import possible
 from collector.rendering.tables import csv_of, lines_of
 from collector.rendering.wording import days_in_words, last_day, remark_text, worded
-from collector.web.pages.drawings import layouts
 
 PLACES: Final = [f"step {place}" for place in range(5)]
 RANGES: Final = {
@@ -129,7 +128,7 @@ def test_no_chart_and_no_table_of_a_terminal_shows_a_share_that_cannot_be(kind: 
     meta = {"chart": kind, "metrics": [], "facts": {}, "n": 5_000, "alpha": 0.05, "warnings": []}
     texts = [
         chart_of(kind, rows, "Title"),
-        str(layouts(partial(chart_of, kind, rows, "Title"), "prefix")),
+        page_chart(partial(pictures_of, kind, rows, "Title"), "prefix"),
         "\n".join(lines_of("Title", rows, {**meta, "intervals": "pointwise"})),
     ]
 

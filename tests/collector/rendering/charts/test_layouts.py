@@ -26,7 +26,6 @@ from tests.support.sites.gallery import (
     platforms,
     row,
     shares,
-    themes_over_time,
     two_way,
 )
 
@@ -80,15 +79,6 @@ def test_what_is_not_felt_carries_no_numbers_twice(draw: object) -> None:
 )
 def test_a_drawing_for_a_phone_is_lighter_than_the_other(name: str) -> None:
     assert len(PICTURES[name](PHONE)) <= len(PICTURES[name](ChartOptions())) * 1.05
-
-
-def test_lines_on_a_phone_have_their_names_below() -> None:
-    root = parsed(line(themes_over_time(), "t", PHONE))
-
-    foot = max(float(e.get("y") or 0) for e in of_class(root, "tick"))
-    labels = of_class(root, "label")
-    assert [label.text for label in labels][:2] == ["light", "dark"]
-    assert all(float(label.get("y") or 0) > foot for label in labels)
 
 
 def test_all_numbers_of_a_chart_have_as_many_decimals() -> None:
