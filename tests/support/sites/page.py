@@ -27,6 +27,8 @@ class Page(HTMLParser):
         self.tags: list[str] = []
         self.attributes: list[tuple[str, str, str]] = []  # tag, name, value
         self.acting: list[str] = []
+        self.pictures: list[dict[str, str | None]] = []  # attributes of each svg that is in no other
+        self._within = 0  # how many elements of svg are open
         self.scripts = ""  # inline
         self.text = ""
         self._inside = ""
@@ -36,6 +38,9 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         self._inside = tag
+        if tag == "svg":
+            self.pictures += [dict(attrs)] if not self._within else []
+            self._within += 1
         self.attributes += [(tag, name, value or "") for name, value in attrs]
         if tag not in TAGS:
             self.acting.append(tag)
@@ -49,6 +54,7 @@ class Page(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         self._inside = ""
+        self._within -= tag == "svg"
 
     def handle_comment(self, data: str) -> None:
         self.acting.append(f"<!--{data}")
