@@ -27,7 +27,7 @@ class Page(HTMLParser):
         self.tags: list[str] = []
         self.attributes: list[tuple[str, str, str]] = []  # tag, name, value
         self.acting: list[str] = []
-        self.pictures: list[dict[str, str | None]] = []  # attributes of each svg that is in no other
+        self.pictures: list[dict[str, str | None]] = []  # the attributes of outer svgs
         self._within = 0  # how many elements of svg are open
         self.scripts = ""  # inline
         self.text = ""
