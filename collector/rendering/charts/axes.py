@@ -15,7 +15,7 @@ from ..numbers import margin, tick_labels, value_of
 from .frame import PAD, ChartOptions, text
 from .marks import Marker, rectangle, stroke, strokes
 from .scale import Linear, nice_ticks
-from .svg import SMALL, TEXT, Drawn, Element, Placed, element, group, paint
+from .svg import SMALL, TEXT, Drawn, Element, Placed, group
 
 FOOT: Final = 20  # user units below a plot, for tick labels
 _APART: Final = 10  # user units between labels at least
@@ -181,39 +181,46 @@ class Columns:
             width, high = self.options.width - 2 * left, _TEXT_HIGH + more
             yield rectangle(left, y - _TEXT_HIGH / 2, width, high, "paper")
 
-    def line(self, row: Row, y: float, high: float, drawn: Iterable[Element]) -> Iterator[Element]:
+    def line(self, row: Row, y: float, high: float, drawn: Iterable[Drawn]) -> Iterator[Drawn]:
         """Yield what is *drawn* of the line of *row*, which a link makes one target."""
-        place = {"x": PAD, "y": y - high / 2, "width": self.options.width - 2 * PAD, "height": high}
-        yield from self.options.linked(row, drawn, element("rect", **place, **paint("hover")))
+        ends = (PAD, self.options.width - PAD) if self.options.is_narrow else self.plot
+        box = rectangle(ends[0], y - high / 2, ends[1] - ends[0], high, "hover")
+        yield from self.options.linked(row, drawn, box)
 
     def scale(self, low: float, high: float) -> tuple[tuple[float, ...], Linear]:
         """Return ticks from at most *low* to at least *high*, and the scale between the ends."""
         ticks = fitted_ticks(low, high, self.unit, self.end - self.start)
         return ticks, Linear(ticks[0], ticks[-1], self.start, self.end)
 
-    def name(self, label: str, y: float, style: str = "label") -> Element:
-        """Return the label of a line."""
-        if self.options.is_narrow:
-            return text(label, PAD, y - self.rise, style, room=self.label - PAD)
-        return text(label, self.label, y, style, "end", self.label - PAD)
+    @property
+    def plot(self) -> tuple[float, float]:
+        """Where the plot begins and ends."""
+        return self.start, self.end
 
-    def numbers(self, row: Row, y: float, style: str = "value") -> Iterator[Element]:
+    def name(self, label: str, y: float, style: str = "label") -> Placed:
+        """Return the label of a line."""
+        room = self.label - PAD
+        if self.options.is_narrow:
+            return Placed(self.start, text(label, PAD, y - self.rise, style, room=room))
+        return Placed(self.start, text(label, self.label, y, style, "end", room))
+
+    def numbers(self, row: Row, y: float, style: str = "value") -> Iterator[Placed]:
         """Yield the number of *row* and what stands after it."""
         least, y = self.marker.least, y - self.rise + self.stacked
         room = _VALUES * self.options.width
         number = value_of(row, self.unit, self.signed, least)
-        yield text(number, self.value, y, style, "end", room)
+        yield Placed(self.end, text(number, self.value, y, style, "end", room))
         after = margin(row, self.unit, least)
         if after:
             room = self.options.width - PAD - self.value
-            yield text(after, self.value + 5, y, "margin", room=room)
+            yield Placed(self.end, text(after, self.value + 5, y, "margin", room=room))
 
-    def words(self, said: str, y: float, brief: str = "") -> Element:
+    def words(self, said: str, y: float, brief: str = "") -> Placed:
         """Return words in place of a number, *brief* ones if there is no room for all."""
         left = PAD if self.options.is_narrow else self.start + _INDENT
         room = self.options.width - PAD - left
         shown = brief if brief and label_width(said) > room else said
-        return text(shown, left, y + self.sink, "reason", room=room)
+        return Placed(self.start, text(shown, left, y + self.sink, "reason", room=room))
 
 
 def label_width(label: str) -> float:

@@ -37,7 +37,7 @@ from .frame import (
 )
 from .marks import dot, lying_whisker, noise_of, rectangle, stroke, widening
 from .scale import Linear
-from .svg import SERIES, SMALL, Drawn, Element
+from .svg import SERIES, SMALL, Drawn, Element, Placed
 
 ROW: Final = 26  # user units
 _THICK: Final = 14  # user units
@@ -81,6 +81,8 @@ def bars_picture(
         tuple(body),
         foot + FOOT,
         tuple(_notes(noise, rows_shown)),
+        plot=columns.plot,
+        has_columns=True,
     )
 
 
@@ -146,7 +148,7 @@ def _noise_band(half_width: float, scale: Linear, foot: float) -> Iterator[Eleme
     yield rectangle(left, 0, right - left, foot, "noise")
 
 
-def _drawn(line: _Line, y: float, scale: Linear, columns: Columns) -> Iterator[Element]:
+def _drawn(line: _Line, y: float, scale: Linear, columns: Columns) -> Iterator[Drawn]:
     row = line.row
     if row is None:
         yield columns.words(line.words, y, line.brief)
@@ -203,6 +205,8 @@ def dots_picture(rows: Sequence[Row], title: str, options: ChartOptions) -> Pict
         tuple(body),
         foot + FOOT,
         tuple(notes),
+        plot=columns.plot,
+        has_columns=True,
     )
 
 
@@ -225,7 +229,7 @@ def _ends(ends: tuple[float, float]) -> tuple[float, float]:
 
 def _body(
     rows: Sequence[Row], labels: Sequence[str], header: str | None, scale: Linear, columns: Columns
-) -> Iterator[Element]:
+) -> Iterator[Drawn]:
     names = tuple(dict.fromkeys(labels))  # a colour is one label's, so there are none for more
     numbers = {label: i + 1 if len(names) <= SERIES else 1 for i, label in enumerate(names)}
     groups: dict[str, list[tuple[Row, str]]] = {}
@@ -245,7 +249,7 @@ def _body(
 
 def _draw_dots(
     row: Row, label: str, group: str, y: float, series: int, scale: Linear, columns: Columns
-) -> Iterator[Element]:
+) -> Iterator[Drawn]:
     yield from columns.ground(y)
     yield columns.name(label, y)
     numbers = numbers_of(row)
@@ -255,7 +259,8 @@ def _draw_dots(
         return
     middle = y + columns.sink
     _, whisker = lying_whisker(row, scale, middle, f"reach-{series}")
-    point = dot(scale.at(numbers.value), middle, series, row.is_open, 4.5)
+    place = scale.at(numbers.value)
+    point = Placed(place, dot(place, middle, series, row.is_open, 4.5))
     yield columns.marker.mark(row, full, whisker, point)
     yield from columns.numbers(row, y)
 
@@ -300,6 +305,8 @@ def difference_picture(rows: Sequence[Row], title: str, options: ChartOptions) -
         tuple(body),
         foot + FOOT,
         tuple(_difference_notes(rows, drawn, scale)),
+        plot=columns.plot,
+        has_columns=True,
     )
 
 
@@ -342,7 +349,7 @@ def verdict(row: Row) -> str:
 
 def _draw_difference(
     row: Row, name: str, y: float, scale: Linear, columns: Columns
-) -> Iterator[Element]:
+) -> Iterator[Drawn]:
     yield from columns.ground(y - _UP)
     yield columns.name(name, y - _UP if columns.options.is_narrow else y)
     numbers = numbers_of(row)
@@ -355,9 +362,10 @@ def _draw_difference(
     halo, whisker = lying_whisker(row, scale, middle, "reach-1" if sure else "quiet-reach")
     place = scale.within(numbers.value)
     point = dot(place, middle, 1, size=5) if sure else _hollow(place, middle)
-    yield columns.marker.mark(row, name, halo, whisker, point)
+    yield columns.marker.mark(row, name, halo, whisker, Placed(place, point))
     yield from columns.numbers(row, y - _UP, "value" if sure else "margin")
-    yield text(verdict(row), columns.options.width - PAD, below, "aside", "end")
+    words = text(verdict(row), columns.options.width - PAD, below, "aside", "end")
+    yield Placed(columns.end, words)
 
 
 def _hollow(x: float, y: float) -> Element:

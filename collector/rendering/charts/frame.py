@@ -93,7 +93,7 @@ class ChartOptions:
         """Whether labels and numbers have no room next to their marks."""
         return self.width < NARROW
 
-    def linked(self, row: Row, drawn: Iterable[Element], hover_box: Element) -> Iterator[Element]:
+    def linked(self, row: Row, drawn: Iterable[Drawn], hover_box: Element) -> Iterator[Drawn]:
         """Yield what is *drawn* of *row*, as a link if it leads somewhere.
 
         Args: hover_box: the area that reacts to a pointer.
@@ -159,7 +159,8 @@ class Picture:
     """What a kind of chart draws: a body *height* high, and the words around it.
 
     ``plot`` are the ends between which a page may stretch it; None if it is drawn for one width.
-    ``series`` are the names of its lines, if there are several, with their numbers.
+    What stands in columns is drawn in another way for a phone.  ``series`` are the names of its
+    lines, if there are several, with their numbers.
     """
 
     title: str
@@ -169,6 +170,7 @@ class Picture:
     height: float  # user units
     notes: tuple[Note, ...] = ()
     plot: tuple[float, float] | None = None  # user units
+    has_columns: bool = False
     series: tuple[tuple[str, int], ...] = ()
 
 

@@ -18,7 +18,7 @@ from ..letters import one_line
 from ..numbers import bounds_of, ends_of, finest, numbers_of, reading, value_of
 from .frame import ChartOptions
 from .scale import Linear
-from .svg import Element, coordinate, element, paint
+from .svg import Drawn, Element, coordinate, element, paint
 
 CAP: Final = 4.0  # user units, half the end of a whisker
 _DOT: Final = 4.0  # user units, half a marker
@@ -50,19 +50,19 @@ class Marker:
         """Return what makes the marks of *rows*."""
         return cls(options, unit, finest(rows, unit))
 
-    def mark(self, row: Row, label: str, *shapes: Element, titled: bool = True) -> Element:
+    def mark(self, row: Row, label: str, *shapes: Drawn, titled: bool = True) -> Element:
         """Return *shapes* as the mark of *row*: hover shows its numbers, also without a script.
 
         Args: titled: also as a title, which costs as many bytes again.
         """
+        alone = shapes[0] if len(shapes) == 1 and isinstance(shapes[0], Element) else None
         if not self.options.interactive:
-            return shapes[0] if len(shapes) == 1 else element("g", *shapes)
+            return alone or element("g", *shapes)
         is_titled = titled and not self.options.styled  # pages show it by a script, and in a table
         said = element("title", self._sentence(row, one_line(label))) if is_titled else None
         data = element("g", **self._data(row, label)).attributes
-        if self.options.styled and len(shapes) == 1 and "class" not in shapes[0].attributes:
-            tag, attributes, children = shapes[0]
-            return Element(tag, {**attributes, **data}, children)
+        if self.options.styled and alone and "class" not in alone.attributes:
+            return Element(alone.tag, {**alone.attributes, **data}, alone.children)
         return Element("g", data, shapes if said is None else (said, *shapes))
 
     def hover_area(

@@ -2,8 +2,8 @@
 
 Between the ends of its plot a drawing is stretched to the width that the page has; letters, markers
 and lines keep their size, and a style leaves every other label out on a phone.  What stands in
-columns is drawn twice, for a column of the page and for a phone, and a style shows one.  The words
-around a drawing are the page's: a paragraph, the names of its lines, and a list.
+columns, or is drawn for one width, has another drawing for a phone, and a style shows one of them.
+The words around a drawing are the page's: a paragraph, the names of its lines, and a list.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def page_chart(draw: Draw, prefix: str, **fields: Any) -> str:
     options = ChartOptions(prefix, heading=False, width=WIDTH, styled=True, **fields)
     pictures = draw(options)
     small = replace(options, prefix=prefix + _NARROW, width=_NARROW_WIDTH, interactive=False)
-    others = pictures if all(picture.plot for picture in pictures) else draw(small)
+    is_one = all(picture.plot and not picture.has_columns for picture in pictures)
+    others = pictures if is_one else draw(small)
     nodes: list[Element] = []
     for i, (picture, other) in enumerate(zip(pictures, others, strict=True)):
         suffix = f"-{i}" if i else ""
@@ -43,6 +44,7 @@ def page_chart(draw: Draw, prefix: str, **fields: Any) -> str:
             nodes.append(_fluid(picture, *picture.plot, own))
         else:
             nodes.append(_fixed(picture, replace(own, css_class="broad")))
+        if picture.has_columns or not picture.plot:
             narrow = replace(small, prefix=small.prefix + suffix, css_class="narrow")
             nodes.append(_fixed(other, narrow))
         nodes += _words(picture)
@@ -68,7 +70,8 @@ def _fluid(picture: Picture, left: float, right: float, options: ChartOptions) -
         for width, style in ((left, None), (options.width - right, "names"))
     )
     first, last = margins
-    return element("div", first, plot, last, class_="fluid named" if picture.series else "fluid")
+    styles = {"fluid": True, "named": picture.series, "broad": picture.has_columns}
+    return element("div", first, plot, last, class_=" ".join(filter(styles.get, styles)))
 
 
 def _stretched(
