@@ -1,4 +1,4 @@
-"""A breakdown as a table of bars in HTML: name, bar with its interval, value and ±.
+"""A breakdown as a table of bars in HTML: name, bar with its interval, value, ± and change.
 
 Bars begin at zero and share a scale, so that lengths compare as numbers do.
 """
@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ..analytics.rows import AGAINST, ITEM, TIME, Chart, Row
+from ..analytics.rows import AGAINST, ITEM, SHARE, TIME, Chart, Row
 from .charts.distribution import cell_of
-from .charts.frame import ChartOptions, named, remarks, subtitle_of, unit_words, varying
+from .charts.frame import Before, ChartOptions, named, remarks, subtitle_of, unit_words, varying
 from .charts.marks import joined
 from .charts.svg import Element, element, markup
 from .letters import one_line
-from .numbers import ends_of, extent, finest, margin, numbers_of, reading, value_of
+from .numbers import POINTS, ends_of, extent, finest, margin, numbers_of, reading, value_of
 
 _WIDTH, _HEIGHT = 100.0, 12.0  # of a bar, in units that its cell stretches
 _REACH: Final = 2.0  # how high the line of an interval is
@@ -36,8 +36,13 @@ def is_breakdown(kind: Chart, rows: Sequence[Row]) -> bool:
     )
 
 
-def bar_table(rows: Sequence[Row], title: str, options: ChartOptions) -> str:
-    """Return *rows*, of which ``is_breakdown`` is true, as a ``table`` of HTML and its notes."""
+def bar_table(
+    rows: Sequence[Row], title: str, options: ChartOptions, before: Before | None = None
+) -> str:
+    """Return *rows*, of which ``is_breakdown`` is true, as a ``table`` of HTML and its notes.
+
+    Args: before: with the changes since an earlier period, which get a column.
+    """
     is_place = all(cell_of(row.item) for row in rows)  # which the title names
     labels, common = named(rows, unsaid=(ITEM,) if is_place else ())
     (name,) = varying(rows)
@@ -50,15 +55,23 @@ def bar_table(rows: Sequence[Row], title: str, options: ChartOptions) -> str:
         element("th", "value", scope="col"),
         element("th", "±", scope="col"),
     )
+    changes = {row.dimensions.get(name, ""): row for row in before.changes} if before else {}
+    period = f"change: {before.name}" if before and changes else ""
+    changed = (element("th", "change", scope="col"),) if changes else ()
     shown = list(zip(rows, labels, strict=True))[:most]
     body = [
-        element("tr", *_cells(row, label, end or 1.0, least, options), data_row=_said(row, label))
+        element(
+            "tr",
+            *_cells(row, label, end or 1.0, least, options),
+            *([_change(changes.get(row.dimensions[name]))] if changes else ()),
+            data_row=_said(row, label),
+        )
         for row, label in shown
     ]
     table = element(
         "table",
-        element("caption", one_line(subtitle_of(rows, common, unit_words(unit)))),
-        element("thead", element("tr", *heads)),
+        element("caption", one_line(subtitle_of(rows, common, unit_words(unit), period))),
+        element("thead", element("tr", *heads, *changed)),
         element("tbody", *body),
         class_="chart-table breakdown",
         aria_label=one_line(title),
@@ -68,6 +81,19 @@ def bar_table(rows: Sequence[Row], title: str, options: ChartOptions) -> str:
         texts.append(f"and {len(rows) - most:,} more")
     notes = (element("p", text, class_="hint") for text in texts)
     return "".join(map(markup, (table, *notes)))
+
+
+def _change(row: Row | None) -> Element:
+    """Return the cell of a difference: bold where its interval leaves zero out, or why none."""
+    if row is None:
+        return element("td", "none known", class_="reason")
+    numbers = numbers_of(row)
+    if numbers is None:
+        return element("td", one_line(reading(row)), class_="reason")
+    unit = POINTS if row.unit == SHARE else row.unit
+    said = f"{value_of(row, unit, signed=True)} {margin(row, unit)}"
+    is_sure = numbers.low > 0 or numbers.high < 0
+    return element("td", element("strong", said) if is_sure else said, class_="nowrap")
 
 
 def _said(row: Row, label: str) -> str:

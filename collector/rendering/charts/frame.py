@@ -125,13 +125,15 @@ class Mark:
 class Before:
     """The rows of an earlier period, drawn below a later period's at the same places.
 
-    ``days`` is how much later a row is drawn than it was; ``name`` names the period.
+    ``days`` is how much later a row is drawn than it was; ``name`` names the period.  ``changes``
+    are differences from it, one a group, where there is a row a group and no line.
     """
 
     rows: Sequence[Row]
     days: int
     name: str
     reason: str = ""  # why there are no rows
+    changes: Sequence[Row] = ()
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ def _charts(
         name = f"{subject.title} {words}".strip()
         if is_breakdown(subject.chart, plain):
             options = ChartOptions(most_rows=subject.most_rows, link=subject.link)
-            table = Markup(bar_table(plain, name, options))  # noqa: S704  # it escapes
+            table = Markup(bar_table(plain, name, options, past))  # noqa: S704  # it escapes
             yield words if len(drawn) > 1 else "", table
             continue
         draw = partial(

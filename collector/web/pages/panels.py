@@ -17,8 +17,8 @@ from client_sdk.core.epoch import epoch_start
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
-from ...analytics.rows import ALL, ITEM, TIME, Period, Row
-from ...analytics.verb import load
+from ...analytics.rows import AGAINST, ALL, ITEM, TIME, Period, Row
+from ...analytics.verb import COMPARE, SEGMENTS, load
 from ...core.catalog import Catalog
 from ...core.config import RelayTerms
 from ...core.credentials import ASK
@@ -31,9 +31,9 @@ from ...core.errors import (
 )
 from ...core.remarks import Code, Remark, remark
 from ...query import Answer, Plan, Query, Reader, answer, earlier, options, plan
-from ...query.window import days_for, epochs_of
+from ...query.window import PERIOD, days_for, epochs_of
 from ...rendering.charts import Before, Mark
-from ...rendering.wording import last_day, remark_text
+from ...rendering.wording import days_in_words, last_day, remark_text
 from ...storage.connection import allowed
 from ...workspace.documents import MAX_TITLE, Document, Note
 from ...workspace.notes import is_planned, notes_on, readable
@@ -271,14 +271,15 @@ class Answers:
         return file_of(kind, reply, title, name, self.marks(request.query), before)
 
     def before(self, request: PanelRequest, reply: Answer) -> Before | None:
-        """Return the period that *request* compares its lines with, None for none."""
-        if not request.against or not any(
-            name.startswith(TIME) for name in request.query.dimensions
-        ):
+        """Return the period that *request* compares its lines or groups with, None for none."""
+        query = structs.replace(request.query, against=request.against or None)
+        is_over_time = any(name.startswith(TIME) for name in query.dimensions)
+        if not request.against or not (is_over_time or query.verb == SEGMENTS):
             return None
         words = PERIODS[request.against]
-        query = structs.replace(request.query, against=request.against)
         try:
+            if not is_over_time:
+                return _changed(self.reply(_differences(query)))
             other = self.reply(earlier(query, self._catalog, self._now))
         except (BusyError, QueryError, DamagedTallyError, RefusedByStoreError) as error:
             return Before((), 0, words, in_page(error))
@@ -287,6 +288,24 @@ class Answers:
         hours = [0.0 if period is None else period.hours for period in begins]
         name = f"{words}, {then.first} – {last_day(then.last, every_of(other))}"
         return Before(other.rows, round((hours[0] - hours[1]) / 24), name)
+
+
+def _differences(query: Query) -> Query:
+    """Return what each group of *query* differs by from the period that it is held against."""
+    options = {**query.options, "by": TIME}
+    dimensions = (*query.dimensions, f"{TIME}:{PERIOD}")
+    return structs.replace(query, verb=COMPARE, dimensions=dimensions, options=options)
+
+
+def _changed(reply: Answer) -> Before:
+    """Return the differences of *reply* between two periods, which are whole and may end earlier.
+
+    Each row is of the same two.
+    """
+    names = [row.dimensions[name] for row in reply.rows[:1] for name in (TIME, AGAINST)]
+    words = days_in_words(names, alone=True)
+    periods = " against ".join(words.get(name, name) for name in names)
+    return Before((), 0, periods, changes=reply.rows)
 
 
 def in_page(error: Exception) -> str:

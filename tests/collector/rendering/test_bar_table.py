@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from collector.analytics.rows import AGAINST, ITEM, SHARE, TIME, Chart, Row
 from collector.core.remarks import Code, remark
 from collector.rendering.bar_table import bar_table, is_breakdown
-from collector.rendering.charts import ChartOptions
+from collector.rendering.charts import Before, ChartOptions
 from tests.support.sites.drawing import parsed
 
 NUMBERS: Final = st.tuples(st.floats(0.01, 1e6), st.floats(0.001, 0.9))  # value, share of it as arm
@@ -136,3 +136,24 @@ def test_no_text_is_markup() -> None:
 
     assert not re.search("<script", page)
     assert "&lt;script&gt;" in page
+
+
+def test_a_change_is_bold_only_where_its_interval_leaves_zero_out_and_none_is_left_out() -> None:
+    """Law: each group has its change, by its name and in points, or says why there is none."""
+    rows = [row(0.4, 0.1, name) for name in ("a", "b", "c", "d")]
+    changes = [
+        row(None, name="c", notes=(remark(Code.TOO_FEW, n=3, least=50, missing="47 more"),)),
+        row(-0.1, 0.04, "b"),
+        row(0.02, 0.04, "a"),
+    ]
+    before = Before((), 0, "22 to 28 Nov against 15 to 21 Nov", changes=changes)
+
+    table = parsed(f"<div>{bar_table(rows, 'By platform', ChartOptions(), before)}</div>")
+
+    said = ["".join(cells[-1].itertext()) for cells in table.findall(".//tbody/tr")]
+    assert said[:2] == ["+2 points ± 4", "−10 points ± 4"]
+    assert said[2] not in ("", said[3])
+    assert said[3] == "none known"
+    assert [each.text for each in table.findall(".//strong")] == ["−10 points ± 4"]
+    caption = table.findtext(".//caption") or ""
+    assert "change: 22 to 28 Nov against 15 to 21 Nov" in caption

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import pytest
 from flask import Flask
+from flask.testing import FlaskClient
 
 from client_sdk.registry import Registry
 from collector.analytics.rows import GOOD, SHARE, Row, empty_row
@@ -15,6 +17,7 @@ from collector.core.remarks import Code, remark
 from collector.web.pages.devices import longer
 from collector.web.pages.remarks import ranking_text
 from tests.collector.web.pages.conftest import BROWSER, ONE_METRIC, Visit
+from tests.support.crowds.uploads import READ_TOKEN, bearer
 from tests.support.device.every_type import fill, registry_text
 from tests.support.sites.in_memory import browser_of, in_memory
 from tests.support.store.memory_storage import MemoryStorage
@@ -249,3 +252,37 @@ def test_who_counts_devices_is_led_to_those_of_longer_periods(
 
     assert [notice.words for notice in notices] == others
     assert all(f"metric=m{each[3:]}&" in n.url for each, n in zip(others, notices, strict=True))
+
+
+_BY_PLATFORM: Final = re.compile(r'<table [^>]*aria-label="By platform">.*?</table>', re.DOTALL)
+
+
+def test_a_breakdown_has_the_change_of_each_group_as_the_api_answers_it(
+    visit: Visit, browser: FlaskClient
+) -> None:
+    """Law: each is the difference of two whole periods, which its caption names; none unasked."""
+    own = _BY_PLATFORM.search(visit("/metric/boolean", {"range": "7d"}).text)
+    compared = {"range": "7d", "before": "previous"}
+    table = _BY_PLATFORM.search(visit("/metric/boolean", compared).text)
+    question = {
+        "metrics": ["boolean"],
+        "verb": "compare",
+        "dimensions": ["platform", "time:period"],
+        "date_range": "7d",
+        "against": "previous",
+        "options": {"by": "time"},
+    }
+    answer = browser.post("/v1/query", json=question, headers=bearer(READ_TOKEN)).json
+
+    assert own
+    assert table
+    assert answer
+    assert len(answer["rows"]) > 1
+    for each in answer["rows"]:
+        shown = re.search(rf">{each['dimensions']['platform']}<.*?</tr>", table[0], re.DOTALL)
+        assert shown
+        number = re.findall(r"([−+]?[\d.]+) points", shown[0])
+        assert float(number[0].replace("−", "-")) == pytest.approx(100 * each["value"], abs=0.6)
+    assert "change: " in table[0]
+    assert " against " in table[0]
+    assert " points" not in own[0]
