@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, ViewportSize, expect
 
 from tests.browser.conftest import Open, menu_of
 from tests.browser.test_controls import choose, query_of
 from tests.support.sites.browsing import NARROW, WIDE
 
 TIME: Final = "#time"
+_MIDDLE: Final[ViewportSize] = {"width": 700, "height": 800}
 # Pixels of the smallest letters of the charts that are seen, and how many are.
 LETTERS: Final = """() => {
   const all = [...document.querySelectorAll('.picture svg text')];
@@ -55,7 +56,7 @@ def test_one_drawing_is_as_wide_as_its_panel_at_any_width(visit: Open) -> None:
     page, _ = visit("/metric/one_page", viewport=NARROW)
     assert page.locator(f"{TIME} .picture svg.chart:not(.sample)").count() == 1
     seen = []
-    for viewport in (NARROW, {"width": 700, "height": 800}, WIDE):
+    for viewport in (NARROW, _MIDDLE, WIDE):
         page.set_viewport_size(viewport)
         room, drawn = (
             page.locator(f"{TIME} {part}").first.bounding_box()
