@@ -302,7 +302,7 @@ def titled(
     options: ChartOptions,
     **size: Attribute,
 ) -> Element:
-    """Return *content* as an SVG with what readers of screens are told of it."""
+    """Return *content* as an SVG with its name and description for readers of screens."""
     names = f"{options.prefix}-title", f"{options.prefix}-desc"
     drawn = tuple(content)
     return element(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from ...analytics.rows import ALL, TIME, Row
-from ..letters import one_line
 from ..numbers import extent, numbers_of, reading, span
-from .frame import DEFAULT, ChartOptions
+from .frame import DEFAULT, ChartOptions, titled
 from .marks import dot, line_path, rectangle
 from .scale import Linear, apart
-from .svg import CSS, FONT, Element, element, markup, paint
+from .svg import CSS, Element, element, markup, paint
 from .timeline import Series, Timeline, runs, timeline
 
 WIDTH, HEIGHT = 120, 32  # user units
@@ -22,7 +22,6 @@ _THICK: Final = 4  # user units of a bar
 
 def spark(rows: Sequence[Row], title: str, options: ChartOptions = DEFAULT) -> str:
     """Return a small SVG of *rows* without axes: over time a line of one series, else bars."""
-    names = f"{options.prefix}-title", f"{options.prefix}-desc"
     rows = [row for row in rows if row.dimensions.get(TIME) != ALL]
     is_line = any(TIME in row.dimensions for row in rows)
     times = timeline(rows, most=1) if is_line else None
@@ -32,20 +31,15 @@ def spark(rows: Sequence[Row], title: str, options: ChartOptions = DEFAULT) -> s
     said = f"{len(drawn)} {what}: {reading(numbered[at])}" if numbered else "no numbers"
     if not is_line and len(numbered) > _MOST_BARS:
         said = f"{said}; {_MOST_BARS} are drawn"
-    root = element(
-        "svg",
-        element("title", one_line(title) or "Chart", id=names[0]),
-        element("desc", one_line(said), id=names[1]),
-        element("style", CSS) if options.standalone else None,
-        *(_line(times) if times else _bars(numbered[:_MOST_BARS])),
-        xmlns="http://www.w3.org/2000/svg",
-        class_="chart spark",
+    content = _line(times) if times else _bars(numbered[:_MOST_BARS])
+    root = titled(
+        title,
+        said,
+        [*([element("style", CSS)] if options.standalone else []), *content],
+        replace(options, css_class="spark"),
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
-        width=WIDTH,
-        height=HEIGHT,
-        role="img",
-        aria_labelledby=" ".join(names),
-        font_family=None if options.styled else FONT,
+        width=float(WIDTH),
+        height=float(HEIGHT),
     )
     return markup(root, options.styled)
 
