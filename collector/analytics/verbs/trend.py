@@ -211,6 +211,8 @@ def _remark(change: dict[str, Any], part: Slice) -> Remark:
     )
     places = max(0, 1 - floor(log10(max(high - low, _CLOSEST) / 2)))  # two digits of the half-width
     grid = 10**places
+    if unit == SHARE:  # in words as it can be; the facts have the estimates
+        before, after = (min(max(level, 0.0), 100.0) for level in (before, after))
     numbers = (before, after, floor(low * grid) / grid, ceil(high * grid) / grid)
     start, end, least, most = (f"{value:,.{places}f}".replace("-", _MINUS) for value in numbers)
     is_boolean = part.metric.domain.labels == BOOLEAN_LABELS

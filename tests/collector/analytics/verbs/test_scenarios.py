@@ -438,6 +438,14 @@ SCENARIOS: Final = {
         },
         remarks=[Part("yes changed on 2026-03-09 from 30.0 to 40.0 % (difference")],
     ),
+    "trend: a share is worded as it can be, and kept as it was estimated": Scenario(
+        "trend",
+        over(DAYS, *[0.3] * 8, *[-0.1] * 6),
+        {},
+        {},
+        {"changes": [{"before": 0.3, "after": -0.1}]},
+        remarks=[Part("yes changed on 2026-03-09 from 30.0 to 0.0 % (difference")],
+    ),
     "trend: a step between two epochs is named by both": Scenario(
         "trend",
         over([f"{day}/{day[:-2]}28" for day in DAYS], *[0.3] * 8, *[0.4] * 6),
