@@ -1,4 +1,4 @@
-"""Times in typed words: "last 30 days", "yesterday", "28 november", "vs last week".  Pure."""
+"""Times in typed words: "last 30 days", "yesterday", "1 to 28 november", "vs last week".  Pure."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ _MONTHS: Final[tuple[str, ...]] = tuple(SAID["months"].split())
 _DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _MONTH: Final = f"(?P<month>{'|'.join(f'{name}|{name[:3]}' for name in _MONTHS)})"
 _YEAR: Final = r"(?P<year>20\d\d)"
+_TO: Final = re.compile(r" *(?:to|until|till|through|and) +")
+_FROM: Final = re.compile(rf"\b(?:from )?{_DAY} (?:to|until|till|through) $")
 _DATES: Final = (
     re.compile(rf"\b{_YEAR} (?P<month>\d\d?) (?P<day>\d\d?)\b"),
     re.compile(rf"\b{_DAY} (?:of )?{_MONTH}(?: {_YEAR})?\b"),
@@ -77,13 +79,32 @@ def times_in(words: str, today: date) -> Times:
     for pattern in _DATES:
         match = pattern.search(words)
         if match and (day := _day_of(match, today)):
-            return Times(f"{words[: match.start()]} {words[match.end() :]}", (day, day))
+            (first, last), begin, end = _stretch(words, match, day, today)
+            return Times(f"{words[:begin]} {words[end:]}", (first, last))
     for said, name in (*_WHOLE.items(), *_RANGES.items()):
         if (rest := re.sub(rf"\b{said}\b", " ", words)) != words:
             if not re.search(rf"\b(?:{_EARLIER})(?: the)? {said}\b", words):
                 return Times(rest, _whole(name, today) if said in _WHOLE else name)
             return Times(rest, None, YEAR) if name == _YEAR_AGO else Times(rest, name, PREVIOUS)
     return Times(words)
+
+
+def _stretch(words: str, match: re.Match[str], day: date, today: date) -> tuple[_Days, int, int]:
+    """Return the days that are said with *day*, and where in *words* they begin and end.
+
+    "1 to 28 november" and "1 november to 28 november" are two days, else it is one.
+    """
+    if earlier := _FROM.search(words[: match.start()]):
+        with suppress(ValueError):
+            first = day.replace(day=int(earlier["day"]))
+            if first <= day:
+                return (first, day), earlier.start(), match.end()
+    if link := _TO.match(words, match.end()):
+        for pattern in _DATES:
+            other = pattern.match(words, link.end())
+            if other and (last := _day_of(other, today)) and day <= last:
+                return (day, last), match.start(), other.end()
+    return (day, day), match.start(), match.end()
 
 
 def _day_of(match: re.Match[str], today: date) -> date | None:

@@ -104,6 +104,7 @@ def test_what_people_type_is_the_question_that_they_mean() -> None:
         ("p95 startup", "quantile", {"levels": [0.95]}),
         ("median and 90th percentile start-up time", "quantile", {"levels": [0.5, 0.9]}),
         ("did the cart screen change", "compare", {"item": "cart"}),
+        ("how many users by platform last week", "actives", {}),
         ("trend of home and deals screen", "trend", {}),  # of several, none is chosen
     ],
 )
@@ -129,6 +130,10 @@ def test_what_else_is_typed_are_options(typed: str, verb: str, options: dict[str
         ("crash rate 1 december", "2025-12-01/2025-12-01"),
         ("WAU yesterday", "2026-11-16/2026-11-22"),  # its running week is not whole
         ("crash rate today", "day"),
+        ("crash rate 1 november to 20 november", "2026-11-01/2026-11-20"),
+        ("crash rate from 1st to 20 nov", "2026-11-01/2026-11-20"),
+        ("crash rate nov 3 until nov 9", "2026-11-03/2026-11-09"),
+        ("crash rate 20 december to 5 january", "2025-12-20/2026-01-05"),
         ("crash rate past week", "7d"),
         ("crash rate change vs last week", "7d"),
     ],
