@@ -45,9 +45,11 @@ _WHOLE: Final = 0.2  # for a title of which every word was typed
 _PREFERENCE: Final = 0.3  # of the verb that a metric is asked first, over all others
 _UNREAD: Final = 0.2  # what a word takes off that has to do with nothing
 _OVER_TIME: Final = "overtime"
+_DEVICES: Final = "devices"
 _ABOUT: Final = ("by", "dimension")  # options that name the dimension that an answer is about
 _NEGATIONS: Final = frozenset(SAID["negations"].split())
 _CHANGES: Final = words_in(SAID["changes"])
+_PEOPLE: Final = frozenset(SAID["people"].split())
 
 
 @dataclass(frozen=True)
@@ -83,18 +85,32 @@ def find(
 ) -> list[Match]:
     """Return the questions about *metrics* that *text* may mean, the likeliest first.
 
-    There are none if no word of it has to do with any metric.
+    There are none if no word of it has to do with any metric.  People alone are the devices that
+    reported.
 
     Args: verbs_of: what can be asked of a metric, the usual first.
     """
     phrase = _read(text, _short_values(metrics), today)
+    matches = _matches(phrase, metrics, verbs_of, today)
+    if not matches and _PEOPLE.intersection(raw_words(text)):
+        counted = phrase._replace(words=(*phrase.words, _DEVICES))
+        matches = _matches(counted, metrics, verbs_of, today)
+    return sorted(matches, key=lambda match: -match.score)[:limit]
+
+
+def _matches(
+    phrase: _Phrase,
+    metrics: Sequence[Metric],
+    verbs_of: Callable[[Metric], Sequence[str]],
+    today: date,
+) -> list[Match]:
     vocabulary = _Vocabulary(metrics, phrase.words)
     matches: list[Match] = []
     for metric in metrics:
         verbs = verbs_of(metric)
         reading = _Reading(metric, phrase, vocabulary, verbs, today)
         matches += (reading.match(verb) for verb in verbs if reading.is_about(verb))
-    return sorted(matches, key=lambda match: -match.score)[:limit]
+    return matches
 
 
 def changed_range(

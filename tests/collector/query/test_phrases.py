@@ -143,6 +143,14 @@ def test_days_and_periods_are_whole_ones_of_the_calendar(typed: str, days: str) 
     assert found(typed)[0].unread == ()
 
 
+@pytest.mark.parametrize("typed", ["how many people crash", "how many users crash yesterday"])
+def test_people_count_only_where_nothing_else_is_asked(typed: str) -> None:
+    match, plain = found(typed)[0], found("crash")[0]
+
+    assert (match.query.metrics, match.query.verb) == (plain.query.metrics, plain.query.verb)
+    assert match.unread == ()
+
+
 def test_a_day_that_there_is_not_stays_words() -> None:
     (match, *_) = found("crash rate 31 november")
 
