@@ -34,22 +34,26 @@ def settings_table(config: type[Config] = Config) -> str:
 
 
 def commands_text(command: click.Command = hearsay) -> str:
-    """Return a section of Markdown for *command* and each command below it."""
-    return "\n\n".join(_sections(click.Context(command, info_name="hearsay"), 2))
+    """Return a line of Markdown for each command below *command*; what options mean says --help."""
+    return "\n".join(_lines(click.Context(command, info_name="hearsay")))
 
 
-def _sections(context: click.Context, level: int) -> Iterator[str]:
+def _lines(context: click.Context) -> Iterator[str]:
     command = context.command
-    arguments = [p.make_metavar(context) for p in command.params if isinstance(p, click.Argument)]
-    options = [p.get_help_record(context) for p in command.params if isinstance(p, click.Option)]
-    if level > 2:
-        yield f"{'#' * level} `{' '.join([context.command_path, *arguments])}`"
-        yield _linked(cleandoc(command.help or ""))
-        if records := [f"- `{name}`: {text}" for name, text in filter(None, options)]:
-            yield _linked("\n".join(records))
+    if context.parent is not None:
+        arguments = [
+            p.make_metavar(context) for p in command.params if isinstance(p, click.Argument)
+        ]
+        options = [f"`{p.opts[-1]}`" for p in command.params if isinstance(p, click.Option)]
+        first, _, more = cleandoc(command.help or "").partition("\n\n")
+        pages = dict.fromkeys(match[0] for match in _PLACE.finditer(more))
+        texts = [" ".join(first.split()), *[f"See {page}." for page in pages]]
+        ends = [f"Options: {', '.join(options)}."] * bool(options)
+        usage = " ".join([context.command_path, *arguments])
+        yield _linked(f"- `{usage}`: {' '.join([*texts, *ends])}")
     if isinstance(command, click.Group):
         for name, child in sorted(command.commands.items()):
-            yield from _sections(click.Context(child, context, name), min(level + 1, 4))
+            yield from _lines(click.Context(child, context, name))
 
 
 def _linked(text: str) -> str:
