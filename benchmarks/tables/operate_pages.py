@@ -63,8 +63,9 @@ def _linked(text: str) -> str:
 
 def metrics_table() -> str:
     """Return a row of Markdown for each metric of /metrics."""
-    rows = [(f"`{row.name}`", f"`{row.label}`" * bool(row.label), row.help) for row in FAMILIES]
-    return page.table(("metric", "labels", "what"), rows)
+    labels = [f"{{{row.label}}}" * bool(row.label) for row in FAMILIES]
+    rows = [(f"`{row.name}{label}`", row.help) for row, label in zip(FAMILIES, labels, strict=True)]
+    return page.table(("metric", "what"), rows)
 
 
 def parts() -> tuple[tuple[Path, dict[str, str]], ...]:
