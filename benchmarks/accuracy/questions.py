@@ -357,11 +357,11 @@ def in_short(runs: Sequence[tuple[Shop, Sequence[Verdict]]]) -> str:
 
 
 def rows_of(verdicts: Sequence[Verdict]) -> str:
-    """Return a line a question."""
+    """Return a line a question; one without a verdict is right and easy."""
     heads = ("#", "question", "where", "choices", "answer", "verdict")
     rows = (
         (v.question.number, v.question.words, f"`{urlsplit(v.question.page).path}`", v.choices,
-         v.answer.replace("|", "\\|"), v.kind)
+         v.answer.replace("|", "\\|"), "" if v.kind == RIGHT else v.kind)
         for v in verdicts
     )  # fmt: skip
     return table(heads, rows)

@@ -157,7 +157,8 @@ def test_every_question_is_asked_once_and_its_verdict_is_on_the_page(
 ) -> None:
     table, words = part(PAGE, table_name), part(PAGE, summary_name)
 
-    verdicts = [line.rsplit(" | ", 1)[1].removesuffix(" |") for line in table.split("\n")[3:-1]]
+    verdicts = re.findall(r"\| ?([^|\n]*?) ?\|$", table, re.MULTILINE)[2:]  # below the heads
+    verdicts = [verdict or RIGHT for verdict in verdicts]
     counts = Counter(verdicts)
     assert [question.number for question in questions(crowd())] == list(range(1, 39))
     assert re.findall(r"^\| (\d+) \|", table, re.MULTILINE) == [str(i) for i in range(1, 39)]
