@@ -27,7 +27,7 @@ from benchmarks.lib.page import table as markdown
 from benchmarks.lib.questions import Measured, Scenario, measure, rate_seen
 from benchmarks.lib.scenarios import scenarios
 from collector.analytics.rows import SHARE, Row
-from collector.analytics.verb import load, summary
+from collector.analytics.verb import load
 from collector.core.catalog import Catalog
 from collector.query import Plan, plan, read, run
 from collector.rendering.charts import ChartOptions, chart_of
@@ -124,7 +124,7 @@ def section(scenario: Scenario, found: Measured) -> str:
     one = measure(scenario, 1)
     lines = [
         f"### {scenario.verb}",
-        f"{summary(scenario.verb)} Here: {scenario.devices}.",
+        f"Asked of {scenario.devices}.",
         f"```json\n{wrapped(scenario.request)}\n```",
         f"![{scenario.title}](../../images/answers/{scenario.verb}.svg)",
         farthest(one),
