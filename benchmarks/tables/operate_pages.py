@@ -34,7 +34,7 @@ def settings_table(config: type[Config] = Config) -> str:
 
 
 def commands_text(command: click.Command = hearsay) -> str:
-    """Return a line of Markdown for each command below *command*; what options mean says --help."""
+    """Return a line of Markdown for each command below *command*; --help has the options."""
     return "\n".join(_lines(click.Context(command, info_name="hearsay")))
 
 
@@ -44,13 +44,11 @@ def _lines(context: click.Context) -> Iterator[str]:
         arguments = [
             p.make_metavar(context) for p in command.params if isinstance(p, click.Argument)
         ]
-        options = [f"`{p.opts[-1]}`" for p in command.params if isinstance(p, click.Option)]
         first, _, more = cleandoc(command.help or "").partition("\n\n")
         pages = dict.fromkeys(match[0] for match in _PLACE.finditer(more))
         texts = [" ".join(first.split()), *[f"See {page}." for page in pages]]
-        ends = [f"Options: {', '.join(options)}."] * bool(options)
         usage = " ".join([context.command_path, *arguments])
-        yield _linked(f"- `{usage}`: {' '.join([*texts, *ends])}")
+        yield _linked(f"- `{usage}`: {' '.join(texts)}")
     if isinstance(command, click.Group):
         for name, child in sorted(command.commands.items()):
             yield from _lines(click.Context(child, context, name))
