@@ -24,13 +24,13 @@ METRICS: Final = page.PAGES / "operate" / "operate.md"
 _PLACE: Final = re.compile(r"docs/([a-z/_-]+\.md(?:#[a-z-]+)?)")
 
 
-def settings_table(config: type[Config] = Config) -> str:
-    """Return a row of Markdown for each setting of *config*."""
-    rows = [
-        (f"`{row.name}`", f"`{row.default}`" if row.default else row.unset, row.help)
-        for row in config.rows().values()
-    ]
-    return page.table(("variable", "default", "meaning"), rows)
+def settings_list(config: type[Config] = Config) -> str:
+    """Return a line of Markdown for each setting of *config*: variable, default, meaning."""
+    lines = []
+    for row in config.rows().values():
+        default = f"`{row.default}`" if row.default else row.unset
+        lines.append(f"- `{row.name}`{f' ({default})' * (default != 'none')}: {row.help}")
+    return "\n".join(lines)
 
 
 def commands_text(command: click.Command = hearsay) -> str:
@@ -59,18 +59,19 @@ def _linked(text: str) -> str:
     return _PLACE.sub(r"[\g<0>](../\1)", text)
 
 
-def metrics_table() -> str:
-    """Return a row of Markdown for each metric of /metrics."""
+def metrics_list() -> str:
+    """Return a line of Markdown for each metric of /metrics."""
     labels = [f"{{{row.label}}}" * bool(row.label) for row in FAMILIES]
-    rows = [(f"`{row.name}{label}`", row.help) for row, label in zip(FAMILIES, labels, strict=True)]
-    return page.table(("metric", "what"), rows)
+    return "\n".join(
+        f"- `{row.name}{label}`: {row.help}" for row, label in zip(FAMILIES, labels, strict=True)
+    )
 
 
 def parts() -> tuple[tuple[Path, dict[str, str]], ...]:
     """Return the parts of each page, by name."""
     return (
-        (COMMANDS, {"commands": commands_text(), "settings": settings_table()}),
-        (METRICS, {"metrics": metrics_table()}),
+        (COMMANDS, {"commands": commands_text(), "settings": settings_list()}),
+        (METRICS, {"metrics": metrics_list()}),
     )
 
 
