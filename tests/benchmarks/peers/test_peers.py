@@ -61,12 +61,13 @@ def test_both_pages_say_how_many_peer_rows_are_ahead() -> None:
 
 def test_a_peer_is_bold_only_where_it_is_ahead() -> None:
     """Equal numbers and a server that does not exist are not ahead."""
-    lines = table(ROWS).splitlines()[2:]
+    elsewhere = Row("olh", 16, OURS, 4.0, 0.30, 8)
+    head, _, *lines = table([*ROWS, elsewhere]).splitlines()
 
+    assert head == f"| mechanism | items | device µs: {OURS}; quick; same | server µs | bytes |"
     assert lines == [
-        f"| grr | 16 | {OURS} | 3.0 | 0.10 | 1 |",
-        "| grr | 16 | quick | **0.5** | 0.20 | 8 |",
-        "| grr | 16 | same | 3.0 | none | 8 |",
+        "| grr | 16 | 3.0; **0.5**; 3.0 | 0.10; 0.20; none | 1; 8; 8 |",
+        "| olh | 16 | 4.0; –; – | 0.30; –; – | 8; –; – |",
     ]
     assert ahead(ROWS) == (1, 0, 0)
 
