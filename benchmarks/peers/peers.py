@@ -1,7 +1,7 @@
 """Speed and size beside the peers: device, server, bytes and import, all in one process.
 
 Run: ``make bench-peers``, about two minutes; ``make bench-peers ARGS=--write`` puts the tables into
-README.md and docs/evidence/tables/peers.md.  It makes .venv-peers from
+docs/evidence/tables/peers.md.  It makes .venv-peers from
 benchmarks/requirements.txt first.
 
 Contestants take turns: a round is CALLS reports and one answer of each, and what is shown is the
@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from benchmarks.lib.page import PAGES, README, ROOT, mark, publish
+from benchmarks.lib.page import PAGES, ROOT, mark, publish
 from benchmarks.lib.page import table as markdown
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import Mechanism, load
@@ -168,7 +168,6 @@ IMPORTS: Final = {
     "opendp": "opendp.prelude",
     "pure-ldp": "pure_ldp.frequency_oracles",
 }
-SHOWN: Final = ("oue", "grr", "sue")  # in the README, at the largest size
 
 
 class Row(NamedTuple):
@@ -254,19 +253,6 @@ def import_table(found: dict[str, float]) -> str:
     return markdown(("library", "import ms"), lines)
 
 
-def short_table(found: Iterable[Row], starts: dict[str, float]) -> str:
-    """Return what the README shows: a few mechanisms at the largest size."""
-    rows = list(found)
-    heads = f"{SIZES[-1]:,} items", "library", "device µs", "server µs", "bytes", "import ms"
-    lines = (
-        (name, row.library, *_cells(row, rows), f"{starts[row.library]:,.0f}")
-        for name in SHOWN
-        for row in rows
-        if (row.mechanism, row.items) == (name, SIZES[-1])
-    )
-    return markdown(heads, lines)
-
-
 def parse(page: str) -> tuple[list[Row], dict[str, float]]:
     """Return the rows and import times that a page with ``table`` and ``import_table`` holds."""
     found, starts, libraries = [], {}, [""]
@@ -342,10 +328,7 @@ def main() -> None:
         print(f"{missing.name} is not installed here: make bench-peers")
         return
     starts = imports()
-    publish(
-        (PAGE, {"peers": f"{table(found)}\n\n{import_table(starts)}"}),
-        (README, {"peers": short_table(found, starts)}),
-    )
+    publish((PAGE, {"peers": f"{table(found)}\n\n{import_table(starts)}"}))
     device, server, size = ahead(found)
     print(
         f"peer rows ahead of ours: {device} on the device, {server} on the server, {size} in bytes"
