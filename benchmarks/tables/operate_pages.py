@@ -40,7 +40,7 @@ def commands_text(command: click.Command = hearsay) -> str:
 
 def _lines(context: click.Context) -> Iterator[str]:
     command = context.command
-    if context.parent is not None:
+    if not isinstance(command, click.Group) or command.invoke_without_command:
         arguments = [
             p.make_metavar(context) for p in command.params if isinstance(p, click.Argument)
         ]
