@@ -149,9 +149,9 @@ def farthest(one: Measured) -> str:
     truth, found, low, high = (
         written(number, row) for number in (one.worst.truth, value, row.ci_low, row.ci_high)
     )
-    of = f"of {one.rows:,} rows " if one.rows > 1 else ""
+    of = f" of {one.rows:,} rows" if one.rows > 1 else ""
     name = f", {one.worst.name}" if one.worst.name else ""
-    return f"Farthest off {of}in this answer{name}: true {truth}, found {found} ({low} to {high})."
+    return f"Farthest off{of}{name}: true {truth}, found {found} ({low} to {high})."
 
 
 def written(number: float | None, row: Row) -> str:
