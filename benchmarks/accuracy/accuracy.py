@@ -101,11 +101,13 @@ def heading(epsilons: Sequence[str] = EPSILONS) -> str:
 
 
 def table(sizes: Sequence[int] = DOMAIN_SIZES, epsilons: Sequence[str] = EPSILONS) -> str:
-    """Return the predicted ratios as Markdown."""
+    """Return the predicted ratios as Markdown; a mechanism without one has 1.000."""
     lines = [heading(epsilons)]
     for size in sizes:
         ratios = (predicted(epsilon, size) for epsilon in epsilons)
-        cells = (f"{mechanism.name} {ratio:.3f}" for mechanism, ratio in ratios)
+        cells = (
+            f"{mechanism.name} {ratio:.3f}".removesuffix(" 1.000") for mechanism, ratio in ratios
+        )
         lines.append(page.row(f"{size:,}", *cells))
     return "\n".join(lines)
 

@@ -27,7 +27,7 @@ from benchmarks.lib.page import table as markdown
 from benchmarks.lib.questions import Measured, Scenario, measure, rate_seen
 from benchmarks.lib.scenarios import scenarios
 from collector.analytics.rows import SHARE, Row
-from collector.analytics.verb import load, summary
+from collector.analytics.verb import load
 from collector.core.catalog import Catalog
 from collector.query import Plan, plan, read, run
 from collector.rendering.charts import ChartOptions, chart_of
@@ -124,7 +124,7 @@ def section(scenario: Scenario, found: Measured) -> str:
     one = measure(scenario, 1)
     lines = [
         f"### {scenario.verb}",
-        f"{summary(scenario.verb)} Here: {scenario.devices}.",
+        f"Asked of {scenario.devices}.",
         f"```json\n{wrapped(scenario.request)}\n```",
         f"![{scenario.title}](../../images/answers/{scenario.verb}.svg)",
         farthest(one),
@@ -149,9 +149,9 @@ def farthest(one: Measured) -> str:
     truth, found, low, high = (
         written(number, row) for number in (one.worst.truth, value, row.ci_low, row.ci_high)
     )
-    of = f"of {one.rows:,} rows " if one.rows > 1 else ""
+    of = f" of {one.rows:,} rows" if one.rows > 1 else ""
     name = f", {one.worst.name}" if one.worst.name else ""
-    return f"Farthest off {of}in this answer{name}: true {truth}, found {found} ({low} to {high})."
+    return f"Farthest off{of}{name}: true {truth}, found {found} ({low} to {high})."
 
 
 def written(number: float | None, row: Row) -> str:

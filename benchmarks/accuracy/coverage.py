@@ -200,14 +200,13 @@ def _noise(mechanism: SumReports, chance: np.random.Generator, shape: tuple[int,
 
 
 def item_table() -> str:
-    """Return the coverage of the shares of items as Markdown, in percent."""
-    heads = ("held by none" if not share else f"by {share:.1%}" for share in SHARES)
-    rows = []
+    """Return the coverage of the shares of items as Markdown, in percent: a row a mechanism."""
+    rows: dict[str, list[str]] = {}
     for oracle in oracles():
         cells = (f"{100 * item_coverage(oracle, share):.1f}" for share in SHARES)
-        setting = f"{float(oracle.epsilon):g}", oracle.domain_size, f"{enough(oracle):,}"
-        rows.append((oracle.name, *setting, *cells))
-    return table(("mechanism", "ε", "items", "devices", *heads), rows)
+        rows.setdefault(oracle.name, []).append(f"{enough(oracle):,}: {', '.join(cells)}")
+    heads = (f"ε {epsilon}, {size} items" for epsilon, size in SETTINGS)
+    return table(("mechanism", *heads), ((name, *cells) for name, cells in rows.items()))
 
 
 def mean_table() -> str:
@@ -230,13 +229,11 @@ def few_table() -> str:
     for lies in LIES:
         q = Fraction(lies) / LEAST_REPORTS
         for name, p in (("boolean", 1 - q), ("unary", Fraction(1, 2))):
-            cells = []
-            for share in HOLDERS:
-                both = [
-                    coverage(Channel(p, q), round(share * LEAST_REPORTS), LEAST_REPORTS, limits)
-                    for limits in (score_limits, score_without_skew)
-                ]
-                cells.append(" / ".join(f"{100 * one.chance:.1f} ±{one.half:.1f}" for one in both))
+            found = [
+                coverage(Channel(p, q), round(share * LEAST_REPORTS), LEAST_REPORTS)
+                for share in HOLDERS
+            ]
+            cells = [f"{100 * one.chance:.1f} ±{one.half:.1f}" for one in found]
             rows.append((f"{lies:g}", name, *cells))
     heads = ("none" if not share else f"{share:.0%}" for share in HOLDERS)
     least = [

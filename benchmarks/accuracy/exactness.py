@@ -51,13 +51,17 @@ def bits_left(left: Fraction) -> int:
 
 def table() -> str:
     """Return the table as Markdown."""
-    rows = []
+    left: dict[int, list[str]] = {}
     for name in names():
-        built = settings(name)
-        most = max(mechanism.epsilon - mechanism.spent for mechanism in built)
-        shown = f"≤ 2^-{bits_left(most)}" if most > 0 else "nothing"
-        rows.append((name, len(built), sum(map(exceeds, built)), shown))
-    return page.table(("mechanism", "settings", "above ε", "most that is left of ε"), rows)
+        most = max(mechanism.epsilon - mechanism.spent for mechanism in settings(name))
+        left.setdefault(bits_left(most) if most > 0 else 0, []).append(name)
+    built = [mechanism for name in names() for mechanism in settings(name)]
+    rows = [
+        (f"≤ 2^-{bits}" if bits else "nothing", ", ".join(some))
+        for bits, some in sorted(left.items())
+    ]
+    shown = page.table(("most that is left of ε", "mechanisms"), rows)
+    return f"{shown}\n\nAbove ε: {sum(map(exceeds, built))} of {len(built):,} settings."
 
 
 def met() -> bool:

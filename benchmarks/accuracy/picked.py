@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from benchmarks.lib.page import show
+from benchmarks.lib.page import named_once, show
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
@@ -111,5 +111,5 @@ def main() -> None:
     rules = ("unbiased", "shrunken", "James–Stein", "simplex")
     show(
         ("items", "ε", "devices", "shares", *(f"{rule}: sum, error" for rule in rules)),
-        (row for setting in SETTINGS for row in rows_of(*setting)),
+        named_once((row for setting in SETTINGS for row in rows_of(*setting)), 3),
     )

@@ -156,20 +156,19 @@ def is_as_never_sent(site: Site, attack: str, storage: MemoryStorage) -> bool:
     return site.integers(storage) == site.integers(never)
 
 
-def under_one_key(case: Case, sites: Sequence[Site]) -> Iterator[str]:
-    """Yield of each attack its gain, what is found, and whether an exclusion undoes it."""
+def under_one_key(case: Case, sites: Sequence[Site], undone: list[bool]) -> Iterator[str]:
+    """Yield of each attack its gain and what is found; *undone* gets what an exclusion undoes."""
     for name, attack in case.attacks.items():
         results = [gains(site, attack, spread=False) for site in sites]
         alarms = [site.alarms(storage) for site, (storage, _) in zip(sites, results, strict=True)]
-        undone = [
+        undone += [
             is_as_never_sent(site, attack, storage)
             for site, (storage, _) in zip(sites, results, strict=True)
         ]
         for unit, stated in case.stated(case, attack, SHARE).items():
             measured = [gain[unit] for _, gain in results if unit in gain]
             said = "no formula" if stated is None else _number(stated, unit)
-            cells = unit, said, _mean(measured, unit), *_counts(alarms), _of(undone)
-            yield row(case.name, name, *cells)
+            yield row(case.name, name, unit, said, _mean(measured, unit), *_counts(alarms))
 
 
 def under_all_keys(case: Case, sites: Sequence[Site]) -> Iterator[str]:
@@ -192,7 +191,7 @@ def under_all_keys(case: Case, sites: Sequence[Site]) -> Iterator[str]:
 def _mean(values: Sequence[float], unit: str) -> str:
     if len(values) < SEEDS:
         return f"listed in {len(values)} of {SEEDS}"
-    return f"{_number(fmean(values), unit)} ± {_number(stdev(values), unit).lstrip('+')}"
+    return f"{_number(fmean(values), unit)} ±{_number(stdev(values), unit).lstrip('+')}"
 
 
 def _number(value: float, unit: str) -> str:
@@ -200,26 +199,26 @@ def _number(value: float, unit: str) -> str:
 
 
 def _counts(alarms: Sequence[tuple[bool, bool]]) -> tuple[str, str]:
-    return _of([day for day, _ in alarms]), _of([key for _, key in alarms])
-
-
-def _of(results: Sequence[bool]) -> str:
-    return f"{sum(results)} of {len(results)}"
+    return str(sum(day for day, _ in alarms)), str(sum(key for _, key in alarms))
 
 
 def main() -> None:
     """Print what fakes do under one key, under all keys, and what is found without any."""
     one: list[str] = []
+    undone: list[bool] = []
     every: list[str] = []
     clean: list[tuple[bool, bool]] = []
     for case in cases():
         sites = [Site(case, seed) for seed in range(SEEDS)]
-        one += under_one_key(case, sites)
+        one += under_one_key(case, sites, undone)
         every += under_all_keys(case, sites)
         clean += [site.alarms(site.store(*site.past, site.honest)) for site in sites]
-    heads = ("metric", "attack", "of", "gain, stated", "gain, measured", *FOUND)
-    _show("Under one key", (*heads, "excluded is as never sent"), one)
-    spread = ("metric", "attack", "of", "gain, measured", *FOUND, "gain left without one key")
+    found = [f"{alarm}, of {SEEDS}" for alarm in FOUND]
+    _show(
+        "Under one key", ("metric", "attack", "of", "gain, stated", "gain, measured", *found), one
+    )
+    print(f"Excluded, a key is as if it had never sent: in {sum(undone)} of {len(undone)} runs.\n")
+    spread = ("metric", "attack", "of", "gain, measured", *found, "gain left without one key")
     _show("Spread over all keys", spread, every)
     _show("Without fakes", ("days", *FOUND), [row(str(len(clean)), *_counts(clean))])
 

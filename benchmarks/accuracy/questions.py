@@ -77,10 +77,9 @@ def main() -> None:
     parts = {
         "crowd": population(shop),
         "summary": summary(first),
-        "questions": rows_of(first),
+        "questions": rows_of(first, second),
         "fleet": population(staying),
         "fleet-summary": figures(second),
-        "fleet-questions": rows_of(second),
     }
     publish((PAGE, parts), (README, {"questions": in_short([(shop, first), (staying, second)])}))
 
@@ -356,12 +355,16 @@ def in_short(runs: Sequence[tuple[Shop, Sequence[Verdict]]]) -> str:
     )
 
 
-def rows_of(verdicts: Sequence[Verdict]) -> str:
-    """Return a line a question."""
-    heads = ("#", "question", "where", "choices", "answer", "verdict")
+def rows_of(*runs: Sequence[Verdict]) -> str:
+    """Return a line a question: what each run answers, after the choices that it takes."""
+    heads = ("#", "question", *("choices, answer" for _ in runs))
     rows = (
-        (v.question.number, v.question.words, f"`{urlsplit(v.question.page).path}`", v.choices,
-         v.answer.replace("|", "\\|"), v.kind)
-        for v in verdicts
-    )  # fmt: skip
+        (verdicts[0].question.number, verdicts[0].question.words, *map(_cell, verdicts))
+        for verdicts in zip(*runs, strict=True)
+    )
     return table(heads, rows)
+
+
+def _cell(verdict: Verdict) -> str:
+    kind = "" if verdict.kind == RIGHT else f"**{verdict.kind}**: "
+    return f"{verdict.choices}: {kind}{verdict.answer}".replace("|", "\\|")

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.lib.crowds import counted, numbers
-from benchmarks.lib.page import AGES, table
+from benchmarks.lib.page import AGES, named_once, table
 from benchmarks.lib.tallies import law_of
 from client_sdk.mechanisms import FrequencyOracle, ItemMechanism
 from client_sdk.mechanisms.items.grr import GRR
@@ -202,7 +202,7 @@ def analysis_table(runs: int) -> str:
         means = zip(centres.mean(axis=0), centres.std(axis=0), strict=True)
         found = " and ".join(f"{mean:.1f} ({error:.1f})" for mean, error in means)
         lines.append(("two clusters of ages, centres", epsilon, true, found))
-    return table(("analysis", "ε", "true", "in the release"), lines)
+    return table(("analysis", "ε", "true", "in the release"), named_once(lines, 1))
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from benchmarks.lib.page import PAGES, publish, table, verdict
+from benchmarks.lib.page import PAGES, named_once, publish, table, verdict
 from benchmarks.lib.tallies import law_of
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.registry import Registry
@@ -241,8 +241,9 @@ def rough_table() -> str:
     few = [quantiles(kind, e, TIMES // 2).rates for kind in rough(FEW) for e in EPSILONS]
     heads = ("population, shape", "ε", *QUANTILES, "parts: all, least", "declared smooth")
     return (
-        f"{table(heads, rows)}\n\nThe least of all rates is {100 * min(least):.1f} %. Of "
-        f"{good:,} rows that are called good, {misled:,} miss. "
+        f"{table(heads, named_once(rows, 1))}\n\n"
+        f"The least of all rates is {100 * min(least):.1f} %. "
+        f"Of {good:,} rows that are called good, {misled:,} miss. "
         f"With {FEW:,} devices the least rate of a quantile is "
         f"{100 * np.min(few):.1f} %, the mean {100 * np.mean(few):.1f} %."
     )
@@ -271,15 +272,15 @@ def gap_table() -> str:
 
 
 def price_table() -> str:
-    """Return a row a smooth population and epsilon: both declarations, and what the first costs."""
+    """Return a row a smooth population and epsilon: undeclared and, after it, declared smooth."""
     rows = []
     for kind in smooth(DEVICES):
         width = float(kind.numbers[-1] - kind.numbers[0])
         for epsilon in EPSILONS:
-            found = {s: quantiles(kind, epsilon, TIMES, s) for s in (kind.shape, SMOOTH)}
-            for shape, one in found.items():
-                rows.append((f"{kind.name}, `{shape}`", epsilon, *_cells(one, width)))
-    return table(("population, shape", "ε", *QUANTILES), rows)
+            both = (quantiles(kind, epsilon, TIMES, shape) for shape in (kind.shape, SMOOTH))
+            cells = zip(*(_cells(one, width) for one in both), strict=True)
+            rows.append((kind.name, epsilon, *map("; ".join, cells)))
+    return table(("population", "ε", *QUANTILES), named_once(rows, 1))
 
 
 def _cells(found: Held, width: float) -> list[str]:

@@ -65,7 +65,7 @@ def _published(epsilon: float, points: int, slots: int, size: int) -> float:
 
 
 def table() -> str:
-    """Return the errors as Markdown, with what ``auto`` takes without and with the held items."""
+    """Return the errors as Markdown, with what ``auto`` takes that knows the held items."""
     rows = []
     for setting in SETTINGS:
         items, held, devices = setting
@@ -73,13 +73,12 @@ def table() -> str:
             cells = [f"±{error(name, epsilon, setting):.2f}" for name in MECHANISMS]
             half, width = fixed_size(epsilon, setting)
             cells.append(f"±{half:.2f}, {_bytes(width)}")
-            alone = choose(AUTO, SetMechanism, epsilon, items)[0]
             name, taken = choose(AUTO, SetMechanism, epsilon, items, fixed={"pad": held})
             told = f"`{name}`, {_bytes(taken.payload_size)}"
-            rows.append((f"{items:,}", held, f"{devices:,}", epsilon, *cells, f"`{alone}`", told))
+            rows.append((f"{items:,}", held, f"{devices:,}", epsilon, *cells, told))
     columns = (f"`{name}`" for name in MECHANISMS)
     heads = ("items", "held", "devices", "ε", *columns, "fixed size")
-    return page.table((*heads, "`auto`", "`auto` with `expected_size`"), rows)
+    return page.table((*heads, "`auto` with `expected_size`"), page.named_once(rows, 3))
 
 
 def _bytes(size: int) -> str:

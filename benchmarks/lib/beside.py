@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.lib.crowds import VISITORS, ages, households, months, scaled, visits, waits
-from benchmarks.lib.page import table
+from benchmarks.lib.page import named_once, table
 from benchmarks.lib.questions import SEED
 from benchmarks.lib.tallies import law_of
 from client_sdk.mechanisms import DistributionMechanism, FrequencyOracle
@@ -44,7 +44,7 @@ def wasserstein_table(runs: int = RUNS) -> str:
         found += [of_bins(held, bins, epsilon, runs) for bins in BINS]
         cells = (f"{x:.2f}" if x > min(found) else f"**{x:.2f}**" for x in found)
         rows.append((name, f"{held.sum():,}", epsilon, *cells))
-    return table(heads, rows)
+    return table(heads, named_once(rows, 2))
 
 
 def of_wave(held: Any, epsilon: str, runs: int, decoded: Callable[..., Any]) -> float:
@@ -120,7 +120,7 @@ def joint_table(runs: int = RUNS) -> str:
         apart = np.outer(truth.sum(axis=1), truth.sum(axis=0))
         floor = PERCENT * _variation(apart, truth)
         rows.append((name, size, "no noise", "0.0", "0.0", f"{floor:.1f}", f"{floor:.1f}"))
-    return table(heads, rows)
+    return table(heads, named_once(rows, 2))
 
 
 def _ways(held: Any, epsilon: str, seed: int) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -42,6 +42,15 @@ def mark(name: str) -> str:
 def table(heads: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
     """Return a table as Markdown."""
     return "\n".join([head(*heads), *(row(*cells) for cells in rows)])
+
+
+def named_once(rows: Iterable[Sequence[object]], columns: int) -> Iterator[Sequence[object]]:
+    """Yield *rows*, the first *columns* cells blank in those that begin as the row above."""
+    above: Sequence[object] = ()
+    for cells in rows:
+        begin = tuple(cells[:columns])
+        yield (*([""] * columns if begin == above else begin), *cells[columns:])
+        above = begin
 
 
 def show(heads: Sequence[object], rows: Iterable[Sequence[object]]) -> None:

@@ -1,7 +1,7 @@
 """Speed and size beside the peers: device, server, bytes and import, all in one process.
 
 Run: ``make bench-peers``, about two minutes; ``make bench-peers ARGS=--write`` puts the tables into
-README.md and docs/evidence/tables/peers.md.  It makes .venv-peers from
+docs/evidence/tables/peers.md.  It makes .venv-peers from
 benchmarks/requirements.txt first.
 
 Contestants take turns: a round is CALLS reports and one answer of each, and what is shown is the
@@ -27,13 +27,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from benchmarks.lib.page import PAGES, README, ROOT, mark, publish
+from benchmarks.lib.page import PAGES, ROOT, mark, publish
 from benchmarks.lib.page import table as markdown
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import Mechanism, load
 
 EPSILON: Final = 1.0  # nats per report
 OURS: Final = "hearsay"
+ABSENT: Final = "–"  # a library without the mechanism
 
 
 class Contestant(NamedTuple):
@@ -167,7 +168,6 @@ IMPORTS: Final = {
     "opendp": "opendp.prelude",
     "pure-ldp": "pure_ldp.frequency_oracles",
 }
-SHOWN: Final = ("oue", "grr", "sue")  # in the README, at the largest size
 
 
 class Row(NamedTuple):
@@ -234,10 +234,17 @@ def imports() -> dict[str, float]:
 
 
 def table(found: Iterable[Row]) -> str:
-    """Return the rows as Markdown; in bold where a peer is ahead of our same mechanism."""
+    """Return a line a mechanism and size; in bold where a peer is ahead of our same mechanism."""
     rows = list(found)
-    lines = ((r.mechanism, f"{r.items:,}", r.library, *_cells(r, rows)) for r in rows)
-    return markdown(("mechanism", "items", "library", "device µs", "server µs", "bytes"), lines)
+    libraries = sorted({row.library for row in rows})
+    lines = []
+    for mechanism, items in sorted({(row.mechanism, row.items) for row in rows}):
+        same = (row for row in rows if (row.mechanism, row.items) == (mechanism, items))
+        cells = {row.library: _cells(row, rows) for row in same}
+        columns = zip(*(cells.get(library, [ABSENT] * 3) for library in libraries), strict=True)
+        lines.append((mechanism, f"{items:,}", *map("; ".join, columns)))
+    device = f"device µs: {'; '.join(libraries)}"
+    return markdown(("mechanism", "items", device, "server µs", "bytes"), lines)
 
 
 def import_table(found: dict[str, float]) -> str:
@@ -246,33 +253,28 @@ def import_table(found: dict[str, float]) -> str:
     return markdown(("library", "import ms"), lines)
 
 
-def short_table(found: Iterable[Row], starts: dict[str, float]) -> str:
-    """Return what the README shows: a few mechanisms at the largest size."""
-    rows = list(found)
-    heads = f"{SIZES[-1]:,} items", "library", "device µs", "server µs", "bytes", "import ms"
-    lines = (
-        (name, row.library, *_cells(row, rows), f"{starts[row.library]:,.0f}")
-        for name in SHOWN
-        for row in rows
-        if (row.mechanism, row.items) == (name, SIZES[-1])
-    )
-    return markdown(heads, lines)
-
-
 def parse(page: str) -> tuple[list[Row], dict[str, float]]:
     """Return the rows and import times that a page with ``table`` and ``import_table`` holds."""
-    found, starts = [], {}
+    found, starts, libraries = [], {}, [""]
     for line in page.split(MARK)[1].splitlines():
-        cells = [cell.strip(" *") for cell in line.strip("|").split("|")]
-        numbers = [cell.replace(",", "") for cell in cells]
-        if len(cells) == 6 and cells[1][0].isdigit():
-            device, server, size = numbers[3:]
-            per_report = None if server == "none" else float(server)
-            row = Row(cells[0], int(numbers[1]), cells[2], float(device), per_report, int(size))
-            found.append(row)
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 5 and cells[1] == "items":
+            libraries = cells[2].partition(": ")[2].split("; ")
+        elif len(cells) == 5 and cells[1][0].isdigit():
+            plain = [cell.replace("*", "").replace(",", "") for cell in cells]
+            of = zip(libraries, *(cell.split("; ") for cell in plain[2:]), strict=True)
+            found += [
+                Row(cells[0], int(plain[1]), library, float(device), _number(server), int(size))
+                for library, device, server, size in of
+                if device != ABSENT
+            ]
         elif len(cells) == 2 and cells[1][:1].isdigit():
-            starts[cells[0]] = float(numbers[1])
+            starts[cells[0]] = float(cells[1].replace(",", ""))
     return found, starts
+
+
+def _number(text: str) -> float | None:
+    return None if text == "none" else float(text)
 
 
 def ahead(found: Iterable[Row]) -> tuple[int, int, int]:
@@ -326,10 +328,7 @@ def main() -> None:
         print(f"{missing.name} is not installed here: make bench-peers")
         return
     starts = imports()
-    publish(
-        (PAGE, {"peers": f"{table(found)}\n\n{import_table(starts)}"}),
-        (README, {"peers": short_table(found, starts)}),
-    )
+    publish((PAGE, {"peers": f"{table(found)}\n\n{import_table(starts)}"}))
     device, server, size = ahead(found)
     print(
         f"peer rows ahead of ours: {device} on the device, {server} on the server, {size} in bytes"

@@ -1,7 +1,7 @@
 """What it costs an application to carry a telemetry SDK: ours and five others in the same run.
 
 Run: ``make bench-sdks``, about a minute; ``make bench-sdks ARGS=--write`` puts the tables into
-README.md and docs/guide/costs.md.  It makes .venv-sdks from benchmarks/sdk_requirements.txt first,
+docs/guide/costs.md.  It makes .venv-sdks from benchmarks/sdk_requirements.txt first,
 and installs our wheel there: an editable install loads more modules at each start.
 
 SDKs take turns: a round is one new interpreter each, with compiled modules, and what is shown is
@@ -28,7 +28,7 @@ from statistics import median
 from typing import Final, NamedTuple
 from zipfile import ZipFile
 
-from benchmarks.lib.page import PAGES, README, ROOT, mark, publish, verdict
+from benchmarks.lib.page import PAGES, ROOT, mark, publish, verdict
 from benchmarks.lib.page import table as markdown
 from benchmarks.lib.registries import registry_text
 from client_sdk import Registry
@@ -320,19 +320,6 @@ def table(found: Iterable[Row]) -> str:
     return markdown(heads, (list(map(format, row, forms)) for row in found))
 
 
-def short_table(found: Iterable[Row]) -> str:
-    """Return what the README shows: the cost until it is ready, and what it does."""
-    heads = ("SDK", "ready ms", "ready MB", "packages", "keeps reports on disk",
-             "reads `DO_NOT_TRACK`", "counts privacy")  # fmt: skip
-    return markdown(
-        heads,
-        (
-            (row.name, f"{row.ready_ms:.0f}", f"{row.ready_mb:.1f}", row.packages, *row[7:])
-            for row in found
-        ),
-    )
-
-
 def step_table(steps: Iterable[tuple[str, Cost]], wheel_kb: float) -> str:
     """Return the steps of ours, and the size of the wheel, beside their bars as Markdown."""
     lines = []
@@ -373,4 +360,4 @@ def main() -> None:
         return
     found, steps = rows()
     costs, own = table(found), step_table(steps, size)
-    publish((PAGE, {"costs": f"{costs}\n\n{own}"}), (README, {"costs": short_table(found)}))
+    publish((PAGE, {"costs": f"{costs}\n\n{own}"}))

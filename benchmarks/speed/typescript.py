@@ -233,15 +233,18 @@ def _value(name: str, size: int) -> Any:
 
 
 def randomize_table(jobs: Sequence[Mapping[str, Any]], costs: Sequence[Mapping[str, float]]) -> str:
-    """Return the times of reports as Markdown: those of the bar first."""
-    lines = []
+    """Return the times of reports as Markdown: that of the bar, and the range of all others."""
+    lines, others = [], []
     for job, cost in zip(jobs, costs, strict=True):
-        micro = f"{cost['processor'] / job['reports'] * 1e6:.1f} µs"
-        bar, met = "", None
-        if job["reports"] == REPORTS:
-            seconds = cost["processor"]
-            bar, met = f"10⁶ in ≤ {GRR_BAR:.0f} s: {seconds:.2f} s", seconds <= GRR_BAR
-        lines.append((f"`{job['mechanism']}`", micro, bar, verdict(met)))
+        micro, seconds = cost["processor"] / job["reports"] * 1e6, cost["processor"]
+        if job["reports"] != REPORTS:
+            others.append(micro)
+            continue
+        bar = f"10⁶ in ≤ {GRR_BAR:.0f} s: {seconds:.2f} s"
+        name = f"`{job['mechanism']}`"
+        lines.append((name, f"{micro:.1f} µs", bar, verdict(seconds <= GRR_BAR)))
+    span = f"{min(others):.1f} to {max(others):.1f} µs"
+    lines.append((f"{len(others)} other mechanisms", span, "", ""))
     return markdown(("a report in Node", "processor time", "bar", ""), lines)
 
 

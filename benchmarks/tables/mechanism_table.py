@@ -68,7 +68,7 @@ def table() -> str:
     for name in names():
         mechanism = load(name)("1", SHOWN)
         of = next(what for family, what in FAMILIES.items() if name in fitting_names(family))
-        where = "; ".join(taken[name]) or ("–" if mechanism.automatic else "never, only by name")
+        where = "; ".join(taken[name]) or ("–" if mechanism.automatic else "only by name")
         what, _ = describe(name)
         rows.append((f"`{name}`", what, of, mechanism.payload_size, mechanism.fold_steps, where))
     return page.table(heads, rows)

@@ -24,32 +24,34 @@ METRICS: Final = page.PAGES / "operate" / "operate.md"
 _PLACE: Final = re.compile(r"docs/([a-z/_-]+\.md(?:#[a-z-]+)?)")
 
 
-def settings_table(config: type[Config] = Config) -> str:
-    """Return a row of Markdown for each setting of *config*."""
-    rows = [
-        (f"`{row.name}`", f"`{row.default}`" if row.default else row.unset, row.help)
-        for row in config.rows().values()
-    ]
-    return page.table(("variable", "default", "meaning"), rows)
+def settings_list(config: type[Config] = Config) -> str:
+    """Return a line of Markdown for each setting of *config*: variable, default, meaning."""
+    lines = []
+    for row in config.rows().values():
+        default = f"`{row.default}`" if row.default else row.unset
+        lines.append(f"- `{row.name}`{f' ({default})' * (default != 'none')}: {row.help}")
+    return "\n".join(lines)
 
 
 def commands_text(command: click.Command = hearsay) -> str:
-    """Return a section of Markdown for *command* and each command below it."""
-    return "\n\n".join(_sections(click.Context(command, info_name="hearsay"), 2))
+    """Return a line of Markdown for each command below *command*; --help has the options."""
+    return "\n".join(_lines(click.Context(command, info_name="hearsay")))
 
 
-def _sections(context: click.Context, level: int) -> Iterator[str]:
+def _lines(context: click.Context) -> Iterator[str]:
     command = context.command
-    arguments = [p.make_metavar(context) for p in command.params if isinstance(p, click.Argument)]
-    options = [p.get_help_record(context) for p in command.params if isinstance(p, click.Option)]
-    if level > 2:
-        yield f"{'#' * level} `{' '.join([context.command_path, *arguments])}`"
-        yield _linked(cleandoc(command.help or ""))
-        if records := [f"- `{name}`: {text}" for name, text in filter(None, options)]:
-            yield _linked("\n".join(records))
+    if not isinstance(command, click.Group) or command.invoke_without_command:
+        arguments = [
+            p.make_metavar(context) for p in command.params if isinstance(p, click.Argument)
+        ]
+        first, _, more = cleandoc(command.help or "").partition("\n\n")
+        pages = dict.fromkeys(match[0] for match in _PLACE.finditer(more))
+        texts = [" ".join(first.split()), *[f"See {page}." for page in pages]]
+        usage = " ".join([context.command_path, *arguments])
+        yield _linked(f"- `{usage}`: {' '.join(texts)}")
     if isinstance(command, click.Group):
         for name, child in sorted(command.commands.items()):
-            yield from _sections(click.Context(child, context, name), min(level + 1, 4))
+            yield from _lines(click.Context(child, context, name))
 
 
 def _linked(text: str) -> str:
@@ -57,17 +59,19 @@ def _linked(text: str) -> str:
     return _PLACE.sub(r"[\g<0>](../\1)", text)
 
 
-def metrics_table() -> str:
-    """Return a row of Markdown for each metric of /metrics."""
-    rows = [(f"`{row.name}`", f"`{row.label}`" * bool(row.label), row.help) for row in FAMILIES]
-    return page.table(("metric", "labels", "what"), rows)
+def metrics_list() -> str:
+    """Return a line of Markdown for each metric of /metrics."""
+    labels = [f"{{{row.label}}}" * bool(row.label) for row in FAMILIES]
+    return "\n".join(
+        f"- `{row.name}{label}`: {row.help}" for row, label in zip(FAMILIES, labels, strict=True)
+    )
 
 
 def parts() -> tuple[tuple[Path, dict[str, str]], ...]:
     """Return the parts of each page, by name."""
     return (
-        (COMMANDS, {"commands": commands_text(), "settings": settings_table()}),
-        (METRICS, {"metrics": metrics_table()}),
+        (COMMANDS, {"commands": commands_text(), "settings": settings_list()}),
+        (METRICS, {"metrics": metrics_list()}),
     )
 
 

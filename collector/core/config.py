@@ -126,9 +126,8 @@ class Config:
     )  # fmt: skip
     key_rate: int = setting(
         "HEARSAY_KEY_RATE", parse.integer(1, 10**6),
-        "uploads a second that a web process takes of one key; beyond them 429. An upload of"
-        " 64 KiB, or with reports that the fold takes 32,768 steps for, counts as two, and so on:"
-        " `olh` takes a step an item, `grr` one",
+        "uploads a second that a web process takes of one key; beyond them 429. Large uploads, and"
+        " those that are dear to fold, count as several",
         5_000,
     )  # fmt: skip
     new_tallies_mb: int | None = setting(
@@ -149,14 +148,12 @@ class Config:
     )  # fmt: skip
     origins: tuple[str, ...] = setting(
         "HEARSAY_ORIGINS", parse.origins,
-        "origins whose pages may report from a browser, separated by commas:"
-        " `https://app.example.org,https://beta.example.org`;"
-        " [what that opens](security.md#pages-of-other-sites-that-report)",
+        "origins whose [pages may report](security.md#pages-of-other-sites-that-report) from a"
+        " browser, separated by commas",
     )  # fmt: skip
     open_dashboard: bool = setting(
         "HEARSAY_OPEN_DASHBOARD", parse.flag,
-        "1 makes a token of an operator at each start and prints a link that logs in with it; on a"
-        " loopback host only",
+        "1 prints a link at each start that logs an operator in; on a loopback host only",
         0,
     )  # fmt: skip
     development: bool = setting(
@@ -226,13 +223,13 @@ class Config:
     )  # fmt: skip
     oblivious_keys: str = setting(
         "HEARSAY_OBLIVIOUS_KEYS", parse.text,
-        "file of `hearsay oblivious-key`, by which what came [through a relay](../guide/relay.md)"
-        " is opened at `/v1/oblivious`; no other user may read it; read at the start",
+        "file of `hearsay oblivious-key`, which opens what came [through a"
+        " relay](../guide/relay.md); no other user may read it",
     )  # fmt: skip
     issuer_keys: tuple[str, ...] = setting(
         "HEARSAY_ISSUER_KEYS", parse.paths,
-        "public files of `hearsay issuer-keys`, separated as in `PATH`: by them uploads with a"
-        " [one-time token](../guide/tokens.md) are counted as *attested*; read at the start",
+        "public files of `hearsay issuer-keys`, separated as in `PATH`, by which uploads with a"
+        " [one-time token](../guide/tokens.md) count as *attested*",
     )  # fmt: skip
     require_token: bool = setting(
         "HEARSAY_REQUIRE_TOKEN", parse.flag,
@@ -241,7 +238,7 @@ class Config:
     )  # fmt: skip
     boards: str = setting(
         "HEARSAY_BOARDS", parse.text,
-        "TOML file of [boards, saved questions and notes](boards.md#a-file), read at the start",
+        "TOML file of [boards, saved questions and notes](boards.md#a-file)",
     )  # fmt: skip
     embed_origins: tuple[str, ...] = setting(
         "HEARSAY_EMBED_ORIGINS", parse.origins,
@@ -251,7 +248,7 @@ class Config:
     url: str = setting(
         "HEARSAY_URL", parse.text,
         "the collector that `hearsay query`, `hearsay note` and `hearsay tail` ask, with"
-        " `HEARSAY_READ_TOKEN`; read by no other command",
+        " `HEARSAY_READ_TOKEN`",
         "http://127.0.0.1:8000",
     )  # fmt: skip
     heartbeat: str = setting(

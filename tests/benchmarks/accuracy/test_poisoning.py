@@ -34,9 +34,13 @@ def test_every_simulated_gain_is_within_five_standard_errors_of_the_stated_one()
 def test_the_page_states_what_attacks_on_four_items_are_found_from_the_first_day() -> None:
     """Law: 5 % of fakes of 100,000 reports in at least 95 % of epochs, where the page says so."""
     rows = [line.strip("| ").split(" | ") for line in TABLES.splitlines() if "| steep |" in line]
-    rates = {tuple(row[:3]): float(row[-1].split(" %")[0]) for row in rows if row[4] == "4"}
+    rates = {  # of four targets, the second of the counts
+        tuple(row[:3]): float(row[-1].split(" %")[0].split(", ")[1])
+        for row in rows
+        if "," in row[-1]
+    }
 
-    assert len(rows[0]) == 5 + len(SHARES)
+    assert len(rows[0]) == 4 + len(SHARES)
     assert {key for key, rate in rates.items() if rate >= 95} == {
         ("grr", "64", "best"),
         ("oue", "64", "unpadded"),

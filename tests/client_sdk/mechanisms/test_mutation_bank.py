@@ -464,11 +464,16 @@ def test_a_bug_planted_in_the_source_is_killed(bug: SourceBug, copy: Path) -> No
 
 
 def table() -> str:
-    """Return every bug and its law as Markdown."""
+    """Return every law and the bugs that it kills, as Markdown."""
     rows = [(bug.bug, f"{Path(inspect.getfile(bug.law)).stem}.{bug.law.__name__}") for bug in BANK]
     rows += [(bug.bug, bug.law.rpartition("/")[2].replace(".py::", ".")) for bug in SOURCE_BANK]
-    lines = ["| planted bug | killed by |", "|---|---|"]
-    return "\n".join([*lines, *(f"| {bug} | `{law}` |" for bug, law in rows)])
+    killed: dict[str, list[str]] = {}
+    for bug, law in rows:
+        killed.setdefault(law, []).append(bug)
+    lines = ["| test | planted bugs that it kills |", "|---|---|"]
+    return "\n".join(
+        [*lines, *(f"| `{law}` | {'; '.join(bugs)} |" for law, bugs in killed.items())]
+    )
 
 
 if __name__ == "__main__":

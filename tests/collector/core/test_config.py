@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from benchmarks.tables.operate_pages import settings_table
+from benchmarks.tables.operate_pages import settings_list
 from client_sdk.privacy.opt_outs import HEARSAY_TELEMETRY
 from client_sdk.recording.detached import IS_CHILD
 from collector.cli import main
@@ -66,7 +66,7 @@ def test_a_row_is_all_that_a_new_setting_takes() -> None:
     with pytest.raises(ConfigError, match=r"^HEARSAY_SOUP=\*\*\*: is no setting; known are HEAR"):
         Config.from_env(LEAST | {"HEARSAY_SOUP": "4"})
     assert "soup = 4" in shown(made)
-    assert "| `HEARSAY_SOUP` | `3` | bowls of [soup](soup.md) a day |" in settings_table(Longer)
+    assert "- `HEARSAY_SOUP` (`3`): bowls of [soup](soup.md) a day" in settings_list(Longer)
 
 
 def test_each_row_is_a_field_with_a_variable_of_its_own_and_a_good_default() -> None:

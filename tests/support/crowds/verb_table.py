@@ -17,12 +17,13 @@ def verb_table() -> str:
         verb = load(name)
         options = _listed(field.name for field in msgspec.structs.fields(verb.options))
         postprocess = _listed(method for method in verb.postprocess if method != RAW)
-        lines.append(f"| `{name}` | {summary(name)} | {options} | {postprocess} |")
+        lines.append(f"| `{name}` | {summary(name)} |{options}|{postprocess}|")
     return "\n".join(lines) + "\n"
 
 
 def _listed(words: Iterable[str]) -> str:
-    return ", ".join(f"`{word}`" for word in words) or "none"
+    listed = ", ".join(f"`{word}`" for word in words)
+    return f" {listed} " if listed else " "
 
 
 if __name__ == "__main__":
