@@ -8,7 +8,9 @@
     return `${one.tagName.toLowerCase()}${kind}`;
   };
   const styles = new Map(all.map((one) => [one, getComputedStyle(one)]));
-  const shown = (one) => one.checkVisibility({ visibilityProperty: true }) && !one.closest(".unseen, .skip, script, title, desc, option");
+  // What is not drawn of a picture has no boxes, and is visible by its own style.
+  const drawn = (one) => !(one instanceof SVGElement) || one.getClientRects().length;
+  const shown = (one) => one.checkVisibility({ visibilityProperty: true }) && drawn(one) && !one.closest(".unseen, .skip, script, title, desc, option");
   // An ellipsis says that there is more, and the title says what; only the name of a person in the head has one.
   const shortened = (one) => styles.get(one).textOverflow === "ellipsis" && one.title && one.closest(".tools");
 
@@ -35,7 +37,7 @@
       if (style && /auto|scroll/.test(style.overflowX) && at.scrollWidth > at.clientWidth + 1) break; // can be scrolled to
       if (style && shortened(at)) break;
       const edge = at === document.documentElement ? { left: 0, right: at.clientWidth } : at.getBoundingClientRect();
-      const judged = at === document.documentElement || at.matches(".panel, .tile, .more, svg, .button, button, .badge, td, th, main, header, fieldset");
+      const judged = at === document.documentElement || at.matches(".panel, .tile, .more, .fluid, svg:not(.fluid svg), .button, button, .badge, td, th, main, header, fieldset");
       if (judged && (box.left < edge.left - 1 || box.right > edge.right + 1)) {
         faults.add(`outside of ${named(at)}: ${named(holder)} "${words(text.data)}"`);
         break;

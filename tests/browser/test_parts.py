@@ -26,7 +26,7 @@ def test_one_part_is_open_and_the_address_keeps_it(visit: Open) -> None:
     page.reload()
 
     assert open_parts(page) == ["devices"]
-    expect(page.locator("#devices svg:visible")).to_have_count(1)
+    expect(page.locator("#devices svg.chart:visible")).to_have_count(1)
 
 
 def test_parts_are_chosen_by_keys(visit: Open) -> None:
