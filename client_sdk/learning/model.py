@@ -44,7 +44,7 @@ class Model:
     parts: Mapping[str, Any]
 
     @classmethod
-    def of(cls, kind: str, metric: Metric, reports: int, parts: Mapping[str, Any]) -> Model:
+    def of(cls, kind: str, metric: Metric, reports: int, parts: Mapping[str, object]) -> Model:
         """Return the model of a *kind* that so many *reports* of *metric* gave."""
         return cls(kind, metric.name, metric.digest.hex(), reports, str(metric.epsilon), parts)
 
@@ -149,7 +149,7 @@ def _number(entry: object) -> float:
         return inf
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     """Return an object.  Raises ValueError: a name stands twice."""
     form = dict(pairs)
     if len(form) < len(pairs):

@@ -16,7 +16,7 @@ from ..core.dataclass import dataclass, field, replace
 from ..core.errors import TransportError
 from ..core.limits import MAX_ANSWER
 from ..core.locks import QuietLock, fork_waits_first
-from ..core.typing import TYPE_CHECKING, Any, Final, Protocol
+from ..core.typing import TYPE_CHECKING, Final, Protocol
 from .connections import Connections, Exchange
 from .endpoint import PATH as PATH
 from .endpoint import base_of, require_key
@@ -114,7 +114,7 @@ def is_ours(answer: Answer) -> bool:
     return ours and document.get("status") == answer.status
 
 
-def _object_in(body: bytes) -> dict[str, Any]:
+def _object_in(body: bytes) -> dict[str, object]:
     """Return the JSON object that *body* is; an empty one if it is none."""
     import json
 

@@ -115,7 +115,7 @@ class Findings:
 
     rows: tuple[Row, ...]
     warnings: tuple[Remark, ...] = ()
-    facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    facts: Mapping[str, object] = dataclasses.field(default_factory=dict)
 
 
 def row_of(
@@ -201,7 +201,7 @@ COLUMNS: Final = (
 )
 
 
-def flat(row: Row, others: Collection[str] = ()) -> dict[str, Any]:
+def flat(row: Row, others: Collection[str] = ()) -> dict[str, object]:
     """Return *row* as one flat record: a column a dimension, then those of the number.
 
     Args: others: columns that stand beside these.
