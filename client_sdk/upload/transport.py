@@ -9,6 +9,7 @@ on its word.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from enum import Enum, auto
 
@@ -33,6 +34,8 @@ _TRANSIENT: Final = (408, 425, 429)  # every 5xx is transient too
 _OF_KEY: Final = (401, 403)
 _BETWEEN: Final = "endpoint, and what stands between: a proxy, or a network that asks to log in"
 _PERMANENT: Final = (400, 409, 410, 413, 415, 422)  # these blame the body, nothing else does
+
+MAX_WITHHELD: Final = 100  # uploads; a developer reads the last few
 
 RETIRED_PATH: Final = "/v1/retired"
 USER_AGENT: Final = "hearsay/1"  # the wire version; the same for every device and release
@@ -143,6 +146,23 @@ class Transport(Protocol):
         Args:   timeout: seconds, positive, after which the caller is to be let go.
         Raises: TransportError: no answer; *body* may or may not have arrived, unless ``unseen``.
         """
+
+
+class WithheldUploads:
+    """A transport that keeps the last uploads and says that they have arrived."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._bodies: deque[bytes] = deque(maxlen=MAX_WITHHELD)
+
+    def send(self, body: bytes, timeout: float) -> Answer:
+        """Keep *body*; nothing leaves."""
+        self._bodies.append(body)
+        return Answer(ACCEPTED, None, b'{"accepted": 0}')  # it names no rejected report
+
+    def uploads(self) -> tuple[bytes, ...]:
+        """Return the bodies that would have been sent, oldest first."""
+        return tuple(self._bodies)
 
 
 @dataclass(frozen=True)
