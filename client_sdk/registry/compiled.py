@@ -163,7 +163,7 @@ def _price(entry: Entry) -> Price:
 
 def _parsed(text: str) -> dict[str, Any]:
     try:
-        document = compact_json.loads(text, pairs=_once, number=_no_number)
+        document = compact_json.loads(text, pairs=compact_json.unique, number=_no_number)
     except (ValueError, RecursionError) as error:
         rule = "is no compiled registry: " + str(error).partition(":")[0]
         raise RegistryError([f"registry: {rule}"]) from None
@@ -175,13 +175,6 @@ def _parsed(text: str) -> dict[str, Any]:
 
 def _no_number(text: str) -> None:
     raise ValueError("a number that is not whole")
-
-
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    entries = dict(pairs)
-    if len(entries) != len(pairs):
-        raise ValueError("a key stands twice in one object")
-    return entries
 
 
 def _rules(keys: tuple[Key, ...]) -> dict[str, Rule]:

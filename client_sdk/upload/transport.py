@@ -19,8 +19,8 @@ from ..core.limits import MAX_ANSWER
 from ..core.locks import QuietLock, fork_waits_first
 from ..core.typing import TYPE_CHECKING, Final, Protocol
 from .connections import Connections, Exchange
+from .endpoint import MAX_KEY, base_of, require_header
 from .endpoint import PATH as PATH
-from .endpoint import base_of, require_key
 
 if TYPE_CHECKING:
     import requests
@@ -198,7 +198,7 @@ class RequestsTransport:
                 cannot be a header; neither is shown where it could hold a secret.
         """
         self._base = base_of(endpoint)
-        require_key(write_key)
+        require_header("write_key", write_key, MAX_KEY)
         self._auth: Callable[[requests.PreparedRequest], requests.PreparedRequest]
         self._auth = _Bearer(write_key)
         self._session_of_caller, self._content_type = session, content_type
