@@ -247,7 +247,7 @@ class Client:
 
     def withheld(self) -> tuple[bytes, ...]:
         """Return the uploads that a dry run would have sent, as they would be on the wire."""
-        return () if self._withheld is None else self._withheld.uploads()
+        return () if self._withheld is None else tuple(self._withheld.bodies)
 
     def explain(self, name: str) -> str:
         """Return what the metric called *name* asks, sends and costs, in plain words.

@@ -30,7 +30,7 @@ from ..core.errors import (
 from ..core.limits import MAX_REPORT_AGE
 from ..core.randomness import Randomness, draw_bytes
 from ..core.stats import Reason, Stats
-from ..core.typing import TYPE_CHECKING, Any, Final, NamedTuple
+from ..core.typing import TYPE_CHECKING, Any, Final
 from ..storage.schema import property_of, set_property
 from ..wire.private_token import (
     DIRECTORY_PATH,
@@ -118,13 +118,6 @@ class Issuer:
         text = self.attestation() if callable(self.attestation) else self.attestation
         require_header("attestation", text, _MAX_ATTESTATION)
         return text
-
-
-class _Key(NamedTuple):
-    """A key that the plan has, of which there is a proof."""
-
-    key_id: bytes
-    modulus: int
 
 
 class TokenStore:
@@ -243,18 +236,18 @@ class TokenStore:
             application's attestation raises.
         """
         end = self._clock() + timeout
-        plan, key = self._directory(week, timeout)
+        plan, key_id, modulus = self._directory(week, timeout)
         more = {
             "Content-Type": REQUEST_TYPE,
             "Accept": RESPONSE_TYPE,
             "Authorization": f"Bearer {self._issuer.attestation_text()}",
         }
-        head = KIND.to_bytes(2, "big") + key.key_id[-1:]
+        head = KIND.to_bytes(2, "big") + key_id[-1:]
         digest = challenge_digest(plan.issuer, self._app, week)
         for _ in range(plan.tokens):
             nonce = draw_bytes(self._randomness, NONCE_SIZE)
-            message = token_input(nonce, digest, key.key_id)
-            blinding = blind(message, key.modulus, self._randomness)
+            message = token_input(nonce, digest, key_id)
+            blinding = blind(message, modulus, self._randomness)
             body = head + blinding.blinded
             left = min(timeout, end - self._clock())
             if left <= 0:
@@ -263,7 +256,7 @@ class TokenStore:
             if answer.status == _TOO_MANY and is_ours(answer):
                 return  # it has given all that it gives; any other is of a proxy's limit
             _require_ok(answer, RESPONSE_TYPE)
-            signature = finalize(message, key.modulus, blinding.inverse, answer.body)
+            signature = finalize(message, modulus, blinding.inverse, answer.body)
             if signature is None:
                 raise IssuerError("token: is no signature by the key of its week")
             token = message + signature
@@ -289,8 +282,8 @@ class TokenStore:
         wait = REFUSED_FOR if refused else HOUR
         set_property(tx, _DUE, now + wait + self._chance(REFUSED_FOR if refused else MAX_RETRY))
 
-    def _directory(self, week: int, timeout: float) -> tuple[Plan, _Key]:
-        """Return the plan and its key of *week*, both as the application was built to believe."""
+    def _directory(self, week: int, timeout: float) -> tuple[Plan, bytes, int]:
+        """Return the plan, and id and modulus of its key of *week*, of which there is a proof."""
         answer = self._transport.exchange(DIRECTORY_PATH, None, timeout, {"Accept": DIRECTORY_TYPE})
         _require_ok(answer, DIRECTORY_TYPE)
         try:
@@ -305,7 +298,7 @@ class TokenStore:
                     roots = (from_base64url(root) for root in entry["hearsay-proof"])
                     modulus = modulus_of(key)
                     if is_permutation(modulus, tuple(int.from_bytes(r, "big") for r in roots)):
-                        return plan, _Key(key_id, modulus)
+                        return plan, key_id, modulus
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise IssuerError("directory: is none") from None
         raise IssuerError(f"plan.week={week}: has no key that is proved to be good")

@@ -153,16 +153,12 @@ class WithheldUploads:
 
     def __init__(self) -> None:
         """Begin empty."""
-        self._bodies: deque[bytes] = deque(maxlen=MAX_WITHHELD)
+        self.bodies: deque[bytes] = deque(maxlen=MAX_WITHHELD)  # oldest first
 
     def send(self, body: bytes, timeout: float) -> Answer:
         """Keep *body*; nothing leaves."""
-        self._bodies.append(body)
+        self.bodies.append(body)
         return Answer(ACCEPTED, None, b'{"accepted": 0}')  # it names no rejected report
-
-    def uploads(self) -> tuple[bytes, ...]:
-        """Return the bodies that would have been sent, oldest first."""
-        return tuple(self._bodies)
 
 
 @dataclass(frozen=True)
