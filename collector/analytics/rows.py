@@ -115,7 +115,7 @@ class Findings:
 
     rows: tuple[Row, ...]
     warnings: tuple[Remark, ...] = ()
-    facts: Mapping[str, object] = dataclasses.field(default_factory=dict)
+    facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def row_of(

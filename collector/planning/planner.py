@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from client_sdk.core.epoch import DAY, LENGTHS
 from client_sdk.core.errors import HearsayError
@@ -216,7 +216,7 @@ def lines_of(
 
 def data_of(
     metric: Metric, request: PlanRequest, lines: Sequence[Line], least: Fraction | None
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Return the plan as JSON types, half-widths and differences in the unit of the answers."""
     unit, whole = scale_of(metric)
     scaled = {"half_width": whole, "detectable": whole}

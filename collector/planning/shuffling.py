@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -147,7 +147,7 @@ def crossing_of(metric: Metric) -> Crossing | None:
 
 def shuffled_data(
     metric: Metric, devices: int, colluding: Fraction = Fraction(0)
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Return the same as ``shuffled_lines`` as JSON types."""
     bounds = _windows(metric, devices, colluding)
     claimed = {"metric": metric.name, "epsilon_report": epsilon_of(metric)}

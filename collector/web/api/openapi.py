@@ -110,7 +110,7 @@ def describe_routes() -> ResponseReturnValue:
 
 
 @lru_cache(maxsize=8)
-def _document_of(app: Flask) -> dict[str, object]:
+def _document_of(app: Flask) -> dict[str, Any]:
     return document(app)
 
 
@@ -126,7 +126,7 @@ def declare_files(app: Flask) -> None:
     )(files)
 
 
-def document(app: Flask) -> dict[str, object]:
+def document(app: Flask) -> dict[str, Any]:
     """Return the OpenAPI document of *app*."""
     routes = sorted(app.url_map.iter_rules(), key=lambda rule: rule.rule)
     declared = [
