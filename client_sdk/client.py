@@ -7,51 +7,29 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable, Mapping
 from types import TracebackType
 
 from .core.errors import InvalidParameterError
 from .core.paths import PathOrStr, RegistryFile
-from .core.randomness import Randomness
 from .core.stats import Reason
 from .core.typing import TYPE_CHECKING, Final
 from .privacy.caps import DEFAULT_CAPS, Caps
 from .privacy.consent import Consent, ConsentLike, Level, OptOuts
 from .recording.background import Mode, ModeLike
-from .recording.engine import Engine
-from .recording.inbox import OnReport
-from .recording.options import Options
-from .registry.contract import Registry
-from .storage.trusted_clock import Uptimes
-from .upload.transport import ACCEPTED, Answer, Transport
 
 if TYPE_CHECKING:
+    from .core.randomness import Randomness
     from .learning.model import ModelSource
     from .recording.history import ReportedValue
+    from .recording.inbox import OnReport
+    from .registry.contract import Registry
+    from .storage.trusted_clock import Uptimes
     from .upload.tokens import Issuer
+    from .upload.transport import Transport
     from .upload.uploader import Delivery
 
-MAX_WITHHELD: Final = 100  # uploads; a developer reads the last few
-
 FLUSH_TIMEOUT: Final = 30.0  # seconds; three slow answers
-
-
-class WithheldUploads:
-    """A transport that keeps the last uploads and says that they have arrived."""
-
-    def __init__(self) -> None:
-        """Begin empty."""
-        self._bodies: deque[bytes] = deque(maxlen=MAX_WITHHELD)
-
-    def send(self, body: bytes, timeout: float) -> Answer:
-        """Keep *body*; nothing leaves."""
-        self._bodies.append(body)
-        return Answer(ACCEPTED, None, b'{"accepted": 0}')  # it names no rejected report
-
-    def uploads(self) -> tuple[bytes, ...]:
-        """Return the bodies that would have been sent, oldest first."""
-        return tuple(self._bodies)
 
 
 class Client:
@@ -126,6 +104,10 @@ class Client:
                 test.
         Raises: InvalidParameterError, RegistryError.
         """
+        from .recording.engine import Engine
+        from .recording.options import Options
+        from .upload.transport import WithheldUploads
+
         if transport is not None and relay is not None:
             raise InvalidParameterError("relay", relay, "cannot be beside a transport of your own")
         self._withheld = WithheldUploads() if dry_run else None
@@ -265,7 +247,7 @@ class Client:
 
     def withheld(self) -> tuple[bytes, ...]:
         """Return the uploads that a dry run would have sent, as they would be on the wire."""
-        return () if self._withheld is None else self._withheld.uploads()
+        return () if self._withheld is None else tuple(self._withheld.bodies)
 
     def explain(self, name: str) -> str:
         """Return what the metric called *name* asks, sends and costs, in plain words.

@@ -97,3 +97,11 @@ def loads(
     import json
 
     return json.loads(text, object_pairs_hook=pairs, parse_float=number, parse_constant=number)
+
+
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of *pairs*, keys and values.  Raises ValueError: a key stands twice."""
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return entries

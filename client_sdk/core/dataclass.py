@@ -19,12 +19,12 @@ _FIELDS: Final = "_fields_of_dataclass"  # the attribute of a class that holds t
 class _Field(NamedTuple):
     """What an instance gets that is made without this field, and whether its repr shows it."""
 
-    default: Any = _MISSING
+    default: object = _MISSING
     factory: Any = _MISSING
     in_repr: bool = True
 
 
-def field(*, default: Any = _MISSING, default_factory: Any = _MISSING, repr: bool = True) -> Any:
+def field(*, default: object = _MISSING, default_factory: Any = _MISSING, repr: bool = True) -> Any:
     """Return the description of a field; ``repr=False`` hides it."""
     return _Field(default, default_factory, repr)
 
@@ -40,7 +40,7 @@ def dataclass(
     return lambda cls: _complete(cls, frozen, init, repr)
 
 
-def replace(instance: T, **changes: Any) -> T:
+def replace(instance: T, **changes: object) -> T:
     """Return a copy of *instance* with other values in some fields.
 
     Raises: TypeError: there is no such field.
@@ -53,7 +53,7 @@ def field_names(cls: type) -> tuple[str, ...]:
     return tuple(_fields(cls))
 
 
-def as_dict(instance: object) -> dict[str, Any]:
+def as_dict(instance: object) -> dict[str, object]:
     """Return the fields of *instance* by name."""
     return {name: getattr(instance, name) for name in field_names(type(instance))}
 
@@ -104,7 +104,7 @@ def _initialize(self: Any, *args: Any, **named: Any) -> None:
         self.__post_init__()
 
 
-def _fill(self: object, state: dict[str, Any], fields: dict[str, _Field]) -> None:
+def _fill(self: object, state: dict[str, object], fields: dict[str, _Field]) -> None:
     """Set the fields that were not given to their defaults."""
     for name, described in fields.items():
         if name in state:
@@ -117,11 +117,11 @@ def _fill(self: object, state: dict[str, Any], fields: dict[str, _Field]) -> Non
             raise TypeError(f"{type(self).__name__}: {name} is missing")
 
 
-def _values(self: object) -> tuple[Any, ...]:
+def _values(self: object) -> tuple[object, ...]:
     return tuple([getattr(self, name) for name in _fields(type(self))])
 
 
-def _equal(self: object, other: object) -> Any:
+def _equal(self: object, other: object) -> object:
     if other.__class__ is not self.__class__:
         return NotImplemented
     return _values(self) == _values(other)
@@ -131,7 +131,7 @@ def _hash(self: object) -> int:
     return hash(_values(self))
 
 
-def _show(self: Any) -> str:
+def _show(self: object) -> str:
     fields = _fields(type(self)).items()
     parts = [f"{name}={getattr(self, name)!r}" for name, described in fields if described.in_repr]
     return f"{type(self).__qualname__}({', '.join(parts)})"

@@ -122,7 +122,7 @@ class ProcessLock:
         self._mine().release()
 
     def __enter__(self) -> None:
-        self._mine().acquire()
+        self.acquire(threading.TIMEOUT_MAX)
 
     def __exit__(self, *exception: object) -> None:
         self.release()
@@ -159,7 +159,3 @@ class QuietLock(ProcessLock):
         """Let the next one in."""
         self._owner = None
         super().release()
-
-    def __enter__(self) -> None:
-        super().__enter__()
-        self._owner = (this_process(), threading.get_ident())

@@ -42,6 +42,11 @@ class Randomness(Protocol):
         """Return an integer in [0, n), each with probability exactly 1/n."""
 
 
+def draw_bytes(randomness: Randomness, size: int) -> bytes:
+    """Return *size* bytes, each string of them with the same probability."""
+    return randomness.uniform(1 << (8 * size)).to_bytes(size, "big")
+
+
 class ByteRandomness:
     """The primitives over a byte source ``read(count) -> bytes``."""
 

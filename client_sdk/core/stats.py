@@ -106,14 +106,15 @@ class Stats:
     """
 
     def __init__(self) -> None:
-        self._mine = PerProcess(_Counts)
+        # of each process, with a lock: a signal handler may record while its thread counts
+        self._mine = PerProcess(lambda: (dict.fromkeys(Reason, 0), RLock()))
         self._logged: set[tuple[str, str]] = set()  # reason and metric: a developer was warned
 
     def add(self, reason: Reason, count: int = 1) -> None:
         """Count *reason* another *count* times."""
-        mine = self._mine()
-        with mine.lock:
-            mine.by_reason[reason] += count
+        counts, lock = self._mine()
+        with lock:
+            counts[reason] += count
 
     def add_all(self, counts: Mapping[Reason, int]) -> None:
         """Count each reason of *counts* as often as it says."""
@@ -156,17 +157,9 @@ class Stats:
 
     def counts(self) -> dict[str, int]:
         """Return the count of every reason, zeros included."""
-        mine = self._mine()
-        with mine.lock:
-            return {reason.value: count for reason, count in mine.by_reason.items()}
-
-
-class _Counts:
-    """The counts of one process."""
-
-    def __init__(self) -> None:
-        self.by_reason = dict.fromkeys(Reason, 0)
-        self.lock = RLock()  # a signal handler may record while its thread counts
+        counts, lock = self._mine()
+        with lock:
+            return {reason.value: count for reason, count in counts.items()}
 
 
 def reason_of(error: Exception) -> Reason:

@@ -14,6 +14,7 @@ from math import inf, isfinite
 from os import PathLike
 
 from ..core.base64url import is_hex
+from ..core.compact_json import unique
 from ..core.dataclass import dataclass
 from ..core.errors import InvalidParameterError
 from ..core.limits import DIGEST_SIZE
@@ -44,7 +45,7 @@ class Model:
     parts: Mapping[str, Any]
 
     @classmethod
-    def of(cls, kind: str, metric: Metric, reports: int, parts: Mapping[str, Any]) -> Model:
+    def of(cls, kind: str, metric: Metric, reports: int, parts: Mapping[str, object]) -> Model:
         """Return the model of a *kind* that so many *reports* of *metric* gave."""
         return cls(kind, metric.name, metric.digest.hex(), reports, str(metric.epsilon), parts)
 
@@ -108,7 +109,7 @@ def read(source: ModelSource) -> Model:
         is_path = " (a path is given as str, not as bytes)" if isinstance(source, bytes) else ""
         raise wrong(f"must be one JSON object{is_path}")
     try:
-        form = json.loads(text.decode("utf-8"), object_pairs_hook=_once)
+        form = json.loads(text.decode("utf-8"), object_pairs_hook=unique)
     except (ValueError, RecursionError):
         raise wrong("must be one JSON object in UTF-8, each name once") from None
     if not isinstance(form, dict) or not form.keys() >= set(_HEAD):
@@ -147,14 +148,6 @@ def _number(entry: object) -> float:
         return float(entry)  # type: ignore[arg-type] # one of these two
     except OverflowError:
         return inf
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object.  Raises ValueError: a name stands twice."""
-    form = dict(pairs)
-    if len(form) < len(pairs):
-        raise ValueError("each name must be given once")
-    return form
 
 
 def _file(path: object) -> bytes:

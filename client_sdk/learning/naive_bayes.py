@@ -18,7 +18,7 @@ from math import exp, log
 
 from ..core.dataclass import dataclass
 from ..core.errors import InvalidValueError
-from ..core.typing import TYPE_CHECKING, Any, Final
+from ..core.typing import TYPE_CHECKING, Final
 from ..registry.types.items import listed, plain
 from ..registry.types.numbers import exact
 from ..registry.types.record import LABEL, RecordDomain
@@ -42,7 +42,7 @@ class Attribute:
     centre: float
 
     @classmethod
-    def of(cls, entry: Mapping[str, Any]) -> Attribute:
+    def of(cls, entry: Mapping[str, object]) -> Attribute:
         """Read an attribute of a file.  Raises InvalidParameterError."""
         values, edges = entry.get("values"), entry.get("edges", [])
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):

@@ -7,12 +7,15 @@ that belong to no item are 0.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 from functools import cached_property
 
 from ..core.errors import InvalidParameterError
-from ..core.typing import Final
+from ..core.typing import ClassVar, Final
 from .base import Array, Coins, NoiseLaw, Numpy
+from .exact import flip_chance
 from .frequency import FrequencyOracle, PairLaw
+from .supports import Channel
 
 MAX_ITEMS: Final = 1 << 16  # items; a report of 8 KiB, six of which fill a device's upload
 BLOCK: Final = 255  # reports; so many bits add up in a byte, and numpy adds bytes fastest
@@ -103,3 +106,29 @@ def column_sums(payloads: bytes, payload_size: int, np: Numpy) -> Array:
         cells += blocks.sum(axis=0, dtype=np.int64)
         cells += bits[whole:].sum(axis=0, dtype=np.int64)
     return cells
+
+
+class FlippedBits(FrequencyOracle):
+    """Bits that are each flipped with one chance; two values differ in ``differing`` of them."""
+
+    constants: ClassVar[tuple[str, ...]] = ("flip",)
+
+    @property
+    def differing(self) -> int:
+        """In how many bits of a report two values can differ."""
+        return 2
+
+    @cached_property
+    def flip(self) -> Fraction:
+        """q, rounded up to the grid."""
+        return flip_chance(self.epsilon / self.differing, self.precision)
+
+    @cached_property
+    def channel(self) -> Channel:
+        """The chances that a bit is 1: of the item's, and of another."""
+        return Channel(1 - self.flip, self.flip)
+
+    @property
+    def likelihood_ratio(self) -> Fraction:
+        """p/q, to the power of the bits that differ."""
+        return (self.channel.p / self.channel.q) ** self.differing

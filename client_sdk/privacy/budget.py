@@ -222,7 +222,7 @@ def _cost_for_life(metric: Metric) -> int | None:
 def _values(metric: Metric) -> int | None:
     """Return for how many values a repeated metric is charged; None of a fresh one."""
     policy = metric.policy
-    return None if policy is None or policy.spent_value is None else policy.oracle.domain_size
+    return None if policy is None else policy.oracle.domain_size
 
 
 def _of_a_value(metric: Metric) -> Sequence[int]:

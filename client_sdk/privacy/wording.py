@@ -211,11 +211,9 @@ def _repeats(metric: Metric) -> list[str]:
     policy = metric.policy
     if policy is None:
         return []
-    bound = policy.spent_value
-    price = ""
-    if bound is not None:
-        price = f" All reports of one answer cost at most ε {epsilon(nano_of(bound))} together."
-    return [f"What repeats: {policy.leak}{price} After a no it is forgotten, and begins anew."]
+    price = f"All reports of one answer cost at most ε {epsilon(nano_of(policy.spent_value))}"
+    end = "together. After a no it is forgotten, and begins anew."
+    return [f"What repeats: {policy.leak} {price} {end}"]
 
 
 def _source(metric: Metric) -> str:
@@ -285,12 +283,10 @@ def why_deniable(metric: Metric) -> str:
         f"{_chances(metric)}It shifts nobody's odds by more than"
         f" {odds(mechanism.spent_nano, mechanism.delta)}."
     )
-    spent_value = None if metric.policy is None else metric.policy.spent_value
-    if spent_value is None:
+    if metric.policy is None:
         return said
-    return (
-        f"{said} All reports of one answer together: by no more than {odds(nano_of(spent_value))}."
-    )
+    together = odds(nano_of(metric.policy.spent_value))
+    return f"{said} All reports of one answer together: by no more than {together}."
 
 
 def _chances(metric: Metric) -> str:

@@ -20,7 +20,7 @@ from struct import Struct
 from ..core.dataclass import dataclass
 from ..core.epoch import day_of, day_of_date, epoch_of, epoch_start
 from ..core.limits import MAX_REPORT_AGE
-from ..core.randomness import Randomness
+from ..core.randomness import Randomness, draw_bytes
 from ..core.stats import Reason
 from ..core.typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from ..registry.aggregates import Last, aggregate_of
@@ -91,7 +91,7 @@ def mask(secret: bytes, place: bytes, content: bytes, randomness: Randomness) ->
     Args:   place: what the content belongs to; no place is the beginning of another.
     Raises: EntropyError: no nonce could be drawn.
     """
-    nonce = randomness.uniform(1 << (8 * NONCE_SIZE)).to_bytes(NONCE_SIZE, "big")
+    nonce = draw_bytes(randomness, NONCE_SIZE)
     context = secret + place + nonce
     return nonce + _xor_keystream(context, content) + _tag(context, content)
 

@@ -107,7 +107,7 @@ class Sum(Last):
 
     name = "sum"
 
-    def fold(self, state: Any, values: Sequence[Any]) -> Any:
+    def fold(self, state: Fraction | None, values: Sequence[Any]) -> Fraction:
         """Return the position after as many steps more as *values* are, exactly."""
         whole = [value for value in values if type(value) is int]
         steps = Fraction(sum(whole)) / self._grid.step
@@ -116,11 +116,11 @@ class Sum(Last):
                 steps = self._cut(bounded(steps + Fraction(value) * count / self._grid.step))
         return self._cut(bounded((self._zero if state is None else state) + steps))
 
-    def merge(self, state: Any, later: Any) -> Any:
+    def merge(self, state: Fraction | None, later: Fraction) -> Fraction:
         """Return the position of both sums together."""
         return later if state is None else self._cut(bounded(state + later - self._zero))
 
-    def result(self, state: Any) -> Encoded:
+    def result(self, state: Fraction) -> Encoded:
         """Return the position, clamped to the range."""
         return min(max(Fraction(state), Fraction(0)), Fraction(self.domain.size - 1))
 
@@ -156,16 +156,16 @@ class MostCommon(Last):
         """Bytes of all counts that may be kept."""
         return min(self.domain.size, MAX_COUNTED) * (ITEM_SIZE + _COUNT)
 
-    def fold(self, state: Any, values: Sequence[Any]) -> Any:
+    def fold(self, state: Counter[int] | None, values: Sequence[int]) -> Counter[int]:
         """Return the counts with each of *values* once more."""
         counts = Counter(values) if state is None else state
         if state is not None:
             counts.update(values)
         return counts
 
-    def merge(self, state: Any, later: Any) -> Any:
+    def merge(self, state: Mapping[int, int] | None, later: Mapping[int, int]) -> dict[int, int]:
         """Return the counts of both, MAX_COUNTED at most."""
-        counts: dict[int, int] = dict(state or {})
+        counts = dict(state or {})
         for item, count in later.items():
             if item not in counts and len(counts) == MAX_COUNTED:
                 rarest = min(counts, key=lambda item: (counts[item], -item))
@@ -173,11 +173,11 @@ class MostCommon(Last):
             counts[item] = min(counts.get(item, 0) + count, _MOST)
         return counts
 
-    def result(self, state: Any) -> Encoded:
+    def result(self, state: Mapping[int, int]) -> int:
         """Return the item with the largest count."""
-        return int(min(state, key=lambda item: (-state[item], item)))
+        return min(state, key=lambda item: (-state[item], item))
 
-    def dump(self, state: Any) -> bytes:
+    def dump(self, state: Mapping[int, int]) -> bytes:
         """Return the counts by item, and zeros where fewer are kept than may be."""
         cells = (
             encode_item(item) + count.to_bytes(_COUNT, "big")
@@ -185,7 +185,7 @@ class MostCommon(Last):
         )
         return b"".join(cells).ljust(self.size, b"\0")
 
-    def load(self, data: bytes) -> Any:
+    def load(self, data: bytes) -> dict[int, int]:
         """Return the counts that are not zero."""
         cells = pieces(data, ITEM_SIZE + _COUNT)
         counts = {int.from_bytes(c[:ITEM_SIZE], "big"): c[ITEM_SIZE:] for c in cells if any(c)}

@@ -33,10 +33,9 @@ def spent_of(metric: Metric) -> dict[str, int | None]:
     Delta is in whole 1e-12.
     """
     policy = metric.policy
-    bound = None if policy is None or policy.spent_value is None else policy.nano_after(0)
     return {
         "report": metric.mechanism.spent_nano,
-        "value": None if bound is None or policy is None else bound + policy.nano_after(1),
+        "value": None if policy is None else policy.nano_after(0) + policy.nano_after(1),
         "delta": metric.whole_delta,
     }
 

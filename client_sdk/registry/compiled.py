@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from ..core import compact_json
-from ..core.epoch import ONCE
 from ..core.errors import RegistryError
 from ..core.limits import MAX_COMPILED
 from ..core.typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -24,7 +23,6 @@ from ..mechanisms import names
 from .keys import (
     FILE,
     FORMAT,
-    LONGITUDINAL,
     METRIC,
     SPENT,
     Entry,
@@ -34,7 +32,6 @@ from .keys import (
     rule_of,
 )
 from .metric import MEANING, Metric, digest_of, meaning_of, sha256
-from .seats import DATES, LIFE, Price, Seat, dearest_week_of_lines
 
 if TYPE_CHECKING:
     from datetime import date
@@ -115,11 +112,13 @@ def load(text: str, kind: Callable[..., Loaded]) -> Loaded:
             metrics.append(_light(entry, segments, document["app"], own))
     problems += _twice("name", (metric.name for metric in metrics))
     problems += _twice("digest", (metric.digest.hex() for metric in metrics))
-    if not problems:
-        problems += _wrong_seats(document)
+    seats = document["seats"]
+    if not problems and (seats, document["panel_week"]) != (None, None):
+        from .seats import problems_of  # few registries have a panel
+
+        problems += problems_of(document)
     if problems:
         raise RegistryError(problems)
-    seats = document["seats"]
     return kind(
         app=document["app"],
         segments=segments,
@@ -132,38 +131,9 @@ def load(text: str, kind: Callable[..., Loaded]) -> Loaded:
     )
 
 
-def _wrong_seats(document: Entry) -> Iterator[str]:
-    """Yield mistakes in the seats: each metric of the panel must have one, and fit the week."""
-    week, seats = document["panel_week"], document["seats"]
-    inside = {entry["digest"]: entry for entry in document["metrics"] if entry["panel"]}
-    if (seats is None) != (week is None) or (seats is not None and seats.keys() != inside.keys()):
-        yield "seats: must be of the metrics of the panel, and of no others"
-    elif seats is not None and week is not None:
-        drawn = [(Seat(*seats[digest]), entry) for digest, entry in inside.items()]
-        if any((seat.period == LIFE) is not _is_kept(entry) for seat, entry in drawn):
-            yield "seats: must be for life if a metric keeps its responses, and only then"
-            return
-        outside = (entry for entry in document["metrics"] if not entry["panel"])
-        cost = sum(_price(entry).of_dates(DATES) for entry in outside)
-        cost += dearest_week_of_lines((seat, _price(entry)) for seat, entry in drawn)
-        if cost > week:
-            yield f"seats: must cost at most panel_week={week} in any seven days, not {cost}"
-
-
-def _is_kept(entry: Entry) -> bool:
-    return bool(entry["every"] == ONCE or entry["longitudinal"] != LONGITUDINAL[0])
-
-
-def _price(entry: Entry) -> Price:
-    report, value = entry["spent"]["report"], entry["spent"]["value"]
-    if value is None:
-        return Price(entry["every"], report)
-    return Price(entry["every"], report, value - report, entry["domain_size"])
-
-
 def _parsed(text: str) -> dict[str, Any]:
     try:
-        document = compact_json.loads(text, pairs=_once, number=_no_number)
+        document = compact_json.loads(text, pairs=compact_json.unique, number=_no_number)
     except (ValueError, RecursionError) as error:
         rule = "is no compiled registry: " + str(error).partition(":")[0]
         raise RegistryError([f"registry: {rule}"]) from None
@@ -175,13 +145,6 @@ def _parsed(text: str) -> dict[str, Any]:
 
 def _no_number(text: str) -> None:
     raise ValueError("a number that is not whole")
-
-
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    entries = dict(pairs)
-    if len(entries) != len(pairs):
-        raise ValueError("a key stands twice in one object")
-    return entries
 
 
 def _rules(keys: tuple[Key, ...]) -> dict[str, Rule]:

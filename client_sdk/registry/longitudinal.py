@@ -1,7 +1,8 @@
 """Policies for reporting a value again and again, as wrappers over any frequency oracle.
 
+A *fresh* metric has none: its mechanism draws new noise for every report, and every report adds up.
+
 ============= ====================================================== ==========================
-fresh         new noise for every report                             every report adds up
 permanent     one payload a value, drawn once and sent again         ``spent_value`` a value
 two_layer     the permanent payload, or with 1-s one that knows      ``spent_report`` for the
               nothing: the collector never knows which               first, then ``spent_value``
@@ -72,15 +73,13 @@ class Longitudinal(ABC):
         return self.mechanism.spent
 
     @property
-    @abstractmethod
-    def spent_value(self) -> Fraction | None:
-        """Epsilon of all reports of one value, in nats; None if it grows with every report."""
+    def spent_value(self) -> Fraction:
+        """Epsilon of all reports of one value, in nats, for histories that repeat alike."""
+        return self.oracle.spent
 
     def spent_after(self, reports: int) -> Fraction:
         """Return the epsilon of *reports* reports of one unchanged value, in nats."""
-        if reports <= 1 or self.spent_value is None:
-            return reports * self.spent_report
-        return self.spent_value
+        return self.spent_value if reports > 1 else reports * self.spent_report
 
     def nano_after(self, reports: int) -> int:
         """Return what one more report of a value costs that had *reports*, in nano-nats."""
@@ -96,22 +95,6 @@ class Longitudinal(ABC):
         """
 
 
-class Fresh(Longitudinal):
-    """New noise for every report."""
-
-    name = "fresh"
-    leak = "Reports of an unchanged value can be averaged, so every one of them is charged."
-
-    @property
-    def spent_value(self) -> Fraction | None:
-        """No bound: every report adds ``spent_report``."""
-        return None
-
-    def randomize(self, value: int, permanent: Randomness, fresh: Randomness) -> bytes:
-        """Return the oracle's payload from *fresh* alone."""
-        return self.oracle.randomize(value, fresh)
-
-
 class Permanent(Longitudinal):
     """One payload a value, sent again whenever the value is reported."""
 
@@ -122,11 +105,6 @@ class Permanent(Longitudinal):
         "repeated one is not, so a device whose answer changes often may go silent on other "
         "questions, which shows."
     )
-
-    @property
-    def spent_value(self) -> Fraction | None:
-        """The oracle's epsilon, once a distinct value, for histories that repeat alike."""
-        return self.oracle.spent
 
     def randomize(self, value: int, permanent: Randomness, fresh: Randomness) -> bytes:
         """Return the oracle's payload from *permanent* alone."""
@@ -165,11 +143,6 @@ class TwoLayer(Longitudinal):
     def mechanism(self) -> Mixture:
         """The mixture: same payloads and tally, its own channel."""
         return Mixture(self.oracle, self.epsilon_report)
-
-    @property
-    def spent_value(self) -> Fraction | None:
-        """The oracle's epsilon, once a distinct value, for histories that repeat alike."""
-        return self.oracle.spent
 
     def randomize(self, value: int, permanent: Randomness, fresh: Randomness) -> bytes:
         """Return the permanent payload or, which looks alike, a fresh one that knows nothing."""

@@ -7,12 +7,13 @@ only where a point meets an end of a seat, so only the ends have to be checked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from ..core.dataclass import dataclass
-from ..core.epoch import DAY, LENGTHS, epochs_in
+from ..core.epoch import DAY, LENGTHS, ONCE, epochs_in
 from ..core.typing import Final, NamedTuple
+from .keys import LONGITUDINAL, Entry
 
 WHOLE: Final = 1 << 64  # units of a line's length: the distance of two points
 LIFE, MONTH, WEEK = "life", "28d", "7d"  # how long a panel lasts
@@ -118,3 +119,35 @@ def dearest_week_of_lines(seats: Iterable[tuple[Seat, Price]]) -> int:
         dearest_week([seat for seat, _ in line], [price.by_dates(period) for _, price in line])
         for period, line in lines.items()
     )
+
+
+def problems_of(document: Entry) -> Iterator[str]:
+    """Yield mistakes in the seats of a compiled registry.
+
+    Each metric of the panel must have one, and together they must fit the week.
+    """
+    week, seats = document["panel_week"], document["seats"]
+    inside = {entry["digest"]: entry for entry in document["metrics"] if entry["panel"]}
+    if (seats is None) != (week is None) or (seats is not None and seats.keys() != inside.keys()):
+        yield "seats: must be of the metrics of the panel, and of no others"
+    elif seats is not None and week is not None:
+        drawn = [(Seat(*seats[digest]), entry) for digest, entry in inside.items()]
+        if any((seat.period == LIFE) is not _is_kept(entry) for seat, entry in drawn):
+            yield "seats: must be for life if a metric keeps its responses, and only then"
+            return
+        outside = (entry for entry in document["metrics"] if not entry["panel"])
+        cost = sum(_price(entry).of_dates(DATES) for entry in outside)
+        cost += dearest_week_of_lines((seat, _price(entry)) for seat, entry in drawn)
+        if cost > week:
+            yield f"seats: must cost at most panel_week={week} in any seven days, not {cost}"
+
+
+def _is_kept(entry: Entry) -> bool:
+    return bool(entry["every"] == ONCE or entry["longitudinal"] != LONGITUDINAL[0])
+
+
+def _price(entry: Entry) -> Price:
+    report, value = entry["spent"]["report"], entry["spent"]["value"]
+    if value is None:
+        return Price(entry["every"], report)
+    return Price(entry["every"], report, value - report, entry["domain_size"])

@@ -12,7 +12,7 @@ from contextlib import suppress
 from ..core.errors import StoreError
 from ..core.limits import SECRET_SIZE
 from ..core.paths import create, open_existing
-from ..core.randomness import system_randomness
+from ..core.randomness import draw_bytes, system_randomness
 from ..core.typing import TYPE_CHECKING, Final
 from .schema import FILE_NAME
 
@@ -96,7 +96,7 @@ class Secret:
 
 
 def _draw() -> bytes:
-    return system_randomness().uniform(1 << (8 * SECRET_SIZE)).to_bytes(SECRET_SIZE, "big")
+    return draw_bytes(system_randomness(), SECRET_SIZE)
 
 
 def device_key(secret: bytes, name: str) -> bytes:

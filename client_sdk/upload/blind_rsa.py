@@ -22,7 +22,7 @@ from __future__ import annotations
 from hashlib import sha384
 from math import gcd
 
-from ..core.randomness import Randomness
+from ..core.randomness import Randomness, draw_bytes
 from ..core.typing import Final, NamedTuple
 from ..wire.private_token import EXPONENT, ROOTS, permutation_targets
 
@@ -43,7 +43,7 @@ def blind(message: bytes, modulus: int, randomness: Randomness) -> Blinding:
     Raises: EntropyError.
     """
     while True:
-        salt = randomness.uniform(1 << (8 * SALT_SIZE)).to_bytes(SALT_SIZE, "big")
+        salt = draw_bytes(randomness, SALT_SIZE)
         factor = randomness.uniform(modulus)
         encoded = encode(message, salt, modulus.bit_length() - 1)
         # a product that shares a divisor with the modulus would show which message it hides

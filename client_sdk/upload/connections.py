@@ -58,39 +58,27 @@ class Connections:
         """Return an adapter for a session of requests, whose connections are added here."""
         from requests.adapters import HTTPAdapter
 
-        connections = self
+        add = self.add
+
+        class Watched:
+            """A connection whose socket is added as soon as there is one, before any handshake."""
+
+            def __setattr__(self, name: str, value: Any) -> None:
+                super().__setattr__(name, value)
+                if name == "sock" and value is not None:
+                    add(value)
 
         class Adapter(HTTPAdapter):
-            """Makes pools of connections that can be cut, to proxies too."""
+            """Makes connections that can be cut, to proxies too."""
 
-            def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
-                super().init_poolmanager(*arguments, **options)
-                connections._watch(self.poolmanager)
-
-            def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
-                is_new = proxy not in self.proxy_manager
-                manager = super().proxy_manager_for(proxy, **options)
-                if is_new:
-                    connections._watch(manager)
-                return manager
+            def get_connection_with_tls_context(self, *arguments: Any, **options: Any) -> Any:
+                pool: Any = super().get_connection_with_tls_context(*arguments, **options)
+                connection = pool.ConnectionCls
+                if not issubclass(connection, Watched):
+                    pool.ConnectionCls = type(connection.__name__, (Watched, connection), {})
+                return pool
 
         return Adapter()
-
-    def _watch(self, manager: Any) -> None:
-        """Let every connection of a pool manager of urllib3, whatever its kind, be added here."""
-        pools = manager.pool_classes_by_scheme
-        manager.pool_classes_by_scheme = {scheme: self._watched(pools[scheme]) for scheme in pools}
-
-    def _watched(self, pool: Any) -> type:
-        connection, add = pool.ConnectionCls, self.add
-
-        def new_conn(self: Any) -> Any:
-            connected = connection._new_conn(self)
-            add(connected)
-            return connected
-
-        watched = type(connection.__name__, (connection,), {"_new_conn": new_conn})
-        return type(pool.__name__, (pool,), {"ConnectionCls": watched})
 
 
 def _shut(sockets: dict[Process, list[socket.socket]]) -> None:

@@ -6,18 +6,21 @@ from ..core.errors import InvalidParameterError
 from ..core.typing import Final
 
 PATH: Final = "/v1/reports"
-_MAX_KEY: Final = 512  # characters; no collector makes a longer one
+MAX_KEY: Final = 512  # characters; no collector makes a longer one
 _MAX_PORT: Final = "65535"
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/:")
 
 
-def require_key(write_key: object) -> None:
-    """Return if *write_key* can be a header.  Raises InvalidParameterError, which hides it."""
-    key = write_key if isinstance(write_key, str) else ""
-    printable = key.isascii() and key.isprintable() and " " not in key
-    if not printable or not 1 <= len(key) <= _MAX_KEY:
-        rule = f"must be 1 to {_MAX_KEY} printable ASCII characters without spaces"
-        raise InvalidParameterError("write_key", "(hidden)", rule)
+def require_header(name: str, secret: object, most: int) -> None:
+    """Return if *secret*, the parameter called *name*, can be a header of at most *most* letters.
+
+    Raises: InvalidParameterError, which hides it.
+    """
+    text = secret if isinstance(secret, str) else ""
+    printable = text.isascii() and text.isprintable() and " " not in text
+    if not printable or not 1 <= len(text) <= most:
+        rule = f"must be 1 to {most} printable ASCII characters without spaces"
+        raise InvalidParameterError(name, "(hidden)", rule)
 
 
 def base_of(endpoint: str) -> str:

@@ -68,7 +68,7 @@ class Schedule:
     def load(self, tx: Transaction) -> None:
         """Take over what this or another process has planned."""
         self._next, self._not_before, self._repeat_after, failures, rests = (
-            _number(property_of(tx, key)) for key in _KEYS
+            number_of(property_of(tx, key)) for key in _KEYS
         )
         self._failures, self._rests = int(failures), int(rests)
         claimed = property_of(tx, _CLAIM)
@@ -164,7 +164,7 @@ class Schedule:
 
 def refusal_of(tx: Transaction) -> int:
     """Return the status that turned the last try away; 0 if none did."""
-    return int(_number(property_of(tx, _REFUSAL)))
+    return int(number_of(property_of(tx, _REFUSAL)))
 
 
 def forget_claim(tx: Transaction) -> None:
@@ -176,7 +176,7 @@ def _doubled(first: int, times: int) -> int:
     return min(MAX_BACKOFF, first << min(times, 16))
 
 
-def _number(value: object) -> float:
+def number_of(value: object) -> float:
     """Return *value*, or 0 if it is missing or damaged."""
     if isinstance(value, int | float) and 0 <= value < _LATEST:
         return value

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from ..core import compact_json
 from ..core.dataclass import dataclass, replace
 from ..core.limits import MAX_COLUMNS, SIZE_CLASSES, UPLOAD_ID_SIZE
-from ..core.randomness import Randomness
+from ..core.randomness import Randomness, draw_bytes
 from ..core.typing import TYPE_CHECKING, Any, Final, TypeAlias
 from ..storage.outbox import discard_token, token_of
 from ..wire.reports import DEVICE, Bounds, Report, columns_of
@@ -234,7 +234,9 @@ class Sealer:
 
     def _insert(self, tx: Transaction, day: int, rows: list[Row]) -> SealedUpload:
         spent = None if self._tokens is None else self._tokens.spend(tx, day)
-        upload_id, token = (self._new_id(), None) if spent is None else spent
+        upload_id, token = (
+            (draw_bytes(self._randomness, UPLOAD_ID_SIZE), None) if spent is None else spent
+        )
         columns = columns_of(Report(*row[2:5]) for row in rows)
         body = self.bounds.seal(upload_id, day, compact_json.loads(rows[0][1]), columns)
         number = tx.execute(
@@ -249,10 +251,6 @@ class Sealer:
             rows=tuple(rows),
             token=token,
         )
-
-    def _new_id(self) -> bytes:
-        size = UPLOAD_ID_SIZE
-        return self._randomness.uniform(1 << (8 * size)).to_bytes(size, "big")
 
     def _retract(self, tx: Transaction, upload: SealedUpload, *, unseen: bool = False) -> bool:
         """Delete a sealed upload that nobody has tried since; return False if somebody has."""

@@ -28,9 +28,9 @@ from ..core.errors import (
     TransportError,
 )
 from ..core.limits import MAX_REPORT_AGE
-from ..core.randomness import Randomness
+from ..core.randomness import Randomness, draw_bytes
 from ..core.stats import Reason, Stats
-from ..core.typing import TYPE_CHECKING, Any, Final, NamedTuple
+from ..core.typing import TYPE_CHECKING, Any, Final
 from ..storage.schema import property_of, set_property
 from ..wire.private_token import (
     DIRECTORY_PATH,
@@ -51,14 +51,14 @@ from ..wire.private_token import (
     week_of,
 )
 from .blind_rsa import blind, finalize, is_permutation
-from .endpoint import checked_url
+from .endpoint import checked_url, require_header
+from .schedule import Schedule, number_of
 from .transport import OK, Answer, RequestsTransport, is_ours
 
 if TYPE_CHECKING:
     from ..privacy.consent import ConsentSwitch
     from ..storage.schema import Transaction
     from ..storage.store import Store
-    from .schedule import Schedule
 
 _MAX_ATTESTATION: Final = 4_096  # characters; a signed statement of an application store has fewer
 MAX_RETRY: Final = 6 * HOUR  # seconds until an issuer that gave nothing is asked again
@@ -106,7 +106,7 @@ class Issuer:
             rule = "must be what hearsay issuer-keys prints, or two of these by a comma"
             raise InvalidParameterError("plan", self.plan, rule)
         if not callable(self.attestation):
-            _require_header(self.attestation)
+            require_header("attestation", self.attestation, _MAX_ATTESTATION)
 
     @property
     def plans(self) -> tuple[str, ...]:
@@ -116,22 +116,8 @@ class Issuer:
     def attestation_text(self) -> str:
         """Return what shows the issuer who asks.  Raises InvalidParameterError."""
         text = self.attestation() if callable(self.attestation) else self.attestation
-        _require_header(text)
+        require_header("attestation", text, _MAX_ATTESTATION)
         return text
-
-
-def _require_header(text: object) -> None:
-    printable = isinstance(text, str) and text.isascii() and text.isprintable() and " " not in text
-    if not printable or not 1 <= len(str(text)) <= _MAX_ATTESTATION:
-        rule = f"must be 1 to {_MAX_ATTESTATION} printable ASCII characters without spaces"
-        raise InvalidParameterError("attestation", "(hidden)", rule)
-
-
-class _Key(NamedTuple):
-    """A key that the plan has, of which there is a proof."""
-
-    key_id: bytes
-    modulus: int
 
 
 class TokenStore:
@@ -237,7 +223,7 @@ class TokenStore:
 
     def due(self, tx: Transaction, now: float) -> int | None:
         """Return the week whose tokens are to be fetched now; None if none are."""
-        last, due = (_number(property_of(tx, key)) for key in (_LAST, _DUE))
+        last, due = (number_of(property_of(tx, key)) for key in (_LAST, _DUE))
         week = week_of(day_of(now))
         if last > week or (now < due <= now + 2 * 7 * DAY):
             return None  # a time beyond that was planned by a clock that was ahead
@@ -250,18 +236,18 @@ class TokenStore:
             application's attestation raises.
         """
         end = self._clock() + timeout
-        plan, key = self._directory(week, timeout)
+        plan, key_id, modulus = self._directory(week, timeout)
         more = {
             "Content-Type": REQUEST_TYPE,
             "Accept": RESPONSE_TYPE,
             "Authorization": f"Bearer {self._issuer.attestation_text()}",
         }
-        head = KIND.to_bytes(2, "big") + key.key_id[-1:]
+        head = KIND.to_bytes(2, "big") + key_id[-1:]
         digest = challenge_digest(plan.issuer, self._app, week)
         for _ in range(plan.tokens):
-            nonce = self._randomness.uniform(1 << (8 * NONCE_SIZE)).to_bytes(NONCE_SIZE, "big")
-            message = token_input(nonce, digest, key.key_id)
-            blinding = blind(message, key.modulus, self._randomness)
+            nonce = draw_bytes(self._randomness, NONCE_SIZE)
+            message = token_input(nonce, digest, key_id)
+            blinding = blind(message, modulus, self._randomness)
             body = head + blinding.blinded
             left = min(timeout, end - self._clock())
             if left <= 0:
@@ -270,7 +256,7 @@ class TokenStore:
             if answer.status == _TOO_MANY and is_ours(answer):
                 return  # it has given all that it gives; any other is of a proxy's limit
             _require_ok(answer, RESPONSE_TYPE)
-            signature = finalize(message, key.modulus, blinding.inverse, answer.body)
+            signature = finalize(message, modulus, blinding.inverse, answer.body)
             if signature is None:
                 raise IssuerError("token: is no signature by the key of its week")
             token = message + signature
@@ -296,8 +282,8 @@ class TokenStore:
         wait = REFUSED_FOR if refused else HOUR
         set_property(tx, _DUE, now + wait + self._chance(REFUSED_FOR if refused else MAX_RETRY))
 
-    def _directory(self, week: int, timeout: float) -> tuple[Plan, _Key]:
-        """Return the plan and its key of *week*, both as the application was built to believe."""
+    def _directory(self, week: int, timeout: float) -> tuple[Plan, bytes, int]:
+        """Return the plan, and id and modulus of its key of *week*, of which there is a proof."""
         answer = self._transport.exchange(DIRECTORY_PATH, None, timeout, {"Accept": DIRECTORY_TYPE})
         _require_ok(answer, DIRECTORY_TYPE)
         try:
@@ -312,7 +298,7 @@ class TokenStore:
                     roots = (from_base64url(root) for root in entry["hearsay-proof"])
                     modulus = modulus_of(key)
                     if is_permutation(modulus, tuple(int.from_bytes(r, "big") for r in roots)):
-                        return plan, _Key(key_id, modulus)
+                        return plan, key_id, modulus
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise IssuerError("directory: is none") from None
         raise IssuerError(f"plan.week={week}: has no key that is proved to be good")
@@ -330,7 +316,3 @@ def _require_ok(answer: Answer, kind: str) -> None:
         raise IssuerError(f"issuer: said no with status {answer.status}; check the attestation")
     if answer.status != OK or answer.content_type.partition(";")[0].strip().lower() != kind:
         raise TransportError(f"issuer: answered with status {answer.status}")
-
-
-def _number(value: object) -> float:
-    return value if isinstance(value, int | float) else 0.0

@@ -15,7 +15,7 @@ from ..core.epoch import day_of
 from ..core.locks import ProcessLock
 from ..core.randomness import Randomness
 from ..core.stats import Reason, Stats
-from ..core.typing import TYPE_CHECKING, Any, Final
+from ..core.typing import TYPE_CHECKING, Final
 from ..privacy.consent import ConsentSwitch
 from ..storage import outbox
 from ..storage.outbox import discard_token, keep_acknowledged
@@ -308,7 +308,7 @@ class Uploader:
             return None
         try:
             # that of an application may take no headers
-            more: dict[str, Any] = {} if upload.token is None else {"headers": upload.headers}
+            more: dict[str, object] = {} if upload.token is None else {"headers": upload.headers}
             return self._transport.send(upload.body, timeout, **more)
         except Exception as error:  # noqa: BLE001 - whatever it is, it must not be met in a loop
             self._stats.fail(error)

@@ -25,7 +25,7 @@ from ..core.dataclass import dataclass
 from ..core.epoch import DAY, epoch_of, epoch_start
 from ..core.errors import InvalidParameterError
 from ..core.limits import UPLOAD_ID_SIZE
-from ..core.typing import Any, Final, NamedTuple
+from ..core.typing import Final, NamedTuple
 
 # One Authorization is all that a request may have, and there the write key is.
 HEADER: Final = "Hearsay-Token"
@@ -188,7 +188,7 @@ class Plan:
         place = week - self.first
         return self.key_ids[place] if 0 <= place < len(self.key_ids) else None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the plan as its file and the directory have it."""
         return {
             "issuer": self.issuer,

@@ -185,7 +185,7 @@ def answer_rows(part: Slice, alpha: float) -> tuple[Row, ...]:
     Raises:  InvalidTallyError: the tally cannot have come from n reports.
     """
     units = _units(part.metric)
-    about: dict[str, Any] = {"is_open": part.is_open}
+    about: dict[str, object] = {"is_open": part.is_open}
     if part.refusal or part.mixture:
         return tuple(
             row

@@ -201,7 +201,7 @@ COLUMNS: Final = (
 )
 
 
-def flat(row: Row, others: Collection[str] = ()) -> dict[str, Any]:
+def flat(row: Row, others: Collection[str] = ()) -> dict[str, object]:
     """Return *row* as one flat record: a column a dimension, then those of the number.
 
     Args: others: columns that stand beside these.

@@ -50,7 +50,7 @@ ADOPTION: Final = "adoption"
 HISTOGRAM: Final = "histogram"
 CDF: Final = "cdf"
 QUANTILE: Final = "quantile"
-AVERAGED: Final[Mapping[str, Any]] = MappingProxyType({"average": True})
+AVERAGED: Final[Mapping[str, object]] = MappingProxyType({"average": True})
 Devices: TypeAlias = Literal["all", "answered", "both"]
 # For which devices intervals hold where a panel draws those that report: all; those that answered;
 # of shares and means all, of quantiles and of the means of keys those that answered.
@@ -291,7 +291,7 @@ class Verb:
     # of a metric, the dimensions that it is about if none is chosen; else it is the first of all
     about: Callable[[Metric], Sequence[str]] = lambda _metric: ()
     # of a metric, these options and the dimensions of segments asked for: what was left out
-    defaults: Callable[[Metric, Mapping[str, Any], Sequence[str]], Mapping[str, Any]] = (
+    defaults: Callable[[Metric, Mapping[str, object], Sequence[str]], Mapping[str, object]] = (
         lambda _metric, _options, _dimensions: {}
     )
     compares: bool = False  # rows hold a stretch of time, or a segment, against another

@@ -28,7 +28,6 @@ from client_sdk.mechanisms import (
     ItemMechanism,
     KeyValueMechanism,
     MeanMechanism,
-    Mechanism,
     Record,
     RecordMechanism,
     SetMechanism,
@@ -39,6 +38,7 @@ from client_sdk.mechanisms import (
 )
 
 from ..core.text_tables import table_lines
+from ..estimation.arrays import AnyMechanism
 from ..estimation.significance import lower_limit, upper_limit
 
 ALPHA: Final = 1e-9  # chance that an honest mechanism is called a liar
@@ -92,13 +92,13 @@ class Audit:
         """Whether the claim was not refuted."""
         return self.verdict != FAILS
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the fields and the gravest trial, for JSON."""
         return {**asdict(self), **asdict(self.gravest)}
 
 
 def audit(
-    mechanism: Mechanism[Any],
+    mechanism: AnyMechanism,
     randomness: Randomness,
     draws: int = DRAWS,
     pairs: int = PAIRS,
@@ -126,9 +126,7 @@ def audit(
     return Audit(name or mechanism.name, float(mechanism.epsilon), draws, trials)
 
 
-def _try(
-    mechanism: Mechanism[Any], case: Case, reports: Reports, draws: int, alpha: float
-) -> Trial:
+def _try(mechanism: AnyMechanism, case: Case, reports: Reports, draws: int, alpha: float) -> Trial:
     """Draw *draws* reports of either value of *case* and judge what they show."""
     likely, unlikely = (
         sum(map(case.event, reports(value, draws))) for value in (case.likely, case.unlikely)
@@ -176,7 +174,7 @@ def _spread(likely: int, unlikely: int, draws: int) -> float:
     return sqrt(sum((1 - hits / draws) / max(hits, 1) for hits in (likely, unlikely)))
 
 
-def mechanisms_of(chosen: Sequence[str], epsilon: str, domain_size: int) -> list[Mechanism[Any]]:
+def mechanisms_of(chosen: Sequence[str], epsilon: str, domain_size: int) -> list[AnyMechanism]:
     """Return the *chosen* mechanisms, or all of them, with these parameters.
 
     Raises: UnknownMechanismError, InvalidParameterError: there is no such mechanism.
@@ -185,7 +183,7 @@ def mechanisms_of(chosen: Sequence[str], epsilon: str, domain_size: int) -> list
 
 
 def run(
-    mechanisms: Sequence[Mechanism[Any]],
+    mechanisms: Sequence[AnyMechanism],
     draws: int,
     as_json: bool,
     show: Callable[[str], object],
@@ -244,7 +242,7 @@ class StatesItsLaw(Protocol):
         """Return the probabilities."""
 
 
-def cases_of(mechanism: Mechanism[Any], dice: Dice, most: int) -> list[Case]:
+def cases_of(mechanism: AnyMechanism, dice: Dice, most: int) -> list[Case]:
     """Draw up to *most* pairs, no value in two of them, for the family of *mechanism*.
 
     Items: the report supports one and not the other.  Sets: the same of sets of one item, so that

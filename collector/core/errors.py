@@ -54,7 +54,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from client_sdk.core.errors import HearsayError
 
@@ -370,7 +370,7 @@ class ChildError(CollectorError, RuntimeError):
 class AnswerError(CollectorError, ValueError):
     """A collector refused to answer.  Keeps its problem document as data."""
 
-    def __init__(self, status: int, problem: Mapping[str, Any], url: str = "") -> None:
+    def __init__(self, status: int, problem: Mapping[str, object], url: str = "") -> None:
         """Keep *status* and *problem*, as RFC 9457 has it.
 
         Args: url: of the collector, where the message shall say which was asked.

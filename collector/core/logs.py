@@ -14,7 +14,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
 MAX_TEXT: Final = 2_000  # characters of a message; what is cut ends in …
 _MAX_FRAMES: Final = 30  # calls of a failure that are shown, the innermost ones
@@ -32,7 +32,7 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return *record* as JSON."""
-        line: dict[str, Any] = {
+        line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "role": self._role,
@@ -58,7 +58,7 @@ def configure(role: str, stream: TextIO | None = None) -> None:
     logging.getLogger(_NAME).setLevel(logging.INFO)
 
 
-def server_config(role: str) -> dict[str, Any]:
+def server_config(role: str) -> dict[str, object]:
     """Return how the HTTP server is to log: its own lines like ours, and of requests nothing."""
     return {
         "formatters": {"json": {"()": JsonFormatter, "role": role}},
@@ -87,7 +87,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
 
 
-def _failures(error: BaseException) -> Iterator[dict[str, Any]]:
+def _failures(error: BaseException) -> Iterator[dict[str, object]]:
     """Yield an error and those behind it: type and places, no text."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:

@@ -19,7 +19,7 @@ import webbrowser
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
 from client_sdk.core.epoch import day_of
 from client_sdk.registry.contract import Registry
@@ -94,7 +94,7 @@ def run(devices: int, port: int, once: bool, as_json: bool, show: bool = False) 
     return 0
 
 
-def _measure(site: _Site, devices: int, children: Children, out: TextIO) -> dict[str, Any]:
+def _measure(site: _Site, devices: int, children: Children, out: TextIO) -> dict[str, object]:
     """Drive the fleet, wait until all is folded, and hold the estimates against the truth."""
     registry = Registry.from_file(str(DEMO_REGISTRY))
     people = population(devices, random.Random())  # noqa: S311  # people, not noise
@@ -212,7 +212,7 @@ class _Site:
             return None
         return int(answer.json()["backlog"]) if answer.status_code == 200 else None
 
-    def estimate(self, metric: str, truth: Mapping[str, float]) -> dict[str, Any]:
+    def estimate(self, metric: str, truth: Mapping[str, float]) -> dict[str, object]:
         """The rows of *metric* with the true answers beside them."""
         answer = self._session.get(f"{self.url}/v1/metrics/{metric}/estimate", timeout=10)
         answer.raise_for_status()

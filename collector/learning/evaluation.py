@@ -39,6 +39,7 @@ from client_sdk.learning.rounds import ROUND, final_model
 from client_sdk.registry.metric import Metric
 
 from ..core.errors import QueryError
+from ..estimation.arrays import Floats
 from ..estimation.estimate import normal_quantile, sampled_limits
 from .reading import EXCLUDED
 
@@ -137,7 +138,7 @@ def _target(text: str, domain: Any) -> Any:
     return domain.target(word in TRUE)
 
 
-def of_truths(scores: Any, truth: Any) -> list[Figure]:
+def of_truths(scores: Floats, truth: Floats) -> list[Figure]:
     """Return accuracy, that of always saying what is commoner, and the area under the curve."""
     yes = int(np.sum(truth > 0))
     right = int(np.sum((scores > 0) == (truth > 0)))
@@ -158,7 +159,7 @@ def part(name: str, hits: int, n: int) -> Figure:
     return Figure(name, hits / n, min(ends[0], hits / n), max(ends[1], hits / n))
 
 
-def area(scores: Any, truth: Any) -> Figure:
+def area(scores: Floats, truth: Floats) -> Figure:
     """Return the area under the curve."""
     yes, no = np.sort(scores[truth > 0]), np.sort(scores[truth <= 0])
     m, n = len(yes), len(no)
@@ -195,19 +196,19 @@ def _score_limits(value: float, error: Callable[[float], float]) -> tuple[float,
     return end(0.0), end(1.0)
 
 
-def _place(scores: Any, others: Any) -> Any:
+def _place(scores: Floats, others: Floats) -> Floats:
     """Return of each score the part of *others*, which are sorted, below it; equal ones half."""
     left, right = (np.searchsorted(others, scores, side) for side in ("left", "right"))
     return (left + right) / 2 / len(others)
 
 
-def of_numbers(scores: Any, truth: Any) -> list[Figure]:
+def of_numbers(scores: Floats, truth: Floats) -> list[Figure]:
     """Return the mean square error of places from -1 to 1, and that of always saying the mean."""
     squares, apart = (truth - np.clip(scores, -1, 1)) ** 2, (truth - truth.mean()) ** 2
     return [_mean("mean square error", squares), _mean("that of the mean", apart)]
 
 
-def _mean(name: str, squares: Any) -> Figure:
+def _mean(name: str, squares: Floats) -> Figure:
     n = len(squares)
     if n < LEAST:
         return Figure(name, None, reason=_few(f"{n:,} of at least {LEAST}"))

@@ -46,6 +46,7 @@ from client_sdk.registry.types.vector import TasteDomain
 
 from ..analytics.verb import Slice
 from ..core.errors import QueryError
+from ..estimation.arrays import Floats
 from ..estimation.estimate import coordinates
 from ..estimation.precision import ALPHA
 from ..query.reading import naming
@@ -62,7 +63,7 @@ class Moment:
     ``bias`` the length of what no number of reports takes away.
     """
 
-    matrix: Any
+    matrix: Floats
     n: int
     error: float
     stretch: float

@@ -57,6 +57,7 @@ from ..analytics.sums import Shares
 from ..analytics.verb import Slice
 from ..core.errors import QueryError
 from ..core.remarks import Remark
+from ..estimation.arrays import Floats
 from ..estimation.estimate import Estimate, normal_quantile
 from ..estimation.significance import chi_square_tail
 
@@ -75,9 +76,9 @@ class Table:
     """What is known of one attribute: the share that holds each value, and the values' weights."""
 
     name: str
-    held: Any  # at least 0, of sum 1
-    weights: Any
-    kept: Any  # which part of what was estimated is left of each weight
+    held: Floats  # at least 0, of sum 1
+    weights: Floats
+    kept: Floats  # which part of what was estimated is left of each weight
     apart: float  # how far the means of the weight are apart, with and without the label
     seen: float  # the same before what noise adds was taken off
     limits: tuple[tuple[float | None, float | None], ...]  # of the log-odds; None: no end
@@ -100,9 +101,9 @@ class Chances:
 
     mean: float
     variance: float
-    chances: Any  # at equal steps of a normal law, shape (steps,)
+    chances: Floats  # at equal steps of a normal law, shape (steps,)
 
-    def given(self, off: Any, held: Any, noise: Any) -> tuple[Any, Any]:
+    def given(self, off: Floats, held: Floats, noise: Floats) -> tuple[Floats, Floats]:
         """Return mean and variance of the chances of values that are *off* by d, shape (values,).
 
         Args: held: the share t of each value.  noise: the variance of d.
@@ -194,7 +195,7 @@ def _prior(name: str, parts: Sequence[Slice], place: int, alpha: float) -> Estim
     return Estimate(value, error, value - reach, value + reach)
 
 
-def _members(part: Slice, place: int) -> tuple[Any, Any]:
+def _members(part: Slice, place: int) -> tuple[Floats, Floats]:
     """Return which items are of each value, and of it with the label: 0 or 1, (values, items)."""
     domain = part.metric.domain
     assert isinstance(domain, PairDomain)  # noqa: S101 - as ``by_attribute`` makes them

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from client_sdk.core.dataclass import replace
 from client_sdk.core.epoch import ONCE
@@ -44,7 +44,7 @@ class LeftOut:
         ids = sorted(exclusion.id for exclusion in plan.excluded.applied)
         return cls(tuple(ids), gone.reports, tuple(map(str, said)))
 
-    def parts(self) -> dict[str, Any]:
+    def parts(self) -> dict[str, object]:
         """Return what a model file says of it; nothing if there is no exclusion."""
         if not self.exclusions:
             return {}

@@ -210,7 +210,7 @@ def current_model(state: Pass) -> Model:
     domain, used = learning(state.metric), state.used
     left_out = state.steps[-1].left_out.parts() if state.steps else {}
     if not state.is_over:
-        parts: dict[str, Any] = {"round": state.number, "rounds": domain.rounds}
+        parts: dict[str, object] = {"round": state.number, "rounds": domain.rounds}
         parts["theta"] = list(state.theta)
         return Model.of(ROUND, state.metric, used, {**parts, **left_out})
     parts = {
@@ -228,7 +228,7 @@ def current_model(state: Pass) -> Model:
     return Model.of(FINAL, state.metric, used, parts)
 
 
-def as_json(state: Pass) -> dict[str, Any]:
+def as_json(state: Pass) -> dict[str, object]:
     """Return the pass as what its file holds."""
     early = None if state.early is None else [state.early.n, *state.early.tally]
     return {

@@ -13,12 +13,12 @@ from typing import Any, Final, NamedTuple
 
 from client_sdk.core.epoch import DAY, LENGTHS
 from client_sdk.core.errors import HearsayError
-from client_sdk.mechanisms import Mechanism
 from client_sdk.privacy.wording import a_period
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.selection import choose, choose_policy
 
 from ..core.text_tables import table_lines
+from ..estimation.arrays import AnyMechanism
 from ..estimation.precision import (
     ALPHA,
     detectable,
@@ -123,7 +123,7 @@ def least_epsilon(metric: Metric, request: PlanRequest) -> Fraction | None:
     return None if least is None else Fraction(least, 100)
 
 
-def mechanism_at(metric: Metric, epsilon: Fraction) -> Mechanism[Any]:
+def mechanism_at(metric: Metric, epsilon: Fraction) -> AnyMechanism:
     """Return the mechanism that *metric* names, for another ε of a report.
 
     Raises: HearsayError: it cannot serve this ε.
@@ -139,9 +139,7 @@ def mechanism_at(metric: Metric, epsilon: Fraction) -> Mechanism[Any]:
     return choose(name, domain.encodes.family, epsilon, domain.size, own, fixed)[1]
 
 
-def _line(
-    metric: Metric, mechanism: Mechanism[Any], epsilon: Fraction, request: PlanRequest
-) -> Line:
+def _line(metric: Metric, mechanism: AnyMechanism, epsilon: Fraction, request: PlanRequest) -> Line:
     part = request.share * metric.sample.share
     reports = int(part * request.devices)
     more = drawn(metric)

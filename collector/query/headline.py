@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from client_sdk.registry.metric import COUNT, Metric
 
@@ -12,7 +11,7 @@ from ..analytics.rows import ALL, MEASURE, SHARE, TIME, Row
 from ..analytics.verb import ACTIVES, AVERAGED, ESTIMATE, TOP, load
 
 
-def question(metric: Metric, most: int) -> tuple[str, dict[str, Any]]:
+def question(metric: Metric, most: int) -> tuple[str, dict[str, object]]:
     """Return verb and options: the greatest of items needs intervals that hold at once.
 
     Args: most: items of a list.

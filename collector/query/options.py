@@ -21,7 +21,7 @@ _SEPARATOR: Final = ",\n    "
 _TOKEN: Final = "HEARSAY_READ_TOKEN"  # noqa: S105 - the name of a variable, no secret
 
 
-def options_of(verb: str, texts: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def options_of(verb: str, texts: Sequence[tuple[str, str]]) -> dict[str, object]:
     """Return options by name, each as the type that *verb* declares for it.
 
     "2.2" is a text where a text is wanted, such as a version, and a number where one is; a list
@@ -34,7 +34,7 @@ def options_of(verb: str, texts: Sequence[tuple[str, str]]) -> dict[str, Any]:
     }
 
 
-def types_of(verb: str) -> dict[str, Any]:
+def types_of(verb: str) -> dict[str, object]:
     """Return the type of each option of *verb*; nothing of an unknown one."""
     fields = msgspec.structs.fields(load(verb).options) if verb in names() else ()
     return {field.encode_name: field.type for field in fields}
@@ -63,7 +63,7 @@ def _json(text: str) -> Any:
         return text
 
 
-def fields_of(query: Query) -> dict[str, Any]:
+def fields_of(query: Query) -> dict[str, object]:
     """Return *query* as JSON types, without what it has by default."""
     fields = msgspec.to_builtins(query)
     return {name: value for name, value in fields.items() if value != _DEFAULTS[name]}

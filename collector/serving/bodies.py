@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Final, Protocol
 
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
@@ -20,14 +20,20 @@ class Fields(Protocol):
     def get_all(self, name: str, /) -> list[str]:
         """Return all fields called *name*."""
 
+    def __iter__(self) -> Iterator[str]:
+        """Return the names."""
+
 
 class Scope(Protocol):
     """The head of a request, as the server hands it over."""
 
     http_version: str
+    server: str
     client: str
+    scheme: str
     method: str
     path: str
+    query_string: str
     authority: str | None
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 from flask import request
@@ -46,7 +46,7 @@ def form_of(form: type[F], most_bytes: int = MOST_BYTES) -> F:
     is_twice = any(len(values) > 1 for name, values in sent.items() if name not in many)
     if missing or set(sent) - set(fields) or is_twice:
         raise QueryError("form", f"must hold {', '.join(fields) or 'nothing'}, each once")
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         name: texts if name in many else texts[0] for name, texts in sent.items()
     }
     return msgspec.convert(values, form)

@@ -68,6 +68,14 @@ def test_an_import_without_a_name_loads_nothing_else() -> None:
     assert added <= {"__future__", "client_sdk"}
 
 
+def test_a_client_is_paid_for_when_it_is_made() -> None:
+    """Law: a program that names the class, and makes none, does not load what a client needs."""
+    loaded = modules_after("from client_sdk import Caps, Client", bare=True)
+
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("client_sdk.")}
+    assert rooms == {"client", "core", "privacy", "recording"}
+
+
 @pytest.mark.parametrize(
     ("fields", "loaded"),
     [

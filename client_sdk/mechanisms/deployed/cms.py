@@ -13,41 +13,22 @@ Draws: uniform(rows); bits(flip, m), which flip the one-hot bits.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fractions import Fraction
-from functools import cached_property
 
 from ...core.errors import InvalidTallyError
 from ...core.randomness import Randomness
 from ...core.typing import ClassVar, Final
 from ..base import Array, Coins, Draws, NoiseLaw, Numpy
-from ..exact import flip_chance
-from ..supports import Channel
+from ..bits import FlippedBits
 from ._sketch import Sketch
 
 _ROW_SIZE: Final = 4  # bytes
 _CHUNK: Final = 1 << 22  # bits unpacked at once: 4 MiB
 
 
-class CMS(Sketch):
+class CMS(FlippedBits, Sketch):
     """Count mean sketch.  A tally is, row by row, the reports and the ones of each column."""
 
     name: ClassVar[str] = "cms"
-    constants: ClassVar[tuple[str, ...]] = ("flip",)
-
-    @cached_property
-    def flip(self) -> Fraction:
-        """q, rounded up to the grid."""
-        return flip_chance(self.epsilon / 2, self.precision)
-
-    @cached_property
-    def channel(self) -> Channel:
-        """The chances that the bit of a cell is 1: of the item's, and of another."""
-        return Channel(1 - self.flip, self.flip)
-
-    @property
-    def likelihood_ratio(self) -> Fraction:
-        """(p/q)^2."""
-        return (self.channel.p / self.channel.q) ** 2
 
     @property
     def noise(self) -> float:

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 
@@ -41,22 +40,20 @@ from ..base import (
     column,
     width_of,
 )
-from ..exact import THRESHOLD_BITS, flip_chance
-from ..frequency import FrequencyOracle
-from ..supports import Channel
+from ..bits import FlippedBits
+from ..exact import THRESHOLD_BITS
 
 _MAX_SAMPLED: Final = 1024  # items of a report
 _DEFAULT_SAMPLED: Final = 4
 
 
 @dataclass(frozen=True, init=False)
-class DBitFlip(FrequencyOracle):
+class DBitFlip(FlippedBits):
     """Bits of a few random items.  A tally is, for each item, its draws, then its ones."""
 
     name: ClassVar[str] = "dbitflip"
     automatic: ClassVar[bool] = False  # for comparison and migration
     pure: ClassVar[bool] = False
-    constants: ClassVar[tuple[str, ...]] = ("flip",)
 
     sampled: int
 
@@ -75,24 +72,9 @@ class DBitFlip(FrequencyOracle):
         self.validate()
 
     @property
-    def _differing(self) -> int:
+    def differing(self) -> int:
         """In how many bits of a report two values can differ."""
         return min(self.sampled, 2)
-
-    @cached_property
-    def flip(self) -> Fraction:
-        """q, rounded up to the grid."""
-        return flip_chance(self.epsilon / self._differing, self.precision)
-
-    @cached_property
-    def channel(self) -> Channel:
-        """The chances that the bit of a drawn item is 1: of the true one, and of another."""
-        return Channel(1 - self.flip, self.flip)
-
-    @property
-    def likelihood_ratio(self) -> Fraction:
-        """(p/q)^2, or p/q for d = 1."""
-        return (self.channel.p / self.channel.q) ** self._differing
 
     @cached_property
     def _width(self) -> int:

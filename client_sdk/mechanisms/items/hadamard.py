@@ -55,17 +55,11 @@ def transform(rows: Array, np: Numpy) -> Array:
     return rows
 
 
-class Hadamard(CountedReports[int], FrequencyOracle):
-    """One-bit Hadamard response.  A report is a row and a sign; a tally counts them."""
+class SignReports(CountedReports[int], FrequencyOracle):
+    """Reports of a row and of the item's sign there, which a coin keeps."""
 
-    name = "hadamard"
     beyond = "row_out_of_range"
     constants = ("truth",)
-
-    @cached_property
-    def rows(self) -> int:
-        """K, the order of the matrix."""
-        return 1 << (self.domain_size - 1).bit_length()
 
     @cached_property
     def truth(self) -> Fraction:
@@ -74,13 +68,24 @@ class Hadamard(CountedReports[int], FrequencyOracle):
 
     @cached_property
     def channel(self) -> Channel:
-        """Return p, and q = 1/2."""
+        """The chance that a report has the item's sign; any other item's is a coin, q = 1/2."""
         return Channel(self.truth, _HALF)
 
     @property
     def likelihood_ratio(self) -> Fraction:
         """p / (1-p)."""
         return self.channel.p / (1 - self.channel.p)
+
+
+class Hadamard(SignReports):
+    """One-bit Hadamard response.  A tally counts rows and signs."""
+
+    name = "hadamard"
+
+    @cached_property
+    def rows(self) -> int:
+        """K, the order of the matrix."""
+        return 1 << (self.domain_size - 1).bit_length()
 
     @property
     def payload_count(self) -> int:

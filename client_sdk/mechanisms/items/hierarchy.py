@@ -42,27 +42,21 @@ from ...core.errors import InvalidParameterError
 from ...core.randomness import Randomness
 from ...core.typing import ClassVar, Final
 from ..base import Array, Debiased, EpsilonLike, Numpy
-from ..exact import THRESHOLD_BITS, exp_floor, truth_chance
-from ..families import CountedReports
-from ..frequency import FrequencyOracle
-from ..supports import Channel
-from .hadamard import is_positive, transform
+from ..exact import THRESHOLD_BITS
+from .hadamard import SignReports, is_positive, transform
 
 FANOUTS: Final = (2, 4, 8, 16)  # powers of two: every level fills its matrix
 MAX_ITEMS: Final = 1 << 16  # leaves are up to 16 times as many
 UNSEEN: Final = 0.5  # reports that a level without any counts as: its part of an estimate is 0
-_HALF: Final = Fraction(1, 2)
 
 
 @dataclass(frozen=True, init=False)
-class Hierarchy(CountedReports[int], FrequencyOracle):
+class Hierarchy(SignReports):
     """A tree with ``fanout`` children a node.  A report is a level, a row and a sign."""
 
     name: ClassVar[str] = "hierarchy"
-    beyond = "row_out_of_range"
     automatic: ClassVar[bool] = False  # for ordered items only, which a registry does not say
     pure: ClassVar[bool] = False
-    constants = ("truth",)
 
     fanout: int
 
@@ -89,21 +83,6 @@ class Hierarchy(CountedReports[int], FrequencyOracle):
     def levels(self) -> int:
         """L, the fewest that have a leaf for every item."""
         return depth(self.domain_size, self.fanout)
-
-    @cached_property
-    def truth(self) -> Fraction:
-        """The chance that the sign is kept, rounded down to the grid."""
-        return truth_chance(exp_floor(self.epsilon), 1, self.precision)
-
-    @cached_property
-    def channel(self) -> Channel:
-        """The chance that a report has the sign of the item's node; any other sign is a coin."""
-        return Channel(self.truth, _HALF)
-
-    @property
-    def likelihood_ratio(self) -> Fraction:
-        """p / (1-p)."""
-        return self.channel.p / (1 - self.channel.p)
 
     @cached_property
     def starts(self) -> tuple[int, ...]:

@@ -12,36 +12,15 @@ Draws: bits(flip, d), which flip the one-hot bits.
 
 from __future__ import annotations
 
-from fractions import Fraction
-from functools import cached_property
-
 from ...core.randomness import Randomness
 from ...core.typing import Final
-from ..bits import BitReports
-from ..exact import flip_chance
-from ..supports import Channel
+from ..bits import BitReports, FlippedBits
 
 
-class SUE(BitReports):
+class SUE(FlippedBits, BitReports):
     """Symmetric unary encoding.  A report is one noisy bit an item."""
 
     name = "sue"
-    constants = ("flip",)
-
-    @cached_property
-    def flip(self) -> Fraction:
-        """q, the probability of a flip, rounded up to the grid."""
-        return flip_chance(self.epsilon / 2, self.precision)
-
-    @cached_property
-    def channel(self) -> Channel:
-        """Every bit is kept with p = 1 - q."""
-        return Channel(1 - self.flip, self.flip)
-
-    @property
-    def likelihood_ratio(self) -> Fraction:
-        """Return (p / q)^2, exactly."""
-        return (self.channel.p / self.channel.q) ** 2
 
     def randomize(self, value: int, randomness: Randomness) -> bytes:
         """Return the one-hot bits of *value*, each flipped with probability q."""

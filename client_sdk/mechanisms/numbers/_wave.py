@@ -141,16 +141,17 @@ class WindowReports(MomentReports):
     """A mechanism that rounds a position to a step and sends it through ``window``."""
 
     constants = ("inside",)
+    steps = width = 1  # one bit: binary randomized response on the two ends
 
-    @property
-    @abstractmethod
+    @cached_property
     def inside(self) -> Fraction:
-        """The chance of an output within the window, on the grid or a fraction of the grid."""
+        """The chance of an output within the window."""
+        return inside_of(self.epsilon, self.steps, self.width, self.precision)
 
-    @property
-    @abstractmethod
+    @cached_property
     def window(self) -> Window:
         """The channel from steps to symbols."""
+        return Window(self.steps, self.width, self.inside)
 
     @property
     def payload_count(self) -> int:

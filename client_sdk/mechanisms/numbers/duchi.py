@@ -15,27 +15,16 @@ Draws: round(x, 1); true(inside) keeps the end, and else uniform(1), which reads
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cached_property
 
 from ...core.randomness import Randomness
 from ...core.typing import Final
-from ._wave import Window, WindowReports, inside_of
+from ._wave import WindowReports
 
 
 class Duchi(WindowReports):
     """One bit: which end of the range the position was rounded to."""
 
     name = "duchi"
-
-    @cached_property
-    def inside(self) -> Fraction:
-        """The chance that an end is told as it is."""
-        return inside_of(self.epsilon, 1, 1, self.precision)
-
-    @cached_property
-    def window(self) -> Window:
-        """Binary randomized response on the two ends."""
-        return Window(1, 1, self.inside)
 
     def draw(self, value: Fraction, randomness: Randomness) -> int:
         """Round *value* to an end, then keep or swap it."""

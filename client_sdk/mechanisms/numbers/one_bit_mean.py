@@ -28,7 +28,7 @@ from ...core.randomness import Randomness
 from ...core.typing import Final
 from ..base import EpsilonLike
 from ..exact import THRESHOLD_BITS
-from ._wave import Window, WindowReports, inside_of
+from ._wave import WindowReports, inside_of
 
 MILLE: Final = 1000
 _MAX_POINTS: Final = 1 << 24  # thresholds; as many as a domain has grid points
@@ -65,11 +65,6 @@ class OneBitMean(WindowReports):
         p = inside_of(self.epsilon, 1, 1, self.precision)
         flip = Fraction(self.flip_per_mille, MILLE)
         return (1 - flip) * p + flip * (1 - p)
-
-    @cached_property
-    def window(self) -> Window:
-        """Binary randomized response whose truth probability is s."""
-        return Window(1, 1, self.inside)
 
     def draw(self, value: Fraction, randomness: Randomness) -> int:
         """Compare *value* with a threshold, then tell the truth with probability s."""

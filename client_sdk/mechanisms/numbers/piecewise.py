@@ -19,7 +19,6 @@ Draws: round(x, steps), the step i; true(inside), then i + uniform(width); else 
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cached_property
 
 from ...core.randomness import Randomness
 from ...core.typing import Final
@@ -27,10 +26,8 @@ from ._wave import (
     LEAST_STEPS,
     MOST_OUTPUTS,
     ChosenWindow,
-    Window,
     WindowReports,
     best_window,
-    inside_of,
 )
 
 
@@ -45,16 +42,6 @@ class Piecewise(ChosenWindow, WindowReports):
     def best(self) -> tuple[int, int]:
         """Return those of the window alone."""
         return best_window(self.epsilon, MOST_OUTPUTS)
-
-    @cached_property
-    def inside(self) -> Fraction:
-        """The chance of an output within the window."""
-        return inside_of(self.epsilon, self.steps, self.width, self.precision)
-
-    @cached_property
-    def window(self) -> Window:
-        """The channel from steps to outputs."""
-        return Window(self.steps, self.width, self.inside)
 
     def draw(self, value: Fraction, randomness: Randomness) -> int:
         """Round *value* to an inner step and send it through the channel."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, erfc, isfinite, sqrt
 from statistics import NormalDist
-from typing import Any, Final
+from typing import Final
 
 from client_sdk.core.epoch import ONCE
 from client_sdk.registry.metric import Metric
@@ -284,7 +284,7 @@ def is_open(pair: Pair) -> bool:
     return pair.first.is_open or pair.second.is_open
 
 
-def sides(comparison: Comparison) -> dict[str, Any]:
+def sides(comparison: Comparison) -> dict[str, object]:
     """Return what was compared, as facts."""
     return {
         "dimensions": with_item(comparison.pair.dimensions, comparison.item),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import sqrt
 from sys import maxsize
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
@@ -109,7 +109,7 @@ def _counted(parts: Sequence[Slice], totals: _Totals, name: str, alpha: float) -
     devices = sum(map(devices_of, wholes.values()))
     share = sum(map(devices_of, parts)) / devices
     point = Estimate(share, 0.0, share, share)
-    more: dict[str, Any] = {"is_open": any(part.is_open for part in parts)}
+    more: dict[str, object] = {"is_open": any(part.is_open for part in parts)}
     own = {part.metric.digest: part.n for part in parts}
     laws = [
         (draw_law(whole) * (devices_of(whole) / devices) ** 2, own.get(digest, 0) / whole.n - share)

@@ -256,7 +256,7 @@ def _require_free(part: Slice, names: Sequence[str]) -> None:
         raise QueryError("dimensions", f"{name} is the name of an answer, too; leave it out")
 
 
-def _facts(part: Slice, table: Finding) -> dict[str, Any]:
+def _facts(part: Slice, table: Finding) -> dict[str, object]:
     """Return the association of a slice as facts."""
     place = {"dimensions": dict(part.dimensions)}
     if isinstance(table, Remark):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -53,7 +52,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     return Findings(tuple(rows), facts={"unallocated": unallocated} if unallocated else {})
 
 
-def _rest(part: Slice, alpha: float) -> dict[str, Any]:
+def _rest(part: Slice, alpha: float) -> dict[str, object]:
     """Return 1 less the sum of all shares, with its interval."""
     shares = Shares.of_slice(part)
     (whole,) = shares.groups(np.ones((1, shares.values.size), dtype=bool), alpha)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
@@ -70,7 +70,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     Raises: QueryError: ``options.candidates``.
     """
     rows: list[Row] = []
-    facts: list[dict[str, Any]] = []
+    facts: list[dict[str, object]] = []
     able = [part for part in slices if part.refusal is None]
     searching = None if query.options.candidates or not able else _Searching.of(able, query)
     for part in slices:
@@ -116,13 +116,13 @@ class _Searching:
         sure, others = sorted_out(levels, self.plan, search)
         return search._replace(texts=[*sure, *others])
 
-    def answered(self, part: Slice) -> tuple[list[Row], dict[str, Any]]:
+    def answered(self, part: Slice) -> tuple[list[Row], dict[str, object]]:
         """Return the rows of a slice, and what is known of it."""
         options: Options = self.query.options
         plan, alpha = self.plan, self.query.alpha
         threshold = _USELESS if options.threshold is None else options.threshold
         detectable = plan.detectable(part.n)
-        fact = {
+        fact: dict[str, object] = {
             "detectable_share": min(detectable, 1.0),
             "levels": plan.mechanism.levels,
             "longest": plan.mechanism.domain_size,
@@ -153,7 +153,9 @@ def _most_common(estimates: Shares, least: float | None, k: int) -> Shares:
     return dict(sorted(common, key=lambda each: (-each[1].value, each[0]))[:k])
 
 
-def _of_candidates(part: Slice, query: VerbQuery, alpha: float) -> tuple[list[Row], dict[str, Any]]:
+def _of_candidates(
+    part: Slice, query: VerbQuery, alpha: float
+) -> tuple[list[Row], dict[str, object]]:
     """Return a row for each of the first k candidates, the most common first, and their number."""
     domain, levels = part.metric.domain, sketches_of(_mechanism(part.metric), part.tally, part.n)
     texts = [domain.encode(text, "options.candidates") for text in query.options.candidates]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -78,7 +78,7 @@ def _areas_of(part: Slice, coarsen: int) -> dict[tuple[int, int], list[int]]:
     return areas
 
 
-def _facts(part: Slice, cells: dict[tuple[int, int], list[int]]) -> dict[str, Any]:
+def _facts(part: Slice, cells: dict[tuple[int, int], list[int]]) -> dict[str, object]:
     domain = _domain(part)
     ends = {}
     for area, items in cells.items():

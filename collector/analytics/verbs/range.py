@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import nan
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -145,7 +145,9 @@ def _holds(metric: Metric, _: Options) -> Devices:
     return OF_ANSWERED if metric.domain.grid else OF_ALL
 
 
-def _upper_half(metric: Metric, options: Mapping[str, Any], _: Sequence[str]) -> Mapping[str, Any]:
+def _upper_half(
+    metric: Metric, options: Mapping[str, object], _: Sequence[str]
+) -> Mapping[str, object]:
     """Return the upper half of the numbers, or the lower half of the items, if no end is given."""
     if {"low", "high", "ranges"} & options.keys():
         return {}

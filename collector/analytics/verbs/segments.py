@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from msgspec import Struct
@@ -104,7 +104,7 @@ def _notes(part: Slice) -> tuple[Remark, ...]:
     return (remark(Code.TOGETHER),) if OTHER in part.dimensions.values() else ()
 
 
-def _pool(rows: Sequence[Row]) -> tuple[list[Row], dict[str, Any] | None]:
+def _pool(rows: Sequence[Row]) -> tuple[list[Row], dict[str, object] | None]:
     """Return *rows* with their numbers drawn together, and what is known of all of them."""
     rows_by_place = {
         i: row for i, row in enumerate(rows) if row.value is not None and row.std_error

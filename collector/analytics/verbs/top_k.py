@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -37,7 +37,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """
     rows: list[Row] = []
     warnings: list[Remark] = []
-    facts: list[dict[str, Any]] = []
+    facts: list[dict[str, object]] = []
     comparisons = sum(len(part.metric.domain.labels) for part in slices if part.refusal is None)
     for part in slices:
         if part.refusal is not None:
@@ -76,7 +76,7 @@ def _misleading(part: Slice, rows: Sequence[Row], order: str) -> Iterator[Remark
 
 def _picked(
     part: Slice, estimates: Sequence[Estimate], query: VerbQuery
-) -> tuple[list[Row], dict[str, Any]]:
+) -> tuple[list[Row], dict[str, object]]:
     """Return the rows of the first items, and what is known of all."""
     labels, options = part.metric.domain.labels, query.options
     low, high = (

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from math import sqrt
 from statistics import NormalDist
-from typing import Any, Final
+from typing import Final
 
 from client_sdk.mechanisms import VectorMechanism
 from client_sdk.registry.metric import Metric
@@ -44,7 +44,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     return Findings(tuple(rows), facts={"ellipsoids": ellipsoids} if ellipsoids else {})
 
 
-def _ellipsoid(part: Slice, rows: Sequence[Row]) -> dict[str, Any]:
+def _ellipsoid(part: Slice, rows: Sequence[Row]) -> dict[str, object]:
     """Return the half-axes of the ellipsoid around the estimates of a slice, in order."""
     mechanism = part.metric.mechanism
     assert isinstance(mechanism, VectorMechanism)  # noqa: S101 - see refusal

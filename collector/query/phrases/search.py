@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from itertools import pairwise
 from math import log, prod
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from client_sdk.core.epoch import ONCE
 from client_sdk.registry.metric import Metric
@@ -351,11 +351,13 @@ class _Reading:
             options=self._options(verb),
         )
 
-    def _options(self, verb: str) -> dict[str, Any]:
+    def _options(self, verb: str) -> dict[str, object]:
         known = types_of(verb)
         if _has_levels(verb) and (levels := sorted({*_levels(self._phrase.words)})):
             return {"levels": levels}
-        options = {"item": item} if "item" in known and (item := self._item()) else {}
+        options: dict[str, object] = (
+            {"item": item} if "item" in known and (item := self._item()) else {}
+        )
         if len(self.dimensions) > 1:
             about = [*self._held_together, *self.dimensions][0]
             options |= dict.fromkeys(known.keys() & _ABOUT, about)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -105,7 +105,7 @@ def _read(plan: Plan, reader: Reader) -> tuple[tuple[Part, ...], int, ExcludedCo
         return parts_of(kept, plan.query.alpha), few_reports, excluded_in(read)
 
 
-def _rests_on(reading: Reading) -> dict[str, Any]:
+def _rests_on(reading: Reading) -> dict[str, object]:
     first, last = reading.window
     return {
         "window": {"from": first, "to": last, "epochs": len(reading.epochs)},
@@ -121,7 +121,7 @@ def _described(data: Mapping[str, Columns]) -> dict[str, str]:
 
 
 def _write_all(
-    folder: Path, name: str, data: Mapping[str, Columns], sheet: Mapping[str, Any], form: str
+    folder: Path, name: str, data: Mapping[str, Columns], sheet: Mapping[str, object], form: str
 ) -> list[Path]:
     page = json.dumps(sheet, indent=2, ensure_ascii=False) + "\n"
     texts = {f"{name}.sheet.json": page, f"{name}.sheet.md": markdown(sheet)}
@@ -172,7 +172,7 @@ def _cell(value: object) -> object:
     return inert(value) if isinstance(value, str) else value
 
 
-def _write_parquet(sheet: Mapping[str, Any], columns: Columns, path: Path) -> None:
+def _write_parquet(sheet: Mapping[str, object], columns: Columns, path: Path) -> None:
     """Write *columns* with the data sheet in the file, where it cannot get lost."""
     import pyarrow as pa
     import pyarrow.parquet as pq

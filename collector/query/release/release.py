@@ -35,6 +35,7 @@ from ...analytics.postprocess import simplex_l1
 from ...analytics.records import is_of_records
 from ...analytics.verb import Slice, widened
 from ...core.errors import QueryError
+from ...estimation.arrays import Floats, Ints
 from ...estimation.estimate import Estimate, shares
 from ...estimation.histogram import best_fit
 
@@ -53,7 +54,7 @@ class Axis(ABC):
         """Return the columns that tell what each cell is, each of shape (cells,)."""
 
     @abstractmethod
-    def draw(self, cells: Any, generator: np.random.Generator) -> list[Any]:
+    def draw(self, cells: Ints, generator: np.random.Generator) -> list[Any]:
         """Return one value from each of *cells*, indices of shape (records,)."""
 
     @property
@@ -73,7 +74,7 @@ class Labels(Axis):
         """Return the labels."""
         return {self.name: self.labels}
 
-    def draw(self, cells: Any, generator: np.random.Generator) -> list[str]:
+    def draw(self, cells: Ints, generator: np.random.Generator) -> list[str]:
         """Return the label of each of *cells*; nothing is left to chance."""
         return [self.labels[cell] for cell in cells.tolist()]
 
@@ -89,15 +90,15 @@ class Numbers(Axis):
 
     name: str
     domain: NumberGrid
-    first: Any
-    last: Any
+    first: Ints
+    last: Ints
 
     def columns(self) -> Mapping[str, Sequence[float]]:
         """Return the lowest and the highest number of each cell."""
         ends = ((f"{self.name}_from", self.first), (f"{self.name}_to", self.last))
         return {name: self._numbers(positions) for name, positions in ends}
 
-    def draw(self, cells: Any, generator: np.random.Generator) -> list[float]:
+    def draw(self, cells: Ints, generator: np.random.Generator) -> list[float]:
         """Return a number of the grid from each of *cells*, all of a cell with equal chance."""
         return self._numbers(generator.integers(self.first[cells], self.last[cells] + 1))
 
@@ -110,7 +111,7 @@ class Numbers(Axis):
             "numbers beyond an end were counted as that end"
         )
 
-    def _numbers(self, positions: Any) -> list[float]:
+    def _numbers(self, positions: Ints) -> list[float]:
         """Return positions as numbers: whole ones as int, others as the nearest float."""
         distinct, places = np.unique(positions, return_inverse=True)
         exact = [self.domain.minimum + self.domain.step * at for at in distinct.tolist()]
@@ -124,15 +125,15 @@ class Degrees(Axis):
     """Degrees, from *low* to *high* of each cell."""
 
     name: str
-    low: Any
-    high: Any
+    low: Floats
+    high: Floats
 
     def columns(self) -> Mapping[str, Sequence[float]]:
         """Return the ends of each cell."""
         ends = ((f"{self.name}_from", self.low), (f"{self.name}_to", self.high))
         return {name: end.round(_PLACE_DIGITS).tolist() for name, end in ends}
 
-    def draw(self, cells: Any, generator: np.random.Generator) -> list[float]:
+    def draw(self, cells: Ints, generator: np.random.Generator) -> list[float]:
         """Return a place from each of *cells*, anywhere within with equal chance."""
         drawn: list[float] = (
             generator.uniform(self.low[cells], self.high[cells]).round(_PLACE_DIGITS).tolist()
@@ -182,7 +183,7 @@ class Part:
     """
 
     slice: Slice
-    counts: Any
+    counts: Ints
     estimates: tuple[Estimate, ...]
     smoothing: float | None = None
 
@@ -278,7 +279,7 @@ def records(parts: Sequence[Part], size: int, seed: int) -> Columns:
     return _distinct(columns)
 
 
-def apportioned(counts: Any, size: int, start: int) -> Any:
+def apportioned(counts: Ints, size: int, start: int) -> Any:
     """Return how many of *size* records each cell gets: its part, rounded up or down.
 
     With *start* uniform over 0 … sum - 1 the expectation of each is exactly its part.

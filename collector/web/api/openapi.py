@@ -59,7 +59,7 @@ class Operation:
     takes: Mapping[str, type | Sequence[type]] | None = None
     carries: str = ""  # media type of a body that only its receiver can read
     # Schemas of the answer in other forms, by media type.
-    alternatives: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    alternatives: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     is_kept: bool = False  # a browser that has the answer may get a 304
     problems: tuple[int, ...] = ()  # statuses in addition to its scope's
     summary: str = ""  # by default the first line of the view's docstring
@@ -89,14 +89,14 @@ def in_query_as_json(name: str, forms: Sequence[type], what: str) -> Parameter:
     return {**parameter, "content": content}
 
 
-def _schema_of(forms: type | Sequence[type]) -> dict[str, Any]:
+def _schema_of(forms: type | Sequence[type]) -> dict[str, object]:
     """Return the schema of what has exactly one of *forms*, each defined among the components."""
     if isinstance(forms, type):
         return {"$ref": _PLACES.format(name=forms.__name__)}
     return {"oneOf": [_schema_of(form) for form in forms]}
 
 
-def in_query(name: str, schema: Mapping[str, Any], what: str) -> Parameter:
+def in_query(name: str, schema: Mapping[str, object], what: str) -> Parameter:
     """Return a parameter that may be left out."""
     return {"name": name, "in": "query", "description": what, "schema": schema}
 
@@ -135,7 +135,7 @@ def document(app: Flask) -> dict[str, Any]:
         for method in sorted((rule.methods or set()) - _SILENT)
         if (operation := operation_of(app.view_functions[rule.endpoint]))
     ]
-    paths: dict[str, dict[str, Any]] = {}
+    paths: dict[str, dict[str, object]] = {}
     for rule, method, operation in declared:
         view = app.view_functions[rule.endpoint]
         described = {"operationId": rule.endpoint.rpartition(".")[2], **_operation(view, operation)}
@@ -164,10 +164,10 @@ def path_of(rule: Rule) -> str:
     return re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
 
 
-def _operation(view: Any, operation: Operation) -> dict[str, Any]:
+def _operation(view: Any, operation: Operation) -> dict[str, object]:
     needed = scope_of(view) or ""
     statuses = _OF_REPORT if needed == REPORT else () if needed == OPEN else _OF_OTHERS
-    described: dict[str, Any] = {
+    described: dict[str, object] = {
         "summary": operation.summary or (view.__doc__ or "").partition("\n")[0],
         "responses": {
             str(operation.status): {
@@ -197,17 +197,19 @@ def _operation(view: Any, operation: Operation) -> dict[str, Any]:
     return described
 
 
-def _contents(operation: Operation) -> dict[str, Any]:
+def _contents(operation: Operation) -> Mapping[str, object]:
     schema = _schema_of(operation.answer) if operation.answer else {"type": "object"}
     is_told = operation.answer or operation.media_type == JSON
-    contents: dict[str, Any] = {operation.media_type: {"schema": schema} if is_told else {}}
+    contents: dict[str, dict[str, Any]] = {
+        operation.media_type: {"schema": schema} if is_told else {}
+    }
     for kind, other in operation.alternatives.items():
         known = contents.get(kind)
         contents[kind] = {"schema": {"anyOf": [known["schema"], other]} if known else other}
     return contents
 
 
-def _problems(statuses: Iterable[int], needed: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _problems(statuses: Iterable[int], needed: str) -> Iterator[tuple[str, Mapping[str, object]]]:
     """Yield the answer of each status that is an error, with the headers that belong to it."""
     headers = {
         401: {"WWW-Authenticate": {"schema": {"const": "Bearer"}, "required": True}},
@@ -226,7 +228,7 @@ def _reasons(status: int) -> str:
     return ("; or: ".join(titles(status)) or HTTPStatus(status).phrase) + "."
 
 
-def _schemas(operations: Iterable[Operation]) -> dict[str, Any]:
+def _schemas(operations: Iterable[Operation]) -> dict[str, object]:
     forms: set[type] = {Problem}
     for operation in operations:
         forms.update([operation.answer] if operation.answer else [])
@@ -235,5 +237,5 @@ def _schemas(operations: Iterable[Operation]) -> dict[str, Any]:
     in_order = sorted(forms, key=lambda form: form.__name__)
     _, schemas = msgspec.json.schema_components(in_order, ref_template=_PLACES)
     # A default may be a tuple, which is a list in JSON.
-    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(schemas))
+    plain: dict[str, object] = msgspec.json.decode(msgspec.json.encode(schemas))
     return plain

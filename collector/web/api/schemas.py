@@ -17,7 +17,7 @@ from ...query import Query
 from .formats import ARROW, GEOJSON, PARQUET
 
 # The answers in other forms than JSON: see ``formats``.
-ALTERNATIVES: Final[dict[str, dict[str, Any]]] = {
+ALTERNATIVES: Final[dict[str, dict[str, object]]] = {
     JSON: {"type": "array", "items": {"type": "object"}, "title": "Flat records"},
     "text/csv": {"type": "string"},
     ARROW: {},

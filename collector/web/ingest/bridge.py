@@ -19,14 +19,15 @@ from ...core.errors import OverloadedError
 from ...core.proxies import ProxyLogin
 from ...intake.keyring import Keyring
 from ...serving.application import Answer, Headers
+from ...serving.bodies import Scope
 from ..auth import shown_in
 
 _FIELDS: Final = 4  # of the form of a log-in
-_Wsgi: TypeAlias = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+_Wsgi: TypeAlias = Callable[[dict[str, object], Callable[..., Any]], Iterable[bytes]]
 _OF_A_BODY: Final = ("content-length", "content-type")
 
 
-def unless_kept(answer: Answer, scope: Any) -> Answer:
+def unless_kept(answer: Answer, scope: Scope) -> Answer:
     """Return *answer* to *scope*, a GET or HEAD: 304 if that names its ``ETag``."""
     tag = dict(answer.headers)["etag"]
     if parse_etags(scope.headers.get("if-none-match")).contains_raw(tag):
@@ -35,7 +36,7 @@ def unless_kept(answer: Answer, scope: Any) -> Answer:
     return answer._replace(body=b"") if scope.method == "HEAD" else answer
 
 
-def environ_of(scope: Any, body: bytes) -> dict[str, Any]:
+def environ_of(scope: Scope, body: bytes) -> dict[str, object]:
     """Return the WSGI environment of the request *scope* with *body*."""
     host, _, port = scope.server.rpartition(":")
     environ = {
@@ -66,7 +67,7 @@ def environ_of(scope: Any, body: bytes) -> dict[str, Any]:
     return environ
 
 
-def call(app: _Wsgi, environ: dict[str, Any]) -> Answer:
+def call(app: _Wsgi, environ: dict[str, object]) -> Answer:
     """Return the response of *app*, whole: it is a page or a document, never a stream."""
     started: list[tuple[str, list[tuple[str, str]]]] = []
 
@@ -88,10 +89,9 @@ def small(headers: Iterable[tuple[str, str]]) -> Headers:
     return [(name.lower(), value) for name, value in headers]
 
 
-def peer_of(scope: Any) -> str:
+def peer_of(scope: Scope) -> str:
     """Return the address of the socket by which the request *scope* came."""
-    address: str = scope.client.rpartition(":")[0]
-    return address.strip("[]")
+    return scope.client.rpartition(":")[0].strip("[]")
 
 
 class Places:
@@ -122,7 +122,7 @@ class Places:
         finally:
             self._taken[is_known] -= 1
 
-    def knows(self, scope: Any) -> bool:
+    def knows(self, scope: Scope) -> bool:
         """Return whether the request *scope* shows a good token, or the name of a person."""
         if self._names(scope) and self._proxy and self._proxy.is_trusted(peer_of(scope)):
             return True
@@ -136,15 +136,15 @@ class Places:
             return False
         return self._keyring.knows(f"Bearer {token.strip()}")
 
-    def shows(self, scope: Any) -> bool:
+    def shows(self, scope: Scope) -> bool:
         """Return whether the request *scope* holds anything that may name the visitor."""
         return self._names(scope) or bool(_presented(scope))
 
-    def _names(self, scope: Any) -> bool:
+    def _names(self, scope: Scope) -> bool:
         header = self._proxy and scope.headers.get(self._proxy.user_header.lower())
         return bool(header)
 
 
-def _presented(scope: Any) -> list[str]:
+def _presented(scope: Scope) -> list[str]:
     cookie = "; ".join(scope.headers.get_all("cookie"))
     return shown_in(scope.headers.get("authorization") or "", cookie)

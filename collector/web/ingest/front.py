@@ -33,7 +33,7 @@ from ...intake.backpressure import Watch
 from ...intake.capsules import MAX_CAPSULE, Opener
 from ...operations.telemetry.activity import REFUSED, SharingThread
 from ...serving.application import READING, Answer, Application, Headers, reading
-from ...serving.bodies import SWEEP_S, length_of, require_size
+from ...serving.bodies import SWEEP_S, Channel, Scope, length_of, require_size
 from ..api.openapi import operation_of
 from ..auth import PEER, is_page, require, scope_of
 from ..cors import ASKED_METHOD, PREFLIGHT
@@ -133,7 +133,7 @@ class Front(Application):
         self._sharing.stop()
         self._groups.close()
 
-    async def respond(self, scope: Any, protocol: Any) -> Answer:
+    async def respond(self, scope: Scope, protocol: Channel) -> Answer:
         """Return what Flask answers, or what stands ready."""
         if headers := self._preflight(scope):
             return Answer(204, [*small(headers), *_HEADERS], b"")
@@ -142,7 +142,7 @@ class Front(Application):
             return answer._replace(headers=[*answer.headers, *self._shown_to(scope)])
         return await self._ask_flask(scope, protocol)
 
-    def refuse(self, scope: Any, error: Exception) -> Answer:
+    def refuse(self, scope: Scope, error: Exception) -> Answer:
         """Return the problem document of *error*."""
         problem = document_of(error, self._shared.incidents)
         if scope.path in (PATH, OBLIVIOUS):
@@ -158,33 +158,33 @@ class Front(Application):
         super().look(now)
         self._groups.give_up(now - self._store_s)
 
-    def _shown_to(self, scope: Any) -> Headers:
+    def _shown_to(self, scope: Scope) -> Headers:
         """Return the headers that let the page of another origin read the answer."""
         cors = self._shared.cors
         return small(cors.headers(scope.path, _origin_of(scope))) if cors.origins else []
 
-    async def _tell_ready(self, scope: Any, protocol: Any) -> Answer:
+    async def _tell_ready(self, scope: Scope, protocol: Channel) -> Answer:
         return Answer(200, _JSON, json.encode(await self._ready.look()) + b"\n")
 
-    async def _take(self, scope: Any, protocol: Any) -> Answer:
+    async def _take(self, scope: Scope, protocol: Channel) -> Answer:
         """Return the acknowledgement of an upload."""
         fields = scope.headers
         head = Head.of(fields.get, length_of(fields))
         text = await self._receive(head, partial(self._bodies.read, protocol))
         return Answer(202, [*_JSON, *self._shown_to(scope)], text)
 
-    def _is_for_people(self, scope: Any) -> bool:
+    def _is_for_people(self, scope: Scope) -> bool:
         """Return whether it is a request without a credential for the public page."""
         is_read = scope.path == PEOPLE and scope.method in READING
         return is_read and not self._waiting.shows(scope)
 
-    def _preflight(self, scope: Any) -> Iterable[tuple[str, str]] | None:
+    def _preflight(self, scope: Scope) -> Iterable[tuple[str, str]] | None:
         """Return the answer to a browser's preflight request; None if it is none."""
         if scope.method != PREFLIGHT or scope.headers.get(ASKED_METHOD.lower()) is None:
             return None
         return self._shared.cors.preflight(scope.path, _origin_of(scope))
 
-    async def _carry(self, opener: Opener, scope: Any, protocol: Any) -> Answer:
+    async def _carry(self, opener: Opener, scope: Scope, protocol: Channel) -> Answer:
         """Return the sealed answer to a capsule.  Raises CapsuleError, ProtocolClosed."""
         shared = self._shared
         try:
@@ -247,7 +247,7 @@ class Front(Application):
         finally:
             self._large_size -= size
 
-    async def _ask_flask(self, scope: Any, protocol: Any) -> Answer:
+    async def _ask_flask(self, scope: Scope, protocol: Channel) -> Answer:
         view = self._view(scope)
         body = b"" if view is None else await self._body(view, scope, protocol)
         is_log_in = view is log_in and scope.method == "POST"
@@ -269,7 +269,7 @@ class Front(Application):
                 self._wrong -= 1
         return answer
 
-    def _view(self, scope: Any) -> Callable[..., Any] | None:
+    def _view(self, scope: Scope) -> Callable[..., Any] | None:
         """Return the view that Flask will call: many paths may lead to one."""
         try:
             endpoint, _ = self._views.match(scope.path, scope.method)
@@ -277,7 +277,7 @@ class Front(Application):
             return None
         return self._app.view_functions[endpoint]
 
-    async def _body(self, view: Callable[..., Any], scope: Any, protocol: Any) -> bytes:
+    async def _body(self, view: Callable[..., Any], scope: Scope, protocol: Channel) -> bytes:
         """Return the body of a request to *view*: b"" where it reads none.
 
         Raises: UnauthorizedError, ForbiddenError: its head alone says that it is refused.
@@ -321,6 +321,5 @@ async def _held(body: bytes, _: int | None, limit: int, __: float) -> bytes:
     return body
 
 
-def _origin_of(scope: Any) -> list[str]:
-    origins: list[str] = scope.headers.get_all("origin")
-    return origins
+def _origin_of(scope: Scope) -> list[str]:
+    return scope.headers.get_all("origin")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 from urllib.parse import urlencode
 
 from werkzeug.datastructures import MultiDict
@@ -99,7 +99,7 @@ class Choices:
         self,
         metric: Metric,
         verb: str,
-        options: Mapping[str, Any] | None = None,
+        options: Mapping[str, object] | None = None,
         dimensions: Iterable[str] = (),
     ) -> Query:
         """Return a query on *metric* over these days and segments."""
@@ -172,7 +172,7 @@ def without(value: str) -> str:
     return f"{_WITHOUT}{value}"
 
 
-def filter_rows(metric: Metric, filters: Sequence[Filter]) -> list[dict[str, Any]]:
+def filter_rows(metric: Metric, filters: Sequence[Filter]) -> list[dict[str, object]]:
     """Return what a form shows of each dimension of *metric*: its values, and those in *filters*.
 
     Each value has two boxes: to take it, and to leave it out.

@@ -270,7 +270,10 @@ def _notice(mark: Mark) -> Notice:
 def _address(panel_request: PanelRequest) -> str:
     """Return the address of a panel's file: the page's address, with the item it chose."""
     names = {parameter["name"] for parameter in _PARAMETERS}
-    chosen = {"metric": panel_request.query.metrics[0], "panel": panel_request.id}
+    chosen: dict[str, object] = {
+        "metric": panel_request.query.metrics[0],
+        "panel": panel_request.id,
+    }
     if item := panel_request.query.options.get("item"):
         chosen["item"] = item
     carried = [

@@ -60,7 +60,7 @@ class Drawing(NamedTuple):
 def drawing_of(
     subject: Subject,
     rows: Sequence[Row],
-    facts: Mapping[str, Any],
+    facts: Mapping[str, object],
     marks: Sequence[Mark],
     before: Before | None,
 ) -> Drawing:
@@ -85,7 +85,7 @@ def drawing_of(
 def _charts(
     subject: Subject,
     rows: Iterable[Row],
-    facts: Mapping[str, Any],
+    facts: Mapping[str, object],
     marks: Sequence[Mark],
     before: Before | None,
     words_of: Callable[[Sequence[Row]], list[Row]],

@@ -86,7 +86,7 @@ class Field:
 def fields_of(
     verb: str,
     metric: Metric,
-    options: Mapping[str, Any],
+    options: Mapping[str, object],
     *,
     dimension: str = "",
     partner: Metric | None = None,

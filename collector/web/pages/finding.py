@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from client_sdk.core.epoch import ONCE
 from client_sdk.core.errors import UnknownMetricError
@@ -95,7 +94,7 @@ def subject_of(metric: Metric, row: Row) -> str:
     return metric.domain.headline(row.item, row.dimensions.get(MEASURE, ""))
 
 
-def _question(metric: Metric, item: str) -> tuple[str, dict[str, Any]]:
+def _question(metric: Metric, item: str) -> tuple[str, dict[str, object]]:
     """Return verb and options of the number that stands for *metric*, or for a chosen *item*."""
     if item in levels_of(metric):
         return QUANTILE, {"levels": [LEVELS[item]]}

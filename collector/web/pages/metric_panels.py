@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from client_sdk.core.epoch import ONCE
 from client_sdk.mechanisms import DistributionMechanism
@@ -94,7 +94,7 @@ def levels_of(metric: Metric) -> tuple[str, ...]:
     return tuple(LEVELS) if is_followed else ()
 
 
-def _own(metric: Metric) -> tuple[str, dict[str, Any], str]:
+def _own(metric: Metric) -> tuple[str, dict[str, object], str]:
     """Return verb, options and title of the metric's own question."""
     verb, size = metric.domain.verb, len(metric.domain.labels)
     if isinstance(metric.mechanism, DistributionMechanism):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 from markupsafe import Markup
 from msgspec import structs
@@ -106,7 +106,7 @@ class Panel:
     title: str = ""  # by which it is pinned and shared; "" if it is not to be
     remarks: tuple[Remark, ...] = ()
     titles: Mapping[str, str] = field(default_factory=dict)  # of metrics, "" if not to be named
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def warnings(self) -> list[str]:

@@ -24,7 +24,6 @@ from client_sdk.mechanisms.items.subset_selection import SubsetSelection
 from client_sdk.mechanisms.items.sue import SUE
 from client_sdk.registry.keys import LONGITUDINAL
 from client_sdk.registry.longitudinal import (
-    Fresh,
     Longitudinal,
     Permanent,
     TwoLayer,
@@ -114,7 +113,6 @@ def test_two_reports_of_an_unchanged_value_are_bounded_by_the_epsilon_of_the_val
 
     ratio = largest_ratio(laws)
 
-    assert policy.spent_value is not None
     assert ratio <= exp_below(policy.spent_value)
     assert policy.spent_after(2) == policy.spent_value
 
@@ -224,22 +222,12 @@ def test_a_permanent_policy_sends_one_payload_a_value_and_spends_once(
 
     assert all(len(set(outcome)) == 1 for law in laws for outcome in law)
     ratio = largest_ratio(laws)
-    assert ratio <= exp_below(policy.spent_value or Fraction(0))
+    assert ratio <= exp_below(policy.spent_value)
     assert policy.spent_after(3) == policy.spent_report == policy.spent_value
 
 
 SECRET = bytes(range(SECRET_SIZE))
 DIGEST = b"metric"
-
-
-def test_a_fresh_policy_touches_no_permanent_randomness_and_adds_up() -> None:
-    policy = Fresh(GRR("0.5", 4))
-
-    payload = policy.randomize(1, Untouchable(), SeededRandomness(b"fresh"))
-
-    assert policy.oracle.reason(payload) is None
-    assert policy.spent_value is None
-    assert policy.spent_after(4) == 4 * policy.spent_report
 
 
 def test_the_collector_folds_the_same_tally_and_debiases_by_the_mixture() -> None:
@@ -293,7 +281,7 @@ def test_a_secret_of_another_size_is_refused_and_not_shown(size: int) -> None:
     assert "S" not in str(caught.value)
 
 
-@pytest.mark.parametrize("policy", [Fresh, Permanent, lambda o: TwoLayer(o, "0.5")])
+@pytest.mark.parametrize("policy", [Permanent, lambda o: TwoLayer(o, "0.5")])
 def test_a_value_outside_the_domain_is_refused_before_any_draw(
     policy: Callable[[FrequencyOracle], Longitudinal],
 ) -> None:
@@ -329,9 +317,9 @@ def test_the_parameters_of_a_mixture_tell_mixtures_apart() -> None:
 
 
 def test_every_policy_says_in_one_sentence_what_it_reveals() -> None:
-    policies: list[type[Longitudinal]] = [Fresh, Permanent, TwoLayer]
+    policies: list[type[Longitudinal]] = [Permanent, TwoLayer]
 
-    assert [policy.name for policy in policies] == ["fresh", "permanent", "two_layer"]
+    assert [policy.name for policy in policies] == ["permanent", "two_layer"]
     assert all(policy.leak.endswith(".") and policy.leak.count(". ") == 0 for policy in policies)
 
 
@@ -344,4 +332,4 @@ def test_a_failing_source_gives_no_report() -> None:
 
 
 def test_a_registry_knows_every_policy_by_its_name() -> None:
-    assert (Fresh.name, Permanent.name, TwoLayer.name) == LONGITUDINAL
+    assert ("fresh", Permanent.name, TwoLayer.name) == LONGITUDINAL
