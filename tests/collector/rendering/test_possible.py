@@ -1,13 +1,14 @@
-"""Numbers that can be, and the words beside them."""
+"""Numbers and places in tables: what can be shown, and as what."""
 
 from __future__ import annotations
 
 import re
 from datetime import date
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import inf
 from typing import Any, Final
+from xml.etree.ElementTree import Element
 
 import pytest
 from hypothesis import given
@@ -24,6 +25,7 @@ from collector.analytics.rows import (
     RELATIVE,
     REST,
     SHARE,
+    TIME,
     Chart,
     Row,
     empty_row,
@@ -31,12 +33,17 @@ from collector.analytics.rows import (
 )
 from collector.core.remarks import Code, remark
 from collector.estimation.estimate import Estimate
-from collector.rendering.charts import chart_of
+from collector.rendering.bar_table import bar_table, is_breakdown
+from collector.rendering.charts import ChartOptions, chart_of
+from collector.rendering.coasts import coasts_within
 from collector.rendering.numbers import numbers_of
+from collector.rendering.places import Box, located, places_of, records_of
 from collector.rendering.possible import possible
 from collector.rendering.tables import csv_of, lines_of
 from collector.rendering.wording import days_in_words, last_day, remark_text, worded
 from collector.web.pages.drawings import layouts
+from tests.support.sites.drawing import parsed
+from tests.support.sites.gallery import cells
 
 PLACES: Final = [f"step {place}" for place in range(5)]
 RANGES: Final = {
@@ -234,3 +241,202 @@ def test_a_title_is_spelled_as_it_is_declared_and_a_sentence_begins_with_a_capit
     assert remark_text(about, {}).startswith("start: in progress: ")
     assert remark_text(of_all, {"start": "iOS start"}).startswith("Platform: arms that ")
     assert remark_text(about, {}).endswith(" is not complete.")
+
+
+BAY = Box(-5.0, 43.0, 9.0, 51.0)  # France and about it
+FACTS = {"cells": {f"{r},{c}": [c, 40 + r, c + 1, 41 + r] for r in range(2) for c in range(2)}}
+
+
+@pytest.mark.parametrize(
+    ("box", "words"),
+    [
+        (Box(8, 47, 9, 48), "47° to 48° N, 8° to 9° E"),
+        (Box(-9, -48, -8, -47), "48° to 47° S, 9° to 8° W"),
+        (Box(-0.5, -0.25, 0.5, 0.25), "0.25° S to 0.25° N, 0.5° W to 0.5° E"),
+        (Box(0, 0, 0.1, 1 / 3), "0° to 0.333333° N, 0° to 0.1° E"),
+        (Box(-1, -1, 0, 0), "1° to 0° S, 1° to 0° W"),
+    ],
+)
+def test_a_place_is_told_with_the_sides_of_the_world(box: Box, words: str) -> None:
+    assert box.in_words == words
+
+
+def test_rows_of_a_map_are_told_by_degrees_and_others_are_left_alone() -> None:
+    rows = cells(2, 2, 0.01)
+
+    assert [row.dimensions for row in located(rows, FACTS)][3] == {
+        "latitude": "41° to 42° N",
+        "longitude": "1° to 2° E",
+    }
+    assert located(rows, {}) is rows
+    assert "longitude" not in records_of(rows, {})[0]
+
+
+def test_a_record_of_a_map_has_the_middle_and_the_ends_of_its_cell() -> None:
+    (record, *_) = records_of(cells(2, 2, 0.01), FACTS)
+
+    assert [record[name] for name in ("longitude", "latitude")] == [0.5, 40.5]
+    assert Box(*(record[name] for name in Box._fields)) == places_of(FACTS)["0,0"]
+    assert record["value"] is not None
+
+
+def test_no_point_of_a_coast_lies_outside_the_map() -> None:
+    points = list(chain.from_iterable(coasts_within(BAY)))
+
+    assert len(points) > 30
+    assert all(BAY.west <= x <= BAY.east and BAY.south <= y <= BAY.north for x, y in points)
+
+
+@pytest.mark.parametrize(
+    ("place", "is_near"),
+    [
+        ((-4.5, 48.4), True),  # Brest
+        ((-1.2, 44.6), True),  # Arcachon
+        ((2.35, 48.85), False),  # Paris
+        ((4.0, 46.0), False),
+    ],
+)
+def test_coasts_are_where_the_sea_begins(place: tuple[float, float], is_near: bool) -> None:
+    """To a quarter of a degree: the outline helps to recognize a map, and measures nothing."""
+    x, y = place
+    reach = 0.25 if is_near else 0.5
+    around = Box(x - reach, y - reach, x + reach, y + reach)
+
+    assert bool(coasts_within(around)) == is_near
+
+
+def test_the_edges_of_the_source_are_no_coasts() -> None:
+    """Neither the 180th meridian nor the foot of Antarctica is drawn."""
+    lines = coasts_within(Box(-180, -90, 180, 90))
+
+    for line in lines:
+        for (ax, ay), (bx, by) in pairwise(line):
+            assert not (abs(ax) > 179.9 and abs(bx) > 179.9)
+            assert max(ay, by) > -85
+            assert abs(bx - ax) < 20
+
+
+def test_a_map_at_sea_has_no_coast() -> None:
+    assert coasts_within(Box(-40, 20, -30, 30)) == ()
+
+
+SHARES: Final = st.tuples(st.floats(0.01, 1e6), st.floats(0.001, 0.9))  # value, share of it as arm
+
+
+def bar(value: float | None, arm: float = 0.0, name: str = "a", **more: Any) -> Row:
+    """Return the number of one platform, with an interval of *arm* on either side."""
+    low, high = (None, None) if value is None else (value - arm, value + arm)
+    return Row(
+        **{
+            "dimensions": {"platform": name, ITEM: "yes"},
+            "value": value,
+            "ci_low": low,
+            "ci_high": high,
+            "std_error": None if value is None else arm / 2,
+            "n": 5_000,
+            "alpha": 0.05,
+            "quality": "good",
+            "unit": SHARE,
+            **more,
+        }
+    )
+
+
+def drawn(rows: list[Row], **options: Any) -> Element:
+    return parsed(f"<div>{bar_table(rows, 'By platform', ChartOptions(**options))}</div>")
+
+
+def width(part: Element, name: str) -> float:
+    found = part.find(f".//rect[@class='{name}']")
+    assert found is not None
+    return float(found.get("width", ""))
+
+
+@given(st.lists(SHARES, min_size=2, max_size=8))
+def test_bars_begin_at_zero_and_are_as_long_as_their_numbers(
+    numbers: list[tuple[float, float]],
+) -> None:
+    rows = [bar(value, value * arm, f"p{i}", unit="ms") for i, (value, arm) in enumerate(numbers)]
+
+    lines = drawn(rows).findall(".//tbody/tr")
+
+    longest = max(rows, key=lambda each: each.ci_high or 0)
+    scale = 100 / (longest.ci_high or 1)
+    for each, line in zip(rows, lines, strict=True):
+        assert each.value is not None
+        assert each.ci_high is not None
+        assert each.ci_low is not None
+        assert width(line, "bar") == pytest.approx(scale * each.value, abs=0.06)
+        assert width(line, "span") == pytest.approx(scale * (each.ci_high - each.ci_low), abs=0.06)
+        assert all("x" not in bar.attrib for bar in line.findall(".//rect[@class='bar']"))
+
+
+def test_each_row_has_its_name_number_and_margin_or_the_reason_why_not() -> None:
+    rows = [
+        bar(0.44, 0.05, "phone"),
+        bar(0.2, 0.04, "desktop", is_open=True),
+        bar(None, name="tablet", refusal=remark(Code.NO_HOLDERS)),
+    ]
+
+    table = drawn(rows, link=lambda each: f"/of/{each.dimensions['platform']}")
+
+    lines = [" ".join("".join(line.itertext()).split()) for line in table.findall(".//tbody/tr")]
+    assert lines[:2] == ["phone44 %5", "desktop20 %4"]
+    assert rows[2].reason
+    assert lines[2].startswith("tablet")
+    assert " ".join((rows[2].reason or "").split()) in lines[2]
+    assert [link.get("href") for link in table.iter("a")] == [
+        "/of/phone",
+        "/of/desktop",
+        "/of/tablet",
+    ]
+    assert "not complete" in "".join(table.itertext())
+
+
+def test_rows_that_are_not_drawn_are_counted() -> None:
+    rows = [bar(0.1 * i, 0.01, f"p{i}") for i in range(1, 8)]
+
+    table = drawn(rows, most_rows=3)
+
+    assert len(table.findall(".//tbody/tr")) == 3
+    assert "and 4 more" in "".join(table.itertext())
+    assert "more" not in "".join(drawn(rows).itertext())
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "is_one"),
+    [
+        (Chart.ROWS, [bar(0.4, 0.1, "a"), bar(0.2, 0.1, "b")], True),
+        (Chart.ORDERED, [bar(0.4, 0.1, "a"), bar(0.2, 0.1, "b")], False),
+        (Chart.ROWS, [bar(0.4, 0.1, "a"), bar(0.05, 0.1, "b")], False),  # below zero
+        (Chart.ROWS, [bar(0.4, 0.1, "a"), bar(0.2, 0.1, "b", unit="ms")], False),
+        (Chart.ROWS, [bar(None, 0, "a"), bar(None, 0, "b")], False),
+        (Chart.ROWS, [bar(0.4, 0.1, "a")], False),
+        *(
+            (
+                Chart.ROWS,
+                [bar(0.4, 0.1, dimensions={"platform": "a", name: at}) for at in "12"],
+                False,
+            )
+            for name in (TIME, ITEM)
+        ),
+        (
+            Chart.ROWS,
+            [bar(0.4, 0.1, dimensions={"platform": name, AGAINST: "c"}) for name in "ab"],
+            False,
+        ),
+    ],
+)
+def test_only_numbers_of_groups_from_zero_on_are_drawn_so(
+    kind: Chart, rows: list[Row], is_one: bool
+) -> None:
+    assert is_breakdown(kind, rows) == is_one
+
+
+def test_no_text_is_markup() -> None:
+    text = "<script>alert(1)</script>"
+
+    page = bar_table([bar(0.4, 0.1, text), bar(0.2, 0.1, '"')], text, ChartOptions())
+
+    assert not re.search("<script", page)
+    assert "&lt;script&gt;" in page
