@@ -15,7 +15,6 @@ import pytest
 
 from client_sdk.client import Client
 from client_sdk.core.base64url import from_base64url
-from client_sdk.core.epoch import DAY, HOUR
 from client_sdk.core.errors import InvalidParameterError, RegistryError
 from client_sdk.core.stats import Reason
 from client_sdk.privacy.caps import Caps
@@ -31,10 +30,9 @@ from tests.support.device.device import (
     changed,
     make_client,
     many_metrics,
-    metric_text,
     rows,
 )
-from tests.support.device.device_transport import ScriptedTransport, reports_in
+from tests.support.device.device_transport import ScriptedTransport
 from tests.support.enumeration.enumeration import Untouchable
 
 
@@ -74,17 +72,6 @@ def test_a_metric_has_one_report_an_epoch_and_a_second_value_draws_nothing(tmp_p
 
     assert changed(again) == {"already_reported": 1}
     again.close()
-
-
-def test_a_metric_reports_again_in_its_next_epoch_and_not_before() -> None:
-    clock = FakeClock()  # a Thursday
-    with make_client(clock=clock, caps=Caps(week="100")) as client:
-        for _ in range(7):
-            client.record("dark_mode", True)
-            client.record("weekly", True)
-            clock.advance(days=1)
-
-    assert client.stats()["recorded"] == 7 + 2
 
 
 def test_a_metric_records_on_its_last_day_and_not_after() -> None:
@@ -141,18 +128,6 @@ def test_every_recorded_report_is_counted_to_its_end() -> None:
     assert [counts[end] for end in ends] == [200, 200, 10, 100, 1]
     assert counts["recorded"] == sum(counts[end] for end in ends)
     assert (counts["postponed"], counts["refused"], counts["internal"]) == (1, 1, 1)
-
-
-def test_a_client_reads_its_registry_from_a_path(tmp_path: Path) -> None:
-    path = tmp_path / "metrics.toml"
-    path.write_text('schema = 1\napp = "demo"\n' + metric_text("dark_mode"))
-    transport = ScriptedTransport()
-
-    client = Client(ENDPOINT, KEY, path, consent="granted", data_dir=None, transport=transport)
-    with client:
-        client.record("dark_mode", True)
-
-    assert [reports_in(body) for body in transport.sent] == [1]
 
 
 def test_a_constructor_refuses_what_is_wrong(tmp_path: Path) -> None:
@@ -215,84 +190,12 @@ def test_a_wrong_name_or_value_is_counted_and_never_raised(
     assert changed(client) == {reason: 1}
 
 
-def test_numbers_of_any_size_are_clamped_to_their_range() -> None:
-    with make_client(clock=(clock := FakeClock())) as client:
-        for value in (-(10**400), 1e308, Decimal("1e-300")):
-            client.record("files", value)
-            clock.advance(days=1)
-
-    assert client.stats()["recorded"] == 3
-
-
-@pytest.mark.parametrize(
-    ("caps", "recorded"), [(Caps(report="0.9"), 0), (Caps(week="2"), 2), (Caps(lifetime="1"), 1)]
-)
-def test_caps_hold_over_all_metrics_together_and_a_refusal_draws_nothing(
-    caps: Caps, recorded: int
-) -> None:
-    registry = many_metrics(3, epsilon="1.0")
-    with make_client(registry=registry, caps=caps) as client:
-        for i in range(3):
-            client.record(f"m{i}", True)
-
-    counts = client.stats()
-    assert (counts["recorded"], counts["budget"]) == (recorded, 3 - recorded)
-
-
 def test_an_exhausted_budget_draws_nothing() -> None:
     client = make_client(caps=Caps(week="0.5"), randomness=Untouchable())
     client.record("dark_mode", True)
 
     assert changed(client) == {"budget": 1}
     client.close()
-
-
-def test_caps_hold_across_restarts_and_clocks_set_back(tmp_path: Path) -> None:
-    registry, clock, recorded = many_metrics(1, epsilon="1.0"), FakeClock(), 0
-
-    for days in (1, 1, -30, 1, -400, 3):
-        with make_client(tmp_path, registry=registry, clock=clock, caps=Caps(week="3")) as client:
-            client.record("m0", True)
-        recorded += client.stats()["recorded"]
-        clock.advance(days=days)
-
-    assert recorded == 3
-    assert rows(tmp_path, "SELECT count(*) FROM charges") == [(3,)]
-
-
-def test_a_clock_set_forward_refills_nothing_and_a_true_week_does(tmp_path: Path) -> None:
-    registry, clock = many_metrics(1, epsilon="1.0"), FakeClock()
-    with make_client(tmp_path, registry=registry, clock=clock, caps=Caps(week="1")) as client:
-        client.record("m0", True)
-        clock.now += 400 * DAY  # set by hand: no time has passed
-        client.record("m0", True)
-        forward = changed(client)
-        clock.advance(days=7)
-        client.record("m0", True)
-
-    assert (forward["recorded"], forward["budget"]) == (1, 1)
-    assert client.stats()["recorded"] == 2
-
-
-@pytest.mark.parametrize("mode", ["manual", "background"])
-def test_a_computer_that_is_off_at_night_reports_each_week_what_its_cap_allows(
-    tmp_path: Path, mode: str
-) -> None:
-    """Of weekdays of eight hours, where something is recorded in the first of these alone."""
-    registry, clock, caps = many_metrics(1, epsilon="1.0"), FakeClock(), Caps(week="1")
-    recorded = []
-    for _ in range(5):
-        for _ in range(5):
-            clock.advance(seconds=HOUR)
-            with make_client(tmp_path, registry=registry, clock=clock, caps=caps, mode=mode) as c:
-                c.record("m0", True)
-                c.flush()
-                clock.advance(seconds=7 * HOUR)
-            clock.turn_off(seconds=16 * HOUR)
-            recorded.append(c.stats()["recorded"])
-        clock.turn_off(days=2)
-
-    assert sum(recorded) == 5
 
 
 def _record_all(folder: Path, registry: Registry, caps: Caps, first: int) -> None:

@@ -33,8 +33,6 @@ from tests.support.device.device_transport import NoEntropy, ScriptedTransport
 from tests.support.device.windows import REGISTRY, SCHEDULED, boolean, items, number, open_windows
 from tests.support.enumeration.seeded import SeededRandomness
 
-TOLD = "SELECT digest, epoch FROM reports UNION ALL SELECT digest, epoch FROM sent"
-
 
 def told(client: Client) -> list[tuple[str, int, str]]:
     return [(each.metric, each.epoch, each.truth) for each in client.history()]
@@ -66,36 +64,6 @@ def test_the_values_of_an_epoch_make_one_report_when_it_is_over(tmp_path: Path) 
     client.close()
 
 
-def test_a_restart_in_the_middle_of_a_window_loses_nothing(tmp_path: Path) -> None:
-    """Law: what was recorded before a kill counts; the next start reports what has ended."""
-    clock = FakeClock()
-    for value in (1, 2, 3):
-        make_client(tmp_path, registry=REGISTRY, clock=clock).record("edits", value)
-        clock.advance(seconds=3_600)
-    clock.advance(days=1)
-
-    client = make_client(tmp_path, registry=REGISTRY, clock=clock, remember=True)
-
-    assert told(client) == [("edits", 20_000, "6 files")]
-    assert open_windows(tmp_path) == 0
-    client.close()
-
-
-def test_the_next_record_closes_what_has_ended(tmp_path: Path) -> None:
-    """Law: no flush is needed, and the value that comes goes into the new window."""
-    clock = FakeClock()
-    client = make_client(tmp_path, registry=REGISTRY, clock=clock)
-    client.record("edits", 1)
-    clock.advance(days=1)
-
-    client.record("edits", 2)
-
-    counts = {"aggregated": 2, "recorded": 1, "window_opened": 2, "window_closed": 1}
-    assert changed(client) == counts
-    assert rows(tmp_path, TOLD) == [(REGISTRY.metric("edits").digest, 20_000)]
-    client.close()
-
-
 def test_the_background_thread_closes_windows_and_opens_scheduled_ones(tmp_path: Path) -> None:
     """Law: a client that is never given a value reports all the same, from its thread."""
     clock = FakeClock()
@@ -108,44 +76,6 @@ def test_the_background_thread_closes_windows_and_opens_scheduled_ones(tmp_path:
 
     assert changed(client) == {"recorded": 1, "window_opened": 1, "window_closed": 1}
     assert open_windows(tmp_path) == 2
-
-
-def test_a_clock_set_back_reopens_nothing(tmp_path: Path) -> None:
-    """Law: an epoch has one report, and a window of a later epoch waits for its end."""
-    clock = FakeClock()
-    client = make_client(tmp_path, registry=REGISTRY, clock=clock, remember=True)
-    client.record("edits", 1)
-    clock.advance(days=1)
-    client.record("edits", 2)
-    clock.now -= DAY
-
-    client.record("edits", 50)
-    client.flush()
-
-    assert client.stats()["already_reported"] == 1
-    assert told(client) == [("edits", 20_000, "1 files")]
-    clock.now += 2 * DAY
-    client.flush()
-    assert told(client)[1:] == [("edits", 20_001, "2 files")]
-    client.close()
-
-
-def test_a_window_that_no_collector_would_take_is_dropped_and_counted(tmp_path: Path) -> None:
-    """Law: what is too old is forgotten without a charge; a day younger, it is reported."""
-    counts = []
-    for days in (MAX_REPORT_AGE, MAX_REPORT_AGE + 1):
-        clock, folder = FakeClock(), tmp_path / str(days)
-        make_client(folder, registry=REGISTRY, clock=clock).record("edits", 1)
-        clock.advance(days=days)
-        with make_client(folder, registry=REGISTRY, clock=clock) as client:
-            pass
-        counts.append(changed(client))
-        assert open_windows(folder) == 0
-
-    assert counts == [
-        {"recorded": 1, "window_closed": 1, "uploaded": 1},
-        {"window_dropped": 1},
-    ]
 
 
 def test_a_report_of_a_window_ages_with_its_epoch(tmp_path: Path) -> None:

@@ -51,41 +51,6 @@ def spent(store: Store, day: int, device: bytes = b"") -> ChargeTotals:
         return totals_of(tx, day, device)
 
 
-@pytest.mark.parametrize(
-    "caps", [Caps(report="0.5"), Caps(metric_week="0.5"), Caps(week="0.5"), Caps(lifetime="0.5")]
-)
-def test_a_charge_above_any_cap_is_refused_and_writes_nothing(caps: Caps) -> None:
-    store = Store(None)
-
-    with pytest.raises(BudgetExhaustedError):
-        charge(store, caps, nano=NANO // 2 + 1, day=100)
-
-    assert spent(store, 100) == ChargeTotals(100, 0, 0, 0)
-
-
-def test_a_cap_can_be_spent_to_the_last_nano() -> None:
-    store, caps = Store(None), Caps(week="1")
-
-    for epoch in range(10):
-        charge(store, caps, nano=NANO // 10, day=100, epoch=epoch)
-
-    assert spent(store, 100).week == NANO
-
-
-def test_a_cap_of_a_metric_leaves_the_others_their_share() -> None:
-    """One metric alone cannot use up the week of all."""
-    store, caps = Store(None), Caps(metric_week="1", week="3")
-    charge(store, caps, nano=NANO, day=100, epoch=0)
-
-    with pytest.raises(BudgetExhaustedError, match="metric_week"):
-        charge(store, caps, nano=1, day=106, epoch=1)
-    charge(store, caps, nano=NANO, day=106, digest=OTHER)
-    charge(store, caps, nano=NANO, day=107, epoch=1)
-
-    with store.transaction() as tx:
-        assert totals_of(tx, 107).week == 2 * NANO
-
-
 def test_deltas_add_up_for_life_over_all_metrics() -> None:
     """Basic composition: the sum of all deltas stays within the cap, however long it takes."""
     store, caps = Store(None), Caps(delta="0.000002")
@@ -96,16 +61,6 @@ def test_deltas_add_up_for_life_over_all_metrics() -> None:
         charge(store, caps, nano=1, delta=1, day=9_999, epoch=1)
 
     assert spent(store, 9_999).delta == 2 * 10**6
-
-
-def test_a_second_charge_of_the_same_metric_and_epoch_is_refused() -> None:
-    store = Store(None)
-    charge(store, Caps(), nano=NANO, day=100)
-
-    with pytest.raises(AlreadyReportedError):
-        charge(store, Caps(), nano=NANO, day=101)
-
-    assert spent(store, 101).lifetime == NANO
 
 
 @pytest.mark.parametrize(
@@ -123,44 +78,6 @@ def test_whether_a_charge_is_refused_depends_on_the_dearest_that_it_could_be(
         charge(store, caps, nano=nano, day=100, epoch=1, dearest=NANO)
 
     assert spent(store, 100).week == 3 * NANO // 4
-
-
-def test_what_is_charged_is_not_the_dearest_that_it_could_have_been() -> None:
-    store = Store(None)
-
-    charge(store, Caps(), nano=NANO // 4, day=100, dearest=NANO)
-
-    assert spent(store, 100).week == NANO // 4
-
-
-def test_devices_of_a_gateway_have_budgets_of_their_own() -> None:
-    store, caps = Store(None), Caps(week="1")
-
-    for device in (b"first", b"other"):
-        charge(store, caps, nano=NANO, day=100, device=device)
-
-    assert [spent(store, 100, device).week for device in (b"first", b"other", b"none")] == [
-        *(NANO, NANO, 0),
-    ]
-
-
-@pytest.mark.parametrize(("day", "week"), [(100, NANO), (106, NANO), (107, 0)])
-def test_a_week_is_seven_days_with_the_present_one(day: int, week: int) -> None:
-    store = Store(None)
-    charge(store, Caps(), nano=NANO, day=100)
-
-    assert spent(store, day) == ChargeTotals(day, week, NANO, 0)
-
-
-def test_a_lifetime_cap_outlasts_every_week() -> None:
-    store, caps = Store(None), Caps(week="1", lifetime="2")
-    charge(store, caps, nano=NANO, day=100, epoch=0)
-    charge(store, caps, nano=NANO, day=200, epoch=1)
-
-    with pytest.raises(BudgetExhaustedError, match="lifetime"):
-        charge(store, caps, nano=1, day=9_999, epoch=2)
-
-    assert spent(store, 9_999) == ChargeTotals(9_999, 0, 2 * NANO, 0)
 
 
 def test_a_doubt_is_charged_the_rest_of_the_week_once() -> None:

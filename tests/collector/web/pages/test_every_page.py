@@ -208,20 +208,13 @@ def test_hostile_words_of_a_registry_stay_words_on_every_page(
 
 @pytest.mark.parametrize("label", HOSTILE[:12])
 def test_hostile_words_of_an_address_stay_words(visit: Visit, label: str) -> None:
-    for path in ("/login", "/compare", "/ask", "/plan", "/metric/category", "/nothing"):
-        names = ("next", "item", "metric", "by", "against", "q", "option.k", "segment.platform")
+    for path in ("/", "/login", "/compare", "/ask", "/plan", "/metric/category", "/nothing"):
+        names = ("next", "item", "metric", "by", "against", "q", "search", "option.k")
         query = {name: label for name in names} | {"verb": "top_k"}
         response = visit(path, query)
 
         assert response.mimetype == "text/html", path
         assert Page(response.text).acting == [], path
-
-
-def test_a_page_that_forgets_to_escape_would_be_caught() -> None:
-    """The control of the laws above."""
-    caught = [label for label in HOSTILE if Page(f"<p title={label}>{label}</p>").acting]
-
-    assert len(caught) > len(HOSTILE) // 2
 
 
 def test_an_empty_system_tells_what_to_do_next(make_app: MakeApp) -> None:
