@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import product
@@ -103,24 +103,23 @@ def every_fine() -> Iterator[tuple[str, Mechanism[Any]]]:
             yield name, load(name)(**without_precision(parameters))
 
 
-def test_every_string_of_entropy_gives_the_law_of_python(node: Node) -> None:
-    every = list(every_coarse())
+@pytest.mark.parametrize(
+    ("by", "every", "names"),
+    [
+        ("strings", every_coarse, {*MECHANISMS} - FINE - UNBOUNDED),
+        ("paths", every_fine, {*MECHANISMS} - UNBOUNDED),  # with the chances as they ship
+    ],
+)
+def test_all_that_can_be_drawn_gives_the_law_of_python(
+    node: Node, by: str, every: Callable[[], Iterable[Any]], names: set[str]
+) -> None:
+    """Every string of entropy, and every path of the draws."""
+    cases = list(every())
 
-    laws = laws_of(node, [job(name, mechanism, by="strings") for name, mechanism in every])
+    laws = laws_of(node, [job(name, mechanism, by=by) for name, mechanism in cases])
 
-    assert {name for name, _ in every} == {*MECHANISMS} - FINE - UNBOUNDED
-    for (name, mechanism), law in zip(every, laws, strict=True):
-        assert law == expected_laws(name, mechanism), name
-
-
-def test_every_path_of_the_draws_gives_the_law_of_python(node: Node) -> None:
-    """With the chances as they ship, of 128 bits."""
-    every = list(every_fine())
-
-    laws = laws_of(node, [job(name, mechanism, by="paths") for name, mechanism in every])
-
-    assert {name for name, _ in every} == {*MECHANISMS} - UNBOUNDED
-    for (name, mechanism), law in zip(every, laws, strict=True):
+    assert {name for name, _ in cases} == names
+    for (name, mechanism), law in zip(cases, laws, strict=True):
         assert law == expected_laws(name, mechanism), name
 
 
