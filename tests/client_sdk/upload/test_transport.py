@@ -323,12 +323,6 @@ def test_an_endpoint_that_is_taken_as_plain_is_good_by_the_standard_library() ->
     assert len(plain) >= 20
 
 
-@pytest.mark.parametrize("port", ["", ":", ":443", ":65535"])
-@pytest.mark.parametrize("begin", ["https://a-b.Example", "http://localhost", "http://127.0.0.1"])
-def test_a_usual_endpoint_is_taken_as_plain(begin: str, port: str) -> None:
-    assert endpoints._is_plain(f"{begin}{port}/v1/reports")
-
-
 @pytest.mark.parametrize("end", ["", "/", "/v1/reports", "/v1/reports/"])
 @pytest.mark.parametrize("path", ["", "/telemetry"])
 def test_an_endpoint_with_the_path_of_uploads_is_understood(path: str, end: str) -> None:

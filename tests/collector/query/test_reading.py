@@ -161,6 +161,14 @@ def test_withheld_groups_say_how_far_a_total_of_the_others_can_be_off() -> None:
     )
 
 
+def test_the_rest_of_a_comparison_holds_every_other_report() -> None:
+    storage = stored({(TODAY, "linux"): 900, (TODAY, "mac"): 800, (TODAY, ""): 3})
+
+    found = answered(storage, verb="compare", dimensions=["platform"], options={"item": "home"})
+
+    assert [row.n for row in found.rows if row.value is not None] == [1_703, 1_703]
+
+
 def in_filter(filters: list[Any], name: str) -> bool:
     """Return whether filters take devices of platform *name*, "" of those that did not say."""
     return all(name != "" and (name in values) == (kind == "is") for kind, _, values in filters)
