@@ -1,7 +1,5 @@
 """Laws of the container image: hash-pinned, without build tools, not root, stopped in order."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

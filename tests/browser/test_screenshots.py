@@ -3,8 +3,6 @@
 They are compared loosely: the noise in their numbers is new in every run.
 """
 
-from __future__ import annotations
-
 from base64 import b64encode
 from typing import Final, Literal, NamedTuple
 

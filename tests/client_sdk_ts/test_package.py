@@ -1,7 +1,5 @@
 """The package of npm: what it holds and loads, in Node and in Chromium."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

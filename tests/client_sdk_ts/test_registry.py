@@ -1,7 +1,5 @@
 """A value and its report are the same in both languages, from the same registry and entropy."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product

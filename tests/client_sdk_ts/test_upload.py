@@ -1,7 +1,5 @@
 """Laws of uploads in TypeScript: the bytes and the times are those of the Python device."""
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any, Final

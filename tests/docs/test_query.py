@@ -1,7 +1,5 @@
 """docs/ask/query.md, the notebook and the Grafana dashboard: answers are as they show."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The README: its snippets run, its tables are what the commands print."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

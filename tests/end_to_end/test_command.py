@@ -1,7 +1,5 @@
 """Programs that live for a moment, on a collector: what they record arrives, once, and unseen."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

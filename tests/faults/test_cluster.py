@@ -1,7 +1,5 @@
 """One server of a cluster is away: who is refused, who goes on, that each upload counts once."""
 
-from __future__ import annotations
-
 import json
 import random
 import signal

@@ -1,7 +1,5 @@
 """The controls of every other test here: an oracle that could not fail would prove nothing."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The manifests of ``deploy`` as they are applied, by the tools that apply them."""
 
-from __future__ import annotations
-
 import functools
 import json
 import shutil

@@ -3,8 +3,6 @@
 Made by ``hearsay registry codegen``; do not edit, make it anew when the registry changes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias, TypedDict
 

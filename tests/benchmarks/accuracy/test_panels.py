@@ -3,8 +3,6 @@
 The benchmark ``panels`` has the figures; here are 600 devices, and 14 weeks.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from benchmarks.accuracy.panels import (

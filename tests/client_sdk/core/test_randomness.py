@@ -1,7 +1,5 @@
 """The primitives are exact over all bytes, read the bytes that they state, and fail closed."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What middleware records of requests, whatever framework it is of."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

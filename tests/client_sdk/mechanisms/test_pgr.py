@@ -1,7 +1,5 @@
 """Facts about projective geometry response: the geometry, and a decode that stays exact."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Machines that run an application by themselves: they are no people, and nothing is erased."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Trusted time: no faster than is stated, whatever wall clocks and reboots do."""
 
-from __future__ import annotations
-
 import random
 from bisect import bisect
 from collections.abc import Callable, Sequence

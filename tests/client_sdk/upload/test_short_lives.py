@@ -1,7 +1,5 @@
 """Programs that end at once: what is due is sent within the second that closing takes."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Where few lies are expected, intervals keep their level: laws are summed up, not drawn."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import comb
 

@@ -4,8 +4,6 @@
 Seeds are fixed, so that no run fails by chance.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

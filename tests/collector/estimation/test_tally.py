@@ -1,7 +1,5 @@
 """Tallies are exact integers that add: any order, any split."""
 
-from __future__ import annotations
-
 import random
 import struct
 from collections import Counter

@@ -1,7 +1,5 @@
 """Intake keeps what can be counted, counts what cannot by reason, and never judges a retry anew."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import pytest

@@ -1,7 +1,5 @@
 """A process renews what it knows of keys in time, counts quotas, and fails closed."""
 
-from __future__ import annotations
-
 import logging
 import tracemalloc
 from collections.abc import Callable

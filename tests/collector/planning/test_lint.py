@@ -1,7 +1,5 @@
 """The lint names what is legal and unlikely to be meant."""
 
-from __future__ import annotations
-
 from datetime import date
 
 import pytest

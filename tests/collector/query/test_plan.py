@@ -1,7 +1,5 @@
 """A question resolved: any document is a plan or is refused."""
 
-from __future__ import annotations
-
 import json
 import sys
 from datetime import date, timedelta

@@ -1,7 +1,5 @@
 """What is read, set aside, counted and deleted; what is pruned does not come back."""
 
-from __future__ import annotations
-
 import secrets
 from importlib.resources import files
 

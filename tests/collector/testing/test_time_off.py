@@ -1,7 +1,5 @@
 """Machines that are off, and clocks that are set: weeks of real clients and a real collector."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """What browsers are told and may do, and that no text of a registry acts in them."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """An answer is the same in JSON, CSV, Arrow and flat records; no cell of a CSV is a formula."""
 
-from __future__ import annotations
-
 import csv
 import io
 import sys

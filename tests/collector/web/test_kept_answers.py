@@ -1,7 +1,5 @@
 """Answers that cannot change any more are kept; who asks again is told so, and nobody else is."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import replace

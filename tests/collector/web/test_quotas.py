@@ -1,7 +1,5 @@
 """What a key may send in a day, by clocks that step, too."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from dataclasses import replace

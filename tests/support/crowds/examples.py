@@ -1,7 +1,5 @@
 """How many examples Hypothesis tries, where a test says so itself."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import pytest

@@ -1,7 +1,5 @@
 """A program that lives for a moment, run over weeks of simulated time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Programs on a real terminal."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal

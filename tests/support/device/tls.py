@@ -1,7 +1,5 @@
 """A collector behind TLS, and a proxy before it, on loopback, that count what reaches them."""
 
-from __future__ import annotations
-
 import select
 import socket
 import socketserver

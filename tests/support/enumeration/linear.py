@@ -1,7 +1,5 @@
 """Exact means and variances of estimates that are sums over reports, from an enumerated law."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A proxy for one HTTP request a connection that loses, repeats, delays and so reorders."""
 
-from __future__ import annotations
-
 import random
 import socket
 import socketserver

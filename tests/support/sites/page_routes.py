@@ -1,7 +1,5 @@
 """The routes of pages, which the description of the API leaves out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Two applications, every kind of credential, and what an independent reading lets each do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Keys and tokens in memory, which can fail."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping
 

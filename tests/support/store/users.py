@@ -1,7 +1,5 @@
 """The users of a store, each on a connection with its own rights."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Entries and stores for tests of the worker."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Sequence
 

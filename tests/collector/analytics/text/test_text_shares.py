@@ -1,7 +1,5 @@
 """Shares of strings that somebody names: unbiased, covered, and free of the company they keep."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from math import sqrt

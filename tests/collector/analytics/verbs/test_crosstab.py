@@ -1,7 +1,5 @@
 """Two answers together, also of records: cells, margins, and whether they go together."""
 
-from __future__ import annotations
-
 import dataclasses
 from functools import cache
 from typing import Any, Final

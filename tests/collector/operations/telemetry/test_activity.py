@@ -1,7 +1,5 @@
 """Processes count apart and tell together: every process knows the sums of the day."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Charts of hostile texts and of any numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

@@ -1,7 +1,5 @@
 """One chart, two layouts; notes and an earlier period on its lines."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Boards and notes in a browser: pinned, edited, kept, and of files."""
 
-from __future__ import annotations
-
 import json
 import re
 from html import escape, unescape

@@ -1,7 +1,5 @@
 """Of which days an answer is, and what is said beside it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Sequence

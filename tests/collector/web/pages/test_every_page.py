@@ -1,7 +1,5 @@
 """Every page: complete without a script, nothing from elsewhere; what each asks and refuses."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

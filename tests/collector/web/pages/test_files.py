@@ -1,7 +1,5 @@
 """Files of answers and pages of maps."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

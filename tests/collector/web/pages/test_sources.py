@@ -1,7 +1,5 @@
 """From the headers of an upload to the pages: how reports came is told, and changes no number."""
 
-from __future__ import annotations
-
 import secrets
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """What watches say of numbers, changes and silence, and of what cannot be computed."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import pytest

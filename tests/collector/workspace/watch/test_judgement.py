@@ -1,7 +1,5 @@
 """Watches fire as often as they say, and are quiet for years where nothing changes."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import exp, lgamma
 from typing import Any, Final
