@@ -57,6 +57,21 @@ def test_every_metric_is_listed_with_what_an_analyst_needs(client: FlaskClient) 
     assert listed[-1] | {"min": 10.0, "max": 90.0, "step": 0.5, "unit": "years"} == listed[-1]
 
 
+def test_an_answer_rests_on_every_folded_report(
+    client: FlaskClient, storage: MemoryStorage
+) -> None:
+    send(client, 1, b"\0" * 300 + b"\1" * 100)
+    send(client, 2, b"\2" * 200, platform="mac")
+    fold(storage, REGISTRY)
+
+    found = get(client, ESTIMATE)
+
+    assert found["meta"]["n"] == 600
+    assert [row["dimensions"]["item"] for row in found["rows"]] == ["home", "news", "shop"]
+    assert sum(row["value"] for row in found["rows"]) == pytest.approx(1)
+    assert all(row["ci_low"] < row["value"] < row["ci_high"] for row in found["rows"])
+
+
 def test_an_answer_says_what_it_means(client: FlaskClient) -> None:
     meta = get(client, ESTIMATE, **{"from": "2026-03-01", "to": "2026-03-03"})["meta"]
 
@@ -68,6 +83,27 @@ def test_an_answer_says_what_it_means(client: FlaskClient) -> None:
     assert (basis["mechanism"], basis["digest"]) == ("grr", PAGE.digest.hex())
     assert (basis["unit"], meta["query"]["filters"]) == ("share", [])
     assert basis["expected_half_width"] > 0
+
+
+def test_a_segment_is_answered_alone(client: FlaskClient, storage: MemoryStorage) -> None:
+    send(client, 1, b"\0" * 300, platform="linux")
+    send(client, 2, b"\2" * 200, platform="mac")
+    fold(storage, REGISTRY)
+
+    found = get(client, ESTIMATE, **{"segment.platform": "mac"})
+
+    assert found["meta"]["n"] == 200
+    assert found["meta"]["query"]["filters"] == [["is", "platform", ["mac"]]]
+
+
+def test_a_wider_level_is_a_wider_interval(client: FlaskClient, storage: MemoryStorage) -> None:
+    send(client, 1, b"\0" * 300)
+    fold(storage, REGISTRY)
+
+    narrow, wide = (get(client, ESTIMATE, alpha=alpha)["rows"][0] for alpha in ("0.2", "0.001"))
+
+    assert narrow["value"] == wide["value"]
+    assert wide["ci_low"] < narrow["ci_low"] < narrow["ci_high"] < wide["ci_high"]
 
 
 def test_too_few_reports_are_null_with_a_reason_and_never_zero(

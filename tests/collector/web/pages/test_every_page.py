@@ -206,8 +206,8 @@ def test_hostile_words_of_a_registry_stay_words_on_every_page(
 
 @pytest.mark.parametrize("label", HOSTILE[:12])
 def test_hostile_words_of_an_address_stay_words(visit: Visit, label: str) -> None:
-    for path in ("/", "/login", "/compare", "/ask", "/plan", "/metric/category", "/nothing"):
-        names = ("next", "item", "metric", "by", "against", "q", "search", "option.k")
+    for path in ("/login", "/compare", "/ask", "/plan", "/metric/category", "/nothing"):
+        names = ("next", "item", "metric", "by", "against", "q", "option.k", "segment.platform")
         query = {name: label for name in names} | {"verb": "top_k"}
         response = visit(path, query)
 

@@ -21,6 +21,7 @@ from tests.support.store.memory_storage import MemoryStorage
 
 COUNT: Final = 40
 GROUPS: Final = ("Start-up", "", "Editing")
+HOSTILE: Final = '"><script>alert(1)</script>'
 
 
 def entry(number: int, group: str = "") -> str:
@@ -115,6 +116,13 @@ def test_a_search_finds_metrics_that_have_all_words(
     assert names(page) == found
     assert f"{len(found)} of {COUNT} metrics match" in page
     assert 'href="/">Show all' in page
+
+
+def test_a_search_stays_a_text(many: FlaskClient) -> None:
+    page = get(many, f"?search={HOSTILE}")
+
+    assert "<script>alert" not in page
+    assert "0 of 40 metrics match" in page
 
 
 @pytest.mark.parametrize(
