@@ -116,7 +116,7 @@ def test_a_group_that_fails_on_its_way_leaves_nothing(
     maker = recorder(store, **fails)
 
     with pytest.raises(error):
-        maker.commit([maker.prepare(*each, NOON) for each in GROUP])
+        maker.commit([maker.prepare(name, value, NOON) for name, value in GROUP])
 
     assert rows(tmp_path, COUNTS) == [(1, 1)]
     store.close()
