@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from client_sdk import Delivery
-from client_sdk.core.epoch import DAY
+from client_sdk.core.epoch import DAY, day_of
 from client_sdk.core.errors import TransportError
 from client_sdk.core.limits import MAX_ANSWER, SIZE_CLASSES
 from client_sdk.privacy.consent import Consent
+from client_sdk.storage.outbox import Outbox
 from client_sdk.storage.store import Store
 from client_sdk.testing import answer_of
 from client_sdk.upload.schedule import FIRST_BACKOFF, FIRST_SPREAD, MAX_BACKOFF
@@ -24,7 +25,7 @@ from client_sdk.upload.transport import (
     outcome_of,
     read_acknowledgement,
 )
-from client_sdk.wire.reports import GATEWAY
+from client_sdk.wire.reports import GATEWAY, Report
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import KEY, alter, make_client, rows
 from tests.support.device.device_desk import Desk
@@ -400,3 +401,63 @@ def test_a_gateway_halves_no_body_below_a_kilobyte() -> None:
     assert len(collector.refused) <= 8
     assert desk.waiting() == 500
     assert "rejected" not in desk.counts()
+
+
+@pytest.mark.parametrize("cut_off", [False, True], ids=["in reach", "out of reach"])
+@pytest.mark.parametrize("restarts", [False, True], ids=["one process", "many"])
+def test_a_collector_that_refuses_lengths_links_no_later_report(
+    restarts: bool, cut_off: bool
+) -> None:
+    """Law: pieces of a refused upload hold nothing newer than it, also after a lost connection."""
+    collector = Nosy(cut_off=cut_off)
+    desk = Desk(collector)
+    desk.put(MANY - 3)  # the last piece has room for more
+    for turn in range(60):
+        desk.clock.advance(seconds=desk.uploader.wait(desk.clock()) + 1)
+        desk.uploader.run(60)
+        if turn in range(0, 10, 2):
+            put_later(desk, 100 + turn)
+        if restarts:
+            desk = Desk(collector, SeededRandomness(b"%d" % turn), desk.store, desk.clock)
+
+    assert desk.waiting() == 0
+    assert collector.epochs() >= {*range(MANY - 3), 100, 108}
+    assert collector.linked() == []
+
+
+class Nosy:
+    """Takes a kilobyte, refuses more, and remembers all that it has seen.
+
+    Args: cut_off: whether every second request finds no connection.
+    """
+
+    def __init__(self, *, cut_off: bool) -> None:
+        self._cut_off, self._tries = cut_off, 0
+        self.seen: list[frozenset[int]] = []  # epochs of each upload
+
+    def send(self, body: bytes, timeout: float) -> Answer:
+        self._tries += 1
+        if self._cut_off and self._tries % 2 == 0:
+            raise UNSEEN
+        self.seen.append(frozenset(column["epoch"] for column in json.loads(body)["columns"]))
+        return PROXY if len(body) > SIZE_CLASSES[0] else answer_of(202)
+
+    def epochs(self) -> set[int]:
+        return set().union(*self.seen)
+
+    def linked(self) -> list[frozenset[int]]:
+        """Return the uploads that hold reports seen before beside such as were not."""
+        known: set[int] = set()
+        linking = []
+        for epochs in self.seen:
+            if known & epochs and epochs - known:
+                linking.append(epochs)
+            known |= epochs
+        return linking
+
+
+def put_later(desk: Desk, epoch: int) -> None:
+    day = day_of(desk.clock())
+    with desk.store.transaction() as tx:
+        report = Report(b"digest", epoch, b"\x01")
+        Outbox({"platform": "mac"}).put(tx, report, day, ["platform"])
