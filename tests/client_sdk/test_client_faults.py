@@ -41,6 +41,20 @@ def test_without_a_place_in_the_outbox_there_is_no_charge(tmp_path: Path) -> Non
     client.close()
 
 
+def test_with_a_damaged_database_nothing_is_recorded_or_sent_for_a_week(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_bytes(b"\xa5" * 8192)
+    transport = ScriptedTransport()
+    client = make_client(tmp_path, transport=transport)
+
+    client.record("dark_mode", True)
+    client.flush()
+    client.set_consent("denied")
+    client.close()
+
+    assert transport.sent == []
+    assert changed(client) == {"store": 1, "budget": 1}
+
+
 def test_an_older_sdk_leaves_a_newer_database_alone_and_a_newer_sdk_sends_what_waited(
     tmp_path: Path,
 ) -> None:
