@@ -1,5 +1,7 @@
 """What every run says and how it is dealt out; the store, on fakeredis and on a real server."""
 
+from __future__ import annotations
+
 import gc
 import os
 import random

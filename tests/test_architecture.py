@@ -1,5 +1,7 @@
 """The arrows between modules: who may import whom.  The table is in tests/support/arrows.py."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,7 @@
 """Laws of the container image: hash-pinned, without build tools, not root, stopped in order."""
 
+from __future__ import annotations
+
 import json
 import re
 from pathlib import Path

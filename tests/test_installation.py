@@ -1,5 +1,7 @@
 """Wheel and sdist install from an index into an empty environment, and run there."""
 
+from __future__ import annotations
+
 import hashlib
 import os
 import shutil

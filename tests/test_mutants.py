@@ -1,5 +1,7 @@
 """Planted bugs are judged rightly, and what is called equivalent is still there."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Final

@@ -1,5 +1,7 @@
 """Laws of what is shipped and of the pages around it: they agree with the code and each other."""
 
+from __future__ import annotations
+
 import hashlib
 import os
 import re

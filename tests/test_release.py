@@ -1,5 +1,7 @@
 """Laws of the release: tag, version and changelog agree, and the workflow names what exists."""
 
+from __future__ import annotations
+
 import re
 import subprocess
 from pathlib import Path

@@ -4,6 +4,8 @@ A room is a folder.  The table names for each room the rooms that it may import 
 stands below those that it names, so that there are no circles.
 """
 
+from __future__ import annotations
+
 import ast
 import re
 from collections import defaultdict

@@ -1,5 +1,7 @@
 """What a run of the tests says and ends with, and what the programs of its tests inherit."""
 
+from __future__ import annotations
+
 import ast
 import os
 import re

@@ -1,5 +1,7 @@
 """The instruments themselves: an enumeration or formula that is wrong would prove anything."""
 
+from __future__ import annotations
+
 import hashlib
 import math
 import signal

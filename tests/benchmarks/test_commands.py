@@ -1,5 +1,7 @@
 """``python -m benchmarks``: what it lists, runs and refuses."""
 
+from __future__ import annotations
+
 import subprocess
 import sys
 from pathlib import Path

@@ -1,5 +1,7 @@
 """A browser and a fed collector for all tests here."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any

@@ -4,6 +4,8 @@ The people are drawn with a fixed seed.  The noise is not: it comes from the ope
 on every device.  So two runs give pictures that differ in their numbers, within their intervals.
 """
 
+from __future__ import annotations
+
 import random
 import sys
 import tempfile

@@ -1,5 +1,7 @@
 """Two apps of one collector, and a person whom a proxy names, in a real browser."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """Boards, notes and links by mouse, by keyboard, on a phone, on paper and without scripts."""
 
+from __future__ import annotations
+
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from urllib.parse import urlsplit

@@ -1,5 +1,7 @@
 """What a chart answers to: the pointer, the keys, a finger; and what it is read at."""
 
+from __future__ import annotations
+
 from itertools import pairwise
 from pathlib import Path
 from typing import Final

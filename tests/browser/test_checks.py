@@ -1,5 +1,7 @@
 """The checks of accessibility find what they are for: every rule is shown a page that breaks it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 import pytest

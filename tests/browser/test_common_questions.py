@@ -1,5 +1,7 @@
 """The ten commonest questions, each from the overview by clicks alone, as somebody new would."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple

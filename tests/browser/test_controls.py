@@ -1,5 +1,7 @@
 """Every control does what it says, and its state is in the address, so that it can be passed on."""
 
+from __future__ import annotations
+
 import csv
 import json
 import re

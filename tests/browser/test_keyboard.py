@@ -1,5 +1,7 @@
 """Everything can be done by the keyboard alone, and one always sees where one is."""
 
+from __future__ import annotations
+
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 

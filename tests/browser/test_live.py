@@ -1,5 +1,7 @@
 """A page that is watched grows by itself, and does not disturb whoever reads it."""
 
+from __future__ import annotations
+
 import re
 
 from playwright.sync_api import Browser, Page, expect

@@ -1,5 +1,7 @@
 """A log-in by a real browser: by the link of a start, and through proxies."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit

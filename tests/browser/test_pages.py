@@ -1,5 +1,7 @@
 """Every page, light and dark, narrow, wide and on paper: readable by all, and silent."""
 
+from __future__ import annotations
+
 from typing import Final, Literal
 from urllib.parse import urlsplit
 

@@ -1,5 +1,7 @@
 """What is printed is dark on white whatever the screen shows; on a phone no number is cut off."""
 
+from __future__ import annotations
+
 import re
 from typing import Final
 

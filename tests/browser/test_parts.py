@@ -1,5 +1,7 @@
 """The page of a metric: parts, menus and the pointer's line, by mouse, keyboard and touch."""
 
+from __future__ import annotations
+
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Open, menu_of

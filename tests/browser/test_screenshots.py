@@ -3,6 +3,8 @@
 They are compared loosely: the noise in their numbers is new in every run.
 """
 
+from __future__ import annotations
+
 from base64 import b64encode
 from typing import Final, Literal, NamedTuple
 

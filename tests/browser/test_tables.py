@@ -1,5 +1,7 @@
 """Tables sorted, metrics searched, moments in the viewer's zone: by mouse, keys and touch."""
 
+from __future__ import annotations
+
 import re
 from datetime import datetime
 from zoneinfo import ZoneInfo

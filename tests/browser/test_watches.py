@@ -1,5 +1,7 @@
 """From any page to what a watch said, and on to its metric: by mouse, by touch and by keyboard."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import pytest

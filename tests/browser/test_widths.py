@@ -1,5 +1,7 @@
 """No text of any page is cut off by its own box, or lies outside of it, on any screen."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from re import sub
 from typing import Final

@@ -1,5 +1,7 @@
 """Without scripts nothing is missing: log-in, pages, forms and log-out are plain HTML."""
 
+from __future__ import annotations
+
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, expect

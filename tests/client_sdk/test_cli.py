@@ -1,5 +1,7 @@
 """client_sdk.cli: a question on a real terminal, and one command for three frameworks."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import os

@@ -1,5 +1,7 @@
 """A client: what is recorded is charged, counted and sent once, and caps hold."""
 
+from __future__ import annotations
+
 import json
 import math
 import multiprocessing

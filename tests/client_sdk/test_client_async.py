@@ -1,5 +1,7 @@
 """The client in a program with an event loop: nothing that waits for a network holds the loop."""
 
+from __future__ import annotations
+
 import asyncio
 import subprocess
 import sys

@@ -1,5 +1,7 @@
 """The client with its thread: callers wait for nothing, and nothing recorded is lost at the end."""
 
+from __future__ import annotations
+
 import gc
 import sqlite3
 import subprocess

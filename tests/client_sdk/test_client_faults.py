@@ -1,5 +1,7 @@
 """Whatever fails, the application does not notice, and no report exists without its charge."""
 
+from __future__ import annotations
+
 import math
 import os
 import threading

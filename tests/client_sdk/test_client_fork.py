@@ -1,5 +1,7 @@
 """Forked and spawned processes: each has its own queue, thread and noise, and none waits."""
 
+from __future__ import annotations
+
 import multiprocessing
 import os
 import signal

@@ -1,5 +1,7 @@
 """A program that ends at once: its values reach a child, wherever it runs and however it ends."""
 
+from __future__ import annotations
+
 import ast
 import marshal
 import os

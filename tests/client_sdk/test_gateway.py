@@ -1,5 +1,7 @@
 """The gateway: a ledger and a memo for each device, names for none, and large columns."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

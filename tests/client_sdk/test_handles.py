@@ -1,5 +1,7 @@
 """client_sdk.handles: what a handle records, and when."""
 
+from __future__ import annotations
+
 import asyncio
 import doctest
 import functools

@@ -1,5 +1,7 @@
 """What the SDK loads, and when: a table of snippets, each run in a new interpreter."""
 
+from __future__ import annotations
+
 import subprocess
 import sys
 from pathlib import Path

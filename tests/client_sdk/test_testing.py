@@ -1,5 +1,7 @@
 """The tools for tests of applications do what they say, and production cannot reach them."""
 
+from __future__ import annotations
+
 import ast
 import inspect
 import threading

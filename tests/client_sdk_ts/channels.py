@@ -4,6 +4,8 @@ A channel holds what an entry of a compiled registry holds: parameters, chances,
 size.  Values are encoded, as a mechanism takes them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final

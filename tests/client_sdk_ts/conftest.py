@@ -1,5 +1,7 @@
 """Node and the built package: ``node.run``, ``node.evaluate``, ``node.tool``."""
 
+from __future__ import annotations
+
 import pytest
 
 from tests.browser.conftest import browser as browser

@@ -3,6 +3,8 @@
 ``python -m tests.client_sdk_ts.registries`` writes the folder anew.
 """
 
+from __future__ import annotations
+
 from typing import Final
 
 from client_sdk.registry import Registry

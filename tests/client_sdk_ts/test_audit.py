@@ -1,5 +1,7 @@
 """The build in TypeScript, attacked from outside: no metric tells more than its registry claims."""
 
+from __future__ import annotations
+
 import shlex
 from pathlib import Path
 from typing import Final

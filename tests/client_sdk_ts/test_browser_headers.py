@@ -1,5 +1,7 @@
 """What a browser adds to the requests of a page is in the guide, header by header."""
 
+from __future__ import annotations
+
 import re
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Typed metrics in TypeScript: right programs compile and record, and no wrong line compiles."""
 
+from __future__ import annotations
+
 import json
 import re
 from pathlib import Path

@@ -1,5 +1,7 @@
 """The device in TypeScript on a real collector: what it records arrives, and estimates hold it."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -5,6 +5,8 @@ installed: its main process runs in Node, over a stand-in for the module ``elect
 extension, over a stand-in for ``vscode``, which hands events to a sender as VS Code does.
 """
 
+from __future__ import annotations
+
 import json
 import shutil
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """The store in a folder: of many processes at once, and of one that is killed at any moment."""
 
+from __future__ import annotations
+
 import json
 import random
 import subprocess

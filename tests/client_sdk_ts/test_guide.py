@@ -1,5 +1,7 @@
 """The programs of docs/guide/typescript.md and of the package's README, as a newcomer runs them."""
 
+from __future__ import annotations
+
 import gzip
 from collections.abc import Iterator
 from pathlib import Path

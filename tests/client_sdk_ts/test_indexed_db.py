@@ -1,5 +1,7 @@
 """The store in IndexedDB, in a real Chromium: of many tabs at once, and where it cannot be used."""
 
+from __future__ import annotations
+
 import hashlib
 import random
 import shutil

@@ -1,5 +1,7 @@
 """A Node device that is killed at any moment: what is charged is queued or sent, once."""
 
+from __future__ import annotations
+
 import json
 import random
 import signal

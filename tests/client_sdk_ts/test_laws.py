@@ -1,5 +1,7 @@
 """The laws of draws in TypeScript are those of Python, of mechanisms and of whole registries."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction

@@ -1,5 +1,7 @@
 """The package of npm: what it holds and loads, in Node and in Chromium."""
 
+from __future__ import annotations
+
 import json
 import os
 import random

@@ -1,5 +1,7 @@
 """docs/guide/typescript.md and the README: what they show compiles, against an example's module."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Final
 

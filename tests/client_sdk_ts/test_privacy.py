@@ -1,5 +1,7 @@
 """Caps, opt-outs and automation: both languages read the same words alike."""
 
+from __future__ import annotations
+
 import json
 import random
 from pathlib import Path

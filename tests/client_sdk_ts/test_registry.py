@@ -1,5 +1,7 @@
 """A value and its report are the same in both languages, from the same registry and entropy."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product

@@ -4,6 +4,8 @@ The peers are hpke-js and bhttp-js; of Oblivious HTTP itself npm has no package 
 what joins the two is in client_sdk_ts/tests/support/peer.ts, by the words of RFC 9458.
 """
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Final

@@ -1,5 +1,7 @@
 """The device in TypeScript by a running relay to a running collector, in Node and in a page."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator
 from pathlib import Path

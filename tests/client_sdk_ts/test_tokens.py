@@ -3,6 +3,8 @@
 Of npm's 0.9.0 a dependency is in no registry, so it is 0.8.1.
 """
 
+from __future__ import annotations
+
 import json
 import time
 from pathlib import Path

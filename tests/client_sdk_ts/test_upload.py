@@ -1,5 +1,7 @@
 """Laws of uploads in TypeScript: the bytes and the times are those of the Python device."""
 
+from __future__ import annotations
+
 import json
 import random
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """The device in TypeScript gives the payloads of every vector file in its scope, byte for byte."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from itertools import product
 from typing import Any, Final

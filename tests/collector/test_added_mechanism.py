@@ -4,6 +4,8 @@ It is one source file and one vector file, in a folder added to the path of the 
 overrides nothing that its family answers.  A module that knows mechanisms by name fails here.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from inspect import unwrap
 from pathlib import Path

@@ -1,5 +1,7 @@
 """The client asks one question and gives its numbers as rows, tables, files and pictures."""
 
+from __future__ import annotations
+
 import csv
 import io
 import subprocess

@@ -1,5 +1,7 @@
 """Laws of the Helm chart: it says what the manifests say."""
 
+from __future__ import annotations
+
 import subprocess
 import sys
 from pathlib import Path

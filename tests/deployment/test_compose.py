@@ -1,5 +1,7 @@
 """Laws of docker-compose.yml: what people start in production is the safe way."""
 
+from __future__ import annotations
+
 import subprocess
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,7 @@
 """Laws of docker-compose.ha.yml over docker-compose.yml: more of the same, and a store of three."""
 
+from __future__ import annotations
+
 from typing import Any, Final
 
 import pytest

@@ -1,5 +1,7 @@
 """Laws of the manifests in deploy/kubernetes, as ``kubectl kustomize`` builds them."""
 
+from __future__ import annotations
+
 import copy
 import re
 from pathlib import Path

@@ -1,5 +1,7 @@
 """One table of laws for the processes that compose, systemd and Kubernetes start."""
 
+from __future__ import annotations
+
 import re
 from pathlib import Path
 from typing import Final

@@ -1,5 +1,7 @@
 """Laws of the units in deploy/systemd, as systemd reads them."""
 
+from __future__ import annotations
+
 import re
 import shutil
 import subprocess

@@ -1,5 +1,7 @@
 """The pages of the docs, and the blocks on them."""
 
+from __future__ import annotations
+
 import re
 from pathlib import Path
 from typing import Final

@@ -1,5 +1,7 @@
 """docs/ask: its pages hold what the code has, and what they ask is answered as they say."""
 
+from __future__ import annotations
+
 import re
 import subprocess
 import sys

@@ -1,5 +1,7 @@
 """The page for devices in any language: types, keys and version are those of the code."""
 
+from __future__ import annotations
+
 import inspect
 import re
 from importlib import import_module

@@ -1,5 +1,7 @@
 """Commands print what the pages show below them."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Iterator
 from typing import Final

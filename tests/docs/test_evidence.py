@@ -1,5 +1,7 @@
 """The audit of docs/evidence is one that could be printed today; SECURITY.md has true figures."""
 
+from __future__ import annotations
+
 import re
 from typing import cast
 

@@ -1,5 +1,7 @@
 """docs/guide: the code of embed.md runs in its order, in an empty folder; so does gateway.md's."""
 
+from __future__ import annotations
+
 import os
 import re
 import shutil

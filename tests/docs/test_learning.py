@@ -1,5 +1,7 @@
 """The pages and the notebook of learners say what learners do, and run."""
 
+from __future__ import annotations
+
 import json
 import os
 import re

@@ -1,5 +1,7 @@
 """Every link leads to a file and to a heading of it, and every page named in the code exists."""
 
+from __future__ import annotations
+
 import re
 import subprocess
 from functools import cache

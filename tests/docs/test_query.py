@@ -1,5 +1,7 @@
 """docs/ask/query.md, the notebook and the Grafana dashboard: answers are as they show."""
 
+from __future__ import annotations
+
 import json
 import re
 import subprocess

@@ -1,5 +1,7 @@
 """The README: its snippets run, its tables are what the commands print."""
 
+from __future__ import annotations
+
 import json
 import re
 import subprocess

@@ -1,5 +1,7 @@
 """docs/guide/relay.md: its command and its program, from a new key to what the collector has."""
 
+from __future__ import annotations
+
 import ast
 import re
 from collections.abc import Iterator

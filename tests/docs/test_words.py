@@ -1,5 +1,7 @@
 """No identifier and no sentence of the packages has a word that the glossary replaced."""
 
+from __future__ import annotations
+
 import ast
 import re
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """A store that is lost is put back from a copy: the same tallies, and nothing counted twice."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import subprocess

@@ -1,5 +1,7 @@
 """Programs that live for a moment, on a collector: what they record arrives, once, and unseen."""
 
+from __future__ import annotations
+
 import itertools
 import json
 import os

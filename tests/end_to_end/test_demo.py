@@ -1,5 +1,7 @@
 """The demo as a user runs it: one command, documented results, and intervals that cover."""
 
+from __future__ import annotations
+
 import json
 import os
 import shlex

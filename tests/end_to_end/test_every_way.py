@@ -1,5 +1,7 @@
 """By itself, by a relay, with a token or by both: an upload counts once, and says how it came."""
 
+from __future__ import annotations
+
 import random
 import secrets
 import time

@@ -3,6 +3,8 @@
 The oracle sees the bytes that left the devices, and adds them up one payload after another.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Iterator
 from pathlib import Path

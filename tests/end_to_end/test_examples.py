@@ -1,5 +1,7 @@
 """The examples run as their first lines say, and report to a real collector."""
 
+from __future__ import annotations
+
 import os
 import signal
 import subprocess

@@ -1,5 +1,7 @@
 """A gateway before a real collector: every report of every machine is counted once."""
 
+from __future__ import annotations
+
 import json
 import os
 import subprocess

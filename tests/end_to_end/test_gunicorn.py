@@ -1,5 +1,7 @@
 """The SDK below gunicorn, which forks its workers before or after the application is made."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 import sys

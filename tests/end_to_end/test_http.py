@@ -1,5 +1,7 @@
 """What a device takes for the final answer of a real collector."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 import pytest

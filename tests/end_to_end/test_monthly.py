@@ -4,6 +4,8 @@ Each device keeps pauses of up to two weeks, and a third of its visits find no n
 is a list of visits that no device and no collector sees.
 """
 
+from __future__ import annotations
+
 import csv
 import io
 import json

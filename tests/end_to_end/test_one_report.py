@@ -1,5 +1,7 @@
 """A device makes one report of a metric and epoch, however often it records and fails to send."""
 
+from __future__ import annotations
+
 from client_sdk.client import Client
 from client_sdk.core.errors import TransportError
 from client_sdk.privacy.caps import Caps

@@ -1,5 +1,7 @@
 """Behind a real proxy: what it says is not the collector's word, and nothing is dropped for it."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path

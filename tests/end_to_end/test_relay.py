@@ -1,5 +1,7 @@
 """A running relay: what leaves it, what stays in it, and what devices and operators are told."""
 
+from __future__ import annotations
+
 import json
 import os
 import re

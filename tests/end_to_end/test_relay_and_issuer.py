@@ -1,5 +1,7 @@
 """Relay, issuer and collector as they are run: the walk of a newcomer, and a token spent."""
 
+from __future__ import annotations
+
 import json
 import re
 import secrets

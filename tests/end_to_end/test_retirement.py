@@ -1,5 +1,7 @@
 """A metric is retired: the commands, a real ``hearsay serve``, and a device that hears of it."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 import sys

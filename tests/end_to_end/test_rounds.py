@@ -1,5 +1,7 @@
 """Models on their whole way: four rounds of gradients, and factors of tastes."""
 
+from __future__ import annotations
+
 import json
 import random
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """The stub of the server's protocol ends bodies as the server itself does."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 import socket

@@ -1,5 +1,7 @@
 """Web processes and workers of an operator: their lives, and their end in good order."""
 
+from __future__ import annotations
+
 import json
 import os
 import re

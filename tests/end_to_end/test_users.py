@@ -1,5 +1,7 @@
 """The collector of docker-compose.yml works with a user of the store for each of its processes."""
 
+from __future__ import annotations
+
 import os
 import time
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """The table of *Who sees what*, cell by cell, by the bytes and sockets of running processes."""
 
+from __future__ import annotations
+
 import os
 import re
 import socket

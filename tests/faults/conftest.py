@@ -1,5 +1,7 @@
 """The seed of a run, and the lines that say what each fault did."""
 
+from __future__ import annotations
+
 import os
 import random
 import threading

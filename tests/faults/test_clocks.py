@@ -1,5 +1,7 @@
 """Wrong clocks: of devices, of the collector between two tries, and of a machine's time zone."""
 
+from __future__ import annotations
+
 import os
 import random
 import subprocess

@@ -1,5 +1,7 @@
 """One server of a cluster is away: who is refused, who goes on, that each upload counts once."""
 
+from __future__ import annotations
+
 import json
 import random
 import signal

@@ -1,5 +1,7 @@
 """Bits that flip and bodies that end early, on the way and in the store: never counted."""
 
+from __future__ import annotations
+
 import gzip
 import http.client
 import random

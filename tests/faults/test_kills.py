@@ -1,5 +1,7 @@
 """Processes killed at random moments under load: nothing acknowledged is lost, nothing is twice."""
 
+from __future__ import annotations
+
 import random
 import time
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Clocks of the store and of its machine that jump and come back: nothing is lost or doubled."""
 
+from __future__ import annotations
+
 import json
 import random
 import time

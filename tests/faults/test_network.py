@@ -1,5 +1,7 @@
 """A network that loses, repeats, delays and reorders, one that is gone, and floods of one key."""
 
+from __future__ import annotations
+
 import http.client
 import random
 import time

@@ -1,5 +1,7 @@
 """The controls of every other test here: an oracle that could not fail would prove nothing."""
 
+from __future__ import annotations
+
 import random
 from collections.abc import Iterator
 from pathlib import Path

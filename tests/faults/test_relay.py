@@ -1,5 +1,7 @@
 """Faults between a device and its collector, where a relay stands: nothing is lost or twice."""
 
+from __future__ import annotations
+
 import random
 import time
 from pathlib import Path

@@ -1,5 +1,7 @@
 """How a fleet comes back after an outage, by the SDK's own schedule on a virtual clock."""
 
+from __future__ import annotations
+
 import heapq
 import sqlite3
 from collections import Counter

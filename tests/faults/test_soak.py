@@ -1,5 +1,7 @@
 """Uploads for a long time, while slots move, servers are killed and sources come and go."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os

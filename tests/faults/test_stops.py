@@ -1,5 +1,7 @@
 """Processes asked to stop and applications that fork, under load, again and again."""
 
+from __future__ import annotations
+
 import os
 import random
 import signal

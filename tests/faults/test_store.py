@@ -1,5 +1,7 @@
 """A store that is torn, full, slow or emptied stops the intake and loses nothing."""
 
+from __future__ import annotations
+
 import random
 import shutil
 import signal

@@ -1,5 +1,7 @@
 """A rolling upgrade to the next release and back, under the load of devices that know neither."""
 
+from __future__ import annotations
+
 import json
 import random
 import re

@@ -1,5 +1,7 @@
 """One running collector for all hostile tests: what one of them breaks, another would see."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Final
 

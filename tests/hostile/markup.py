@@ -1,5 +1,7 @@
 """A thousand pieces of markup that run a script where somebody forgets to escape."""
 
+from __future__ import annotations
+
 from itertools import product
 from typing import Final
 

@@ -1,5 +1,7 @@
 """What only raw bytes can say: two lengths, floods, halves, and bodies that do not end."""
 
+from __future__ import annotations
+
 import gzip
 import json
 import socket

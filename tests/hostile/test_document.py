@@ -3,6 +3,8 @@
 The document is the only thing that these requests know; a fault in either shows as a difference.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit

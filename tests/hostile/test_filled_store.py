@@ -1,5 +1,7 @@
 """Few wide uploads and boards without end fill no store: honest keys go on."""
 
+from __future__ import annotations
+
 import json
 import os
 import secrets

@@ -3,6 +3,8 @@
 Documents are good ones in which one part is another value, or is missing.
 """
 
+from __future__ import annotations
+
 import csv
 import io
 import json

@@ -1,5 +1,7 @@
 """The forms of the pages against a running collector: fields missing, unknown, twice, hostile."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlencode

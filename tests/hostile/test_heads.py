@@ -3,6 +3,8 @@
 Bare line ends, and a coding beside another that it does not know, the HTTP server of all judges.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path

@@ -5,6 +5,8 @@ debiased, are their reports, whole numbers.  Keys that are in the same answers, 
 no arithmetic on the answers can part.
 """
 
+from __future__ import annotations
+
 import json
 import random
 from collections import Counter, defaultdict

@@ -3,6 +3,8 @@
 The reasons come from the layout of the payloads as the docs tell it, not from ``check``.
 """
 
+from __future__ import annotations
+
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator

@@ -1,5 +1,7 @@
 """A running collector behind a proxy that names people: by whom a name is believed."""
 
+from __future__ import annotations
+
 import http.client
 from typing import Final
 

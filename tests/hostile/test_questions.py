@@ -1,5 +1,7 @@
 """Any question, path and body: an answer in good order that repeats nothing of it."""
 
+from __future__ import annotations
+
 import json
 import unicodedata
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """The collector behind a real nginx and a real Caddy, each with the file that we ship."""
 
+from __future__ import annotations
+
 import os
 import re
 import ssl

@@ -3,6 +3,8 @@
 The routes are those of the application, so that a new one without a row fails.
 """
 
+from __future__ import annotations
+
 import re
 from pathlib import Path
 from typing import Final

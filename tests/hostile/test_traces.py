@@ -4,6 +4,8 @@ Addresses, agents, ids, cookies and labels are sent as canaries with uploads tha
 with some that are not; then the store, its files, the logs and the metrics are searched for them.
 """
 
+from __future__ import annotations
+
 import json
 import os
 from itertools import cycle

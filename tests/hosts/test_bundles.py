@@ -1,5 +1,7 @@
 """Packed by what ships applications as one file, the SDK finds its mechanisms and records."""
 
+from __future__ import annotations
+
 import os
 import runpy
 import shutil

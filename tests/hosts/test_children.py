@@ -1,5 +1,7 @@
 """In children of task queues and pools, which end without the functions of ``atexit``."""
 
+from __future__ import annotations
+
 import os
 import sys
 from pathlib import Path

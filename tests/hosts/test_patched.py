@@ -3,6 +3,8 @@
 There one thread of the system does everything, so whatever waits must let the others go on.
 """
 
+from __future__ import annotations
+
 import socket
 import sys
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """The hosts of the guide: each of its rows is one that a test installs and runs."""
 
+from __future__ import annotations
+
 import re
 from typing import Final
 

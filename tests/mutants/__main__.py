@@ -3,6 +3,8 @@
 Each verdict is written as it is known, so a run that was stopped goes on where it was.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import random

@@ -1,5 +1,7 @@
 """Whether tests see a bug: first those that import its file, then those of its room."""
 
+from __future__ import annotations
+
 import ast
 import os
 import re

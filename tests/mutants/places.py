@@ -1,5 +1,7 @@
 """Where a file can be changed by a small bug, and into what."""
 
+from __future__ import annotations
+
 import ast
 import re
 from collections.abc import Iterable, Iterator

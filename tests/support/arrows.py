@@ -1,5 +1,7 @@
 """The arrows between modules, as a table, and a checker that reads imports with ast."""
 
+from __future__ import annotations
+
 import ast
 import sys
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """Each kind of chart as the text of an SVG of its own."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Whether commands of the documentation that are for curl can be run."""
 
+from __future__ import annotations
+
 import shutil
 from typing import Final
 

@@ -1,5 +1,7 @@
 """The manifests of ``deploy`` as they are applied, by the tools that apply them."""
 
+from __future__ import annotations
+
 import functools
 import json
 import shutil

@@ -1,5 +1,7 @@
 """What must be there, for tests that go on with it."""
 
+from __future__ import annotations
+
 from typing import TypeVar
 
 T = TypeVar("T")

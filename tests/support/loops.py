@@ -3,6 +3,8 @@
 The loop stops at the first case that fails, and the failure names it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from functools import wraps
 from inspect import Parameter, signature

@@ -3,6 +3,8 @@
 Node is the one on PATH if it is new enough, else the one that comes with basedpyright.
 """
 
+from __future__ import annotations
+
 import fcntl
 import hashlib
 import json

@@ -4,6 +4,8 @@
 that runs prints, and ``python -m tests.support.notebook learn``, which needs nothing.
 """
 
+from __future__ import annotations
+
 import ast
 import io
 import json

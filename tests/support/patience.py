@@ -3,6 +3,8 @@
 A limit that is a law of the product stands in the test of that law.
 """
 
+from __future__ import annotations
+
 import os
 import time
 from collections.abc import Callable

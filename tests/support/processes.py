@@ -1,5 +1,7 @@
 """The processes of a deployment, as compose, systemd and Kubernetes start them: one description."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -6,6 +6,8 @@ section of the changelog is missing, undated or empty; ``… notes v0.1.0`` prin
 relative there leads to the same file below *URL*.
 """
 
+from __future__ import annotations
+
 import re
 import sys
 from collections.abc import Iterator, Sequence

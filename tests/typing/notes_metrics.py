@@ -3,6 +3,8 @@
 Made by ``hearsay registry codegen``; do not edit, make it anew when the registry changes.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias, TypedDict
 

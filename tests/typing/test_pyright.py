@@ -1,5 +1,7 @@
 """The second type checker says the same of ``uses.py`` as mypy: editors ask it."""
 
+from __future__ import annotations
+
 import json
 import os
 import shutil

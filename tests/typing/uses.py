@@ -1,5 +1,7 @@
 """Right uses type-check.  Each wrong one is marked, and mypy refuses a mark without a fault."""
 
+from __future__ import annotations
+
 import client_sdk
 from client_sdk import Client, command
 from client_sdk.gateway import Gateway

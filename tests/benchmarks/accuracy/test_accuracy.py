@@ -1,5 +1,7 @@
 """Errors stay within their bars: of items, of numbers and of channels."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property

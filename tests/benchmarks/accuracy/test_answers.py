@@ -1,5 +1,7 @@
 """The page of answers: every verb, number, picture and dimension, and what missed its bar."""
 
+from __future__ import annotations
+
 import json
 import re
 from xml.etree import ElementTree

@@ -1,5 +1,7 @@
 """The differencing attack finds everything in exact means, and one deniable report in ours."""
 
+from __future__ import annotations
+
 import math
 import re
 from random import SystemRandom

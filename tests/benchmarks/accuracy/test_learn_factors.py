@@ -1,5 +1,7 @@
 """The benchmark of factors: its reports are the device's own, and its page has its table."""
 
+from __future__ import annotations
+
 import tomllib
 from typing import Any
 

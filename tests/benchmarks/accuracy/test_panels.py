@@ -3,6 +3,8 @@
 The benchmark ``panels`` has the figures; here are 600 devices, and 14 weeks.
 """
 
+from __future__ import annotations
+
 from typing import Final
 
 from benchmarks.accuracy.panels import (

@@ -1,5 +1,7 @@
 """Simulated fakes gain what is stated, and the page says what sources and recovery undo."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import replace
 from math import sqrt

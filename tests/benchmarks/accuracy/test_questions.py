@@ -1,5 +1,7 @@
 """The questions of a manager: how answers are judged, and what the page says became of them."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """docs/ask/release.md and its tables: printed by the command, or within their noise."""
 
+from __future__ import annotations
+
 import re
 from pathlib import Path
 

@@ -5,6 +5,8 @@ or more, so it passes from about 73 % on; those that take a rough population for
 The benchmark ``rough`` looks closer.
 """
 
+from __future__ import annotations
+
 import json
 from functools import cache
 from typing import Any, Final

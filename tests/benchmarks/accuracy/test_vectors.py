@@ -1,5 +1,7 @@
 """The table of vectors on its page is what the command prints, and meets its bars."""
 
+from __future__ import annotations
+
 from benchmarks.accuracy.vectors import BAR, EPSILONS, GAUSSIAN_BAR, gaussian, optimum
 from client_sdk.mechanisms.numbers.codebook import Codebook
 

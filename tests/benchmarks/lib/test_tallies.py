@@ -1,5 +1,7 @@
 """What benchmarks draw at once is what devices send one by one."""
 
+from __future__ import annotations
+
 from typing import Any, cast
 
 import numpy as np

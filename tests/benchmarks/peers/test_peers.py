@@ -1,5 +1,7 @@
 """The tables beside the peers: what a page holds is what the command prints from its own rows."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The capacity model, and ``docs/evidence/scale.md``: its plans follow from its measurements."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import fields, replace
 from importlib.resources import files

@@ -1,5 +1,7 @@
 """The tables of costs: what the pages hold is what the command prints from its own rows."""
 
+from __future__ import annotations
+
 from importlib.metadata import distribution
 from io import BytesIO
 from pathlib import Path

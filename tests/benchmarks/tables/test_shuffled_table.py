@@ -1,5 +1,7 @@
 """The columns of the table of docs/ask/shuffled.md are in the right order."""
 
+from __future__ import annotations
+
 from benchmarks.tables.shuffled_table import CROWDS, EPSILONS, shuffled_table
 
 

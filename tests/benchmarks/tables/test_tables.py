@@ -1,5 +1,7 @@
 """Tables of pages: printed to the digit, and in an order that their columns say."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final

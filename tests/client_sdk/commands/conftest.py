@@ -1,5 +1,7 @@
 """What an application left, and the command that looks at it."""
 
+from __future__ import annotations
+
 import gc
 import os
 import sqlite3

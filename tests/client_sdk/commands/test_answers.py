@@ -1,5 +1,7 @@
 """The kept answer where it is no file, and who only wants help: no question, and no waiting."""
 
+from __future__ import annotations
+
 import os
 import socket
 import subprocess

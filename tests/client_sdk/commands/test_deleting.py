@@ -1,5 +1,7 @@
 """``python -m client_sdk purge``, ``off`` and ``on``: what goes, what stays, who is obeyed."""
 
+from __future__ import annotations
+
 import io
 import sys
 from pathlib import Path

@@ -1,5 +1,7 @@
 """``python -m client_sdk``: what a user sees of telemetry, and stops, without the application."""
 
+from __future__ import annotations
+
 import os
 import re
 import shutil

@@ -1,5 +1,7 @@
 """Paths: the data folder stays where it was made, and its files are its user's alone."""
 
+from __future__ import annotations
+
 import os
 import py_compile
 import sys

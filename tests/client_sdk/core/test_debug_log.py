@@ -1,5 +1,7 @@
 """The debug log: what a developer is told of failures, and what nobody is."""
 
+from __future__ import annotations
+
 import logging
 import subprocess
 import sys

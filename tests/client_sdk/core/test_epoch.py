@@ -1,5 +1,7 @@
 """Epochs are integers of UTC: weeks begin on Mondays, and no window holds part of one."""
 
+from __future__ import annotations
+
 from datetime import UTC, date, datetime, timedelta
 
 import pytest

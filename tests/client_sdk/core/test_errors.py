@@ -1,5 +1,7 @@
 """Errors: one root, a builtin beside it, parts kept as data, and a tree drawn as it is."""
 
+from __future__ import annotations
+
 import inspect
 import re
 

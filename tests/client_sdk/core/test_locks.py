@@ -1,5 +1,7 @@
 """Locks: what a signal handler, a hook or a fork may meet, and must not wait for."""
 
+from __future__ import annotations
+
 import signal
 import threading
 

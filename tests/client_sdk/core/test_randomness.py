@@ -1,5 +1,7 @@
 """The primitives are exact over all bytes, read the bytes that they state, and fail closed."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,5 +1,7 @@
 """The middleware below real frameworks and servers: what each request is recorded as."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """What middleware records of requests, whatever framework it is of."""
 
+from __future__ import annotations
+
 import subprocess
 import sys
 from collections.abc import Iterator

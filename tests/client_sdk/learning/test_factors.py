@@ -1,5 +1,7 @@
 """Recommendations on a device: by a file, from the likes of the call, and nothing of it leaves."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any, Final
 

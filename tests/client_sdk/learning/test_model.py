@@ -1,5 +1,7 @@
 """Files of models: read whole or refused unseen, also those that an adversary writes."""
 
+from __future__ import annotations
+
 import json
 import random
 import subprocess

@@ -1,5 +1,7 @@
 """Naive Bayes on the device: what a model makes of records, and models that are refused."""
 
+from __future__ import annotations
+
 from decimal import Decimal
 from fractions import Fraction
 from math import log

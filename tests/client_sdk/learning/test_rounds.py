@@ -1,5 +1,7 @@
 """A device in a round: what it makes of a public model, and of whatever a server sends instead."""
 
+from __future__ import annotations
+
 import json
 from fractions import Fraction
 from functools import partial

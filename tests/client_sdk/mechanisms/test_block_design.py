@@ -1,5 +1,7 @@
 """Facts about the block design: it is balanced, and ``auto`` takes it where it errs less."""
 
+from __future__ import annotations
+
 from collections import Counter
 from itertools import combinations
 

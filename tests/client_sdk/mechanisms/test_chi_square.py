@@ -10,6 +10,8 @@ Source: Agrawal, *Finite-Sample Concentration of the Multinomial in Relative Ent
     Boucheron, Lugosi, Massart, *Concentration Inequalities*, 2013, section 2.4: its tail.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from fractions import Fraction

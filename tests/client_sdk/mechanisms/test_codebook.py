@@ -1,5 +1,7 @@
 """The codebook: words, near words, estimates and their bias, and privacy whatever is near."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction

@@ -1,5 +1,7 @@
 """Whole columns: vectorised equals generic, tallies add, and bad tallies are refused."""
 
+from __future__ import annotations
+
 import random
 from collections import Counter
 from itertools import product

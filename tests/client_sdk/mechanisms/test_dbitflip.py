@@ -1,5 +1,7 @@
 """Facts about dBitFlip: the estimate and its variance against the enumerated law."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

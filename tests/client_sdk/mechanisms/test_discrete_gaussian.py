@@ -1,5 +1,7 @@
 """Discrete noise, Gaussian and Laplace: its exact law, its limits, and how little will do."""
 
+from __future__ import annotations
+
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cache

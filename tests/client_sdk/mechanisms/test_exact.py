@@ -1,5 +1,7 @@
 """The arithmetic of channels: bounds lie on the right side of the truth, and close to it."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 
 import pytest

@@ -7,6 +7,8 @@ rejected number is drawn again, and the loop remembers nothing of it; so strings
 rejected draw are left out, and the others are counted as if they were all.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction

@@ -1,5 +1,7 @@
 """Facts about the exponential mechanism: its exact law, and a debiasing that undoes it."""
 
+from __future__ import annotations
+
 import math
 from fractions import Fraction
 from itertools import pairwise

@@ -1,5 +1,7 @@
 """What a family answers of any of its mechanisms is what the sharper ones say of themselves."""
 
+from __future__ import annotations
+
 from typing import Any, Final
 
 import numpy as np

@@ -1,5 +1,7 @@
 """What a channel says is what the code does, of every family, and debiasing undoes it."""
 
+from __future__ import annotations
+
 import math
 from fractions import Fraction
 from functools import cache

@@ -1,5 +1,7 @@
 """Facts about generalized randomized response."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 
 import numpy as np

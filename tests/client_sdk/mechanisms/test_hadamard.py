@@ -1,5 +1,7 @@
 """Facts about one-bit Hadamard response: the matrix, and a decode that stays exact."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

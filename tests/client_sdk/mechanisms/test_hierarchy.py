@@ -1,5 +1,7 @@
 """Facts about the hierarchy: its least squares, how it errs, and what ranges gain."""
 
+from __future__ import annotations
+
 from decimal import Decimal
 from functools import cache
 from typing import Any

@@ -1,5 +1,7 @@
 """Key-value mechanisms: unbiased totals and their variances, from enumerated laws."""
 
+from __future__ import annotations
+
 from math import sqrt
 from typing import Any, Final, cast
 

@@ -1,5 +1,7 @@
 """Facts about longitudinal local hashing: what many reports of a device give away, exactly."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from fractions import Fraction

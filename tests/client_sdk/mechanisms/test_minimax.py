@@ -1,5 +1,7 @@
 """Minimax: exact at every design and epsilon, and near the optimum of a linear program."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from itertools import pairwise
 from typing import Final

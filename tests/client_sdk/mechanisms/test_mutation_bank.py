@@ -7,6 +7,8 @@ the source, in which their test then runs.
 Print the table: ``python -m tests.client_sdk.mechanisms.test_mutation_bank``.
 """
 
+from __future__ import annotations
+
 import inspect
 import shutil
 import subprocess

@@ -1,5 +1,7 @@
 """Facts about local hashing: the collision chance is exact, and reports fit their bytes."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from itertools import product
 

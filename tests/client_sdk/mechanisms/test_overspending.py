@@ -1,5 +1,7 @@
 """A channel that spends more than its epsilon is refused when it is built, never cut to it."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from typing import Any
 

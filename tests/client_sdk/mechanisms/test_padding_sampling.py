@@ -1,5 +1,7 @@
 """Sets, padded and sampled: which encoding errs least, and what a drawn item says."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,5 +1,7 @@
 """Useless parameters, values, payloads and tallies are refused by name, before any draw."""
 
+from __future__ import annotations
+
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final, cast

@@ -1,5 +1,7 @@
 """Facts about projective geometry response: the geometry, and a decode that stays exact."""
 
+from __future__ import annotations
+
 from typing import Any, Final
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The privacy claim, checked exactly: shipped code is replayed along every path of its choices."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Hashable, Sequence
 from fractions import Fraction

@@ -1,5 +1,7 @@
 """PrivSet: every set of a size has one law, and none that is not cut is counted wrong."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 
 import pytest

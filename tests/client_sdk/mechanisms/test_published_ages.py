@@ -6,6 +6,8 @@ that n: times 45,222 / 48,842.  The plain estimator is unbiased.  The tutorial's
 that clips and rescales, which is biased and has a lower error at small epsilons.
 """
 
+from __future__ import annotations
+
 import csv
 from functools import cache
 from pathlib import Path

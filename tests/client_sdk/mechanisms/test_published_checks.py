@@ -4,6 +4,8 @@ Closed forms hold to the digits printed.  A simulation is at tally level: suppor
 nobody holds are Binomial(n, q), and the shipped estimator turns them into shares.
 """
 
+from __future__ import annotations
+
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce

@@ -1,5 +1,7 @@
 """Facts about RAPPOR: the published epsilons, the published counts, and repeated reports."""
 
+from __future__ import annotations
+
 import csv
 import hashlib
 from fractions import Fraction

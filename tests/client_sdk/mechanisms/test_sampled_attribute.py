@@ -1,5 +1,7 @@
 """A drawn attribute of a record: privacy, unbiased shares, and the size of its subsets."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from functools import partial
 from typing import Final

@@ -1,5 +1,7 @@
 """A drawn coordinate of a vector: privacy, unbiased means, and when it beats a codebook."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from functools import partial
 from typing import Final

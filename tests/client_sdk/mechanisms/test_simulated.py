@@ -1,5 +1,7 @@
 """Estimates of simulated devices lie within the stated errors, which are those predicted."""
 
+from __future__ import annotations
+
 from typing import Any, Final
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Facts about count mean sketches: published noise, exact collisions, and stated variances."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 

@@ -1,5 +1,7 @@
 """Every mechanism file cites its source, proves its claim and samples without floats."""
 
+from __future__ import annotations
+
 import inspect
 from importlib import import_module
 from pathlib import Path

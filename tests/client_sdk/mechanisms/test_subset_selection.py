@@ -1,5 +1,7 @@
 """Subset selection: ranks and bits name every subset once, and all are equally likely."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from itertools import combinations
 from math import comb

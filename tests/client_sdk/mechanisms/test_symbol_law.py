@@ -1,5 +1,7 @@
 """Numbers sent as symbols: exact privacy, formulas of the literature, and intervals that cover."""
 
+from __future__ import annotations
+
 import math
 from fractions import Fraction
 from typing import Any, Final, cast

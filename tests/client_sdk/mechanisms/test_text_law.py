@@ -1,5 +1,7 @@
 """Text mechanisms: unbiased cells, and the one hash of device and collector."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from typing import Final, cast
 

@@ -1,5 +1,7 @@
 """Vectors: what an SDK in another language must reproduce, and what every collector must refuse."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction

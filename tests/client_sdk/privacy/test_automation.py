@@ -1,5 +1,7 @@
 """Machines that run an application by themselves: they are no people, and nothing is erased."""
 
+from __future__ import annotations
+
 import json
 import os
 import subprocess

@@ -5,6 +5,8 @@ seven dates and the dearest year, and what the notice, the commands and the page
 their texts.
 """
 
+from __future__ import annotations
+
 import random
 import re
 from decimal import Decimal, localcontext

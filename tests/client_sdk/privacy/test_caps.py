@@ -1,5 +1,7 @@
 """Caps: whole numbers of the smallest unit, never through a float, fixed in the application."""
 
+from __future__ import annotations
+
 import inspect
 from pathlib import Path
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """Explanations, notices and reports in words: every number is one that the device holds to."""
 
+from __future__ import annotations
+
 import re
 from fractions import Fraction
 from pathlib import Path

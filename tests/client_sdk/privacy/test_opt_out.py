@@ -1,5 +1,7 @@
 """Opting out above the application: each level can only say no, and a no wipes."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 import sys

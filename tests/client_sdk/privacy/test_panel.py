@@ -1,5 +1,7 @@
 """Panels: which metrics a device reports is drawn, and what it spends and says of them."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter, defaultdict
 from datetime import date

@@ -1,5 +1,7 @@
 """Retired metrics: a signed list stops them on devices, and can do nothing else."""
 
+from __future__ import annotations
+
 import json
 import socketserver
 from pathlib import Path

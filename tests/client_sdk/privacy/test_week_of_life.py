@@ -1,5 +1,7 @@
 """The cap of a week is of what is asked about any seven days, whenever the reports are made."""
 
+from __future__ import annotations
+
 import random
 from collections import Counter
 from typing import Final

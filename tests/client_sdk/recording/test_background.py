@@ -1,5 +1,7 @@
 """The thread that writes: every value is handed on once, and nobody waits for it."""
 
+from __future__ import annotations
+
 import threading
 from collections import deque
 from collections.abc import Callable

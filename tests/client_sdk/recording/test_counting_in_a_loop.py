@@ -1,5 +1,7 @@
 """However fast values come, none is lost: they add up in memory, and count in their epoch."""
 
+from __future__ import annotations
+
 import sys
 import threading
 from collections import Counter

@@ -1,5 +1,7 @@
 """A denial is carried out: at once where that can be, else before anything else happens."""
 
+from __future__ import annotations
+
 import sqlite3
 from pathlib import Path
 

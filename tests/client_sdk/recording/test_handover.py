@@ -1,5 +1,7 @@
 """What a program that ends at once hands over: nothing of its surroundings changes what arrives."""
 
+from __future__ import annotations
+
 import marshal
 import os
 import signal

@@ -1,5 +1,7 @@
 """History and dry run: an application can show what was true and what is sent, to its user only."""
 
+from __future__ import annotations
+
 import logging
 import os
 import traceback

@@ -1,5 +1,7 @@
 """What children note for later parents: what need not be handed over, and what is wrong."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 import sys

@@ -1,5 +1,7 @@
 """A denial that comes between a hand-over and what the child writes: nothing of it is reported."""
 
+from __future__ import annotations
+
 import os
 import signal
 import sqlite3

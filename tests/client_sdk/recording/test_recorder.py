@@ -1,5 +1,7 @@
 """The recorder: a group of values in one transaction, and a last look before a report leaves."""
 
+from __future__ import annotations
+
 import sqlite3
 import sys
 import threading

@@ -1,5 +1,7 @@
 """Windows of aggregation: what becomes of the values of an epoch, and what no one learns."""
 
+from __future__ import annotations
+
 import hashlib
 import os
 import threading

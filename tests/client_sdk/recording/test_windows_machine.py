@@ -1,5 +1,7 @@
 """Windows against an oracle, over any history of values, clocks, restarts and revocations."""
 
+from __future__ import annotations
+
 import shutil
 import tempfile
 from dataclasses import dataclass, field

@@ -1,5 +1,7 @@
 """Aggregates: exact, of bounded size, and kept as bytes whose length says nothing."""
 
+from __future__ import annotations
+
 from collections import Counter
 from decimal import Decimal
 from fractions import Fraction

@@ -1,5 +1,7 @@
 """A compiled registry: the same metrics, reports and refusals as of its file."""
 
+from __future__ import annotations
+
 import json
 import logging
 from collections.abc import Callable, Iterator

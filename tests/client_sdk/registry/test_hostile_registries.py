@@ -1,5 +1,7 @@
 """Hostile registries: whatever a file asks for, no cap of the application is passed."""
 
+from __future__ import annotations
+
 import random
 from pathlib import Path
 from typing import Final

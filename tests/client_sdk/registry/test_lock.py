@@ -1,5 +1,7 @@
 """``metrics.lock``: what was chosen stays, whatever release reads the registry."""
 
+from __future__ import annotations
+
 import zipfile
 from pathlib import Path
 

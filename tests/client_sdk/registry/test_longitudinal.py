@@ -1,5 +1,7 @@
 """Metrics that are asked again: what policies give away, exactly, and what devices pay."""
 
+from __future__ import annotations
+
 import hashlib
 import sqlite3
 from collections.abc import Callable, Sequence

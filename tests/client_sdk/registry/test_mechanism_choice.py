@@ -1,5 +1,7 @@
 """Which mechanism auto takes: by error, payload, fold and the size that is expected."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable
 from fractions import Fraction

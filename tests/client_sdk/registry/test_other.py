@@ -1,5 +1,7 @@
 """``other``: every text that is not listed is one item, and that is all a report can tell of it."""
 
+from __future__ import annotations
+
 from enum import StrEnum
 from fractions import Fraction
 

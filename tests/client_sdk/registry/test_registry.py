@@ -1,5 +1,7 @@
 """A registry file: what is read of it, and every mistake by its place, rule and line."""
 
+from __future__ import annotations
+
 import zipfile
 from fractions import Fraction
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Seats of a panel: what any seven dates cost at most, and files whose seats cost more."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """Domains of joint values: which item a value is, what an item means, and what is refused."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction

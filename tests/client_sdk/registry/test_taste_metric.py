@@ -1,5 +1,7 @@
 """Tastes in a registry: what is declared, what a set becomes, and what is refused."""
 
+from __future__ import annotations
+
 import json
 from fractions import Fraction
 from functools import partial

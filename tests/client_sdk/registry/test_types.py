@@ -1,5 +1,7 @@
 """Every type of values: what a registry refuses of it, what is in its digest, what it takes."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator
 from decimal import Decimal

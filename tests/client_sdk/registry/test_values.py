@@ -1,5 +1,7 @@
 """How a value of each type becomes an item or a number: exactly, or refused unseen."""
 
+from __future__ import annotations
+
 import sys
 from array import array
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """A disk that is full, read only or failing: no report without its charge, and nothing raises."""
 
+from __future__ import annotations
+
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """Copies, restores and damage: the ledger is doubted and closed for a week; nothing is repeated."""
 
+from __future__ import annotations
+
 import os
 import random
 import shutil

@@ -1,5 +1,7 @@
 """A device that is killed at any moment: what is charged is queued or sent, once and the same."""
 
+from __future__ import annotations
+
 import json
 import subprocess
 import sys

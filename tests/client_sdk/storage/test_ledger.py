@@ -1,5 +1,7 @@
 """The ledger: no order of charges passes a cap, and nothing on disk is ever taken back."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Final
 

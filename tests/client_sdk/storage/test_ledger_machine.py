@@ -1,5 +1,7 @@
 """Ledger, memo and outbox together, against an oracle, over any history that Hypothesis finds."""
 
+from __future__ import annotations
+
 import math
 import shutil
 import tempfile

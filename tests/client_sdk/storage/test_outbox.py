@@ -1,5 +1,7 @@
 """The outbox: bounded in number, age and size, sealed for good, and what was acknowledged."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,7 @@
 """The device secret: one file, whole or not there, that nothing outlives."""
 
+from __future__ import annotations
+
 import stat
 import threading
 from pathlib import Path

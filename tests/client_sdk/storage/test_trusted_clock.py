@@ -1,5 +1,7 @@
 """Trusted time: no faster than is stated, whatever wall clocks and reboots do."""
 
+from __future__ import annotations
+
 import random
 from bisect import bisect
 from collections.abc import Callable, Sequence

@@ -1,5 +1,7 @@
 """On file systems whose locks do not hold, two processes would spend the same budget."""
 
+from __future__ import annotations
+
 import subprocess
 import sys
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Blind signatures and tokens against the vectors of their standards, and what must not pass."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """Capsules against the example of RFC 9458, and what neither side takes for one."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Any, Final

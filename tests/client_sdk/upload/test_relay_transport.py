@@ -1,5 +1,7 @@
 """By a relay: what it is sent and can say, and that only the collector settles an upload."""
 
+from __future__ import annotations
+
 import json
 import socket
 import socketserver

@@ -1,5 +1,7 @@
 """The schedule: chance times hours apart, kept across restarts; and tries after a failure."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,7 @@
 """Programs that end at once: what is due is sent within the second that closing takes."""
 
+from __future__ import annotations
+
 import signal
 import subprocess
 import sys

@@ -1,5 +1,7 @@
 """One-time tokens on the device: got, spent once, and linked to nothing."""
 
+from __future__ import annotations
+
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

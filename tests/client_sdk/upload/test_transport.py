@@ -1,5 +1,7 @@
 """The transport: endpoints, proxies and TLS, and no server that holds a device too long."""
 
+from __future__ import annotations
+
 import http.server
 import os
 import socket

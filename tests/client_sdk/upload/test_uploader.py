@@ -1,5 +1,7 @@
 """The uploader: what it sends, in which order, and in how many pieces."""
 
+from __future__ import annotations
+
 import json
 import socket
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """Binary HTTP against the messages of RFC 9292, and what no message is."""
 
+from __future__ import annotations
+
 import json
 from contextlib import suppress
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Ed25519 against the vectors of RFC 8032, and what must not verify."""
 
+from __future__ import annotations
+
 import secrets
 from typing import Final
 

@@ -1,5 +1,7 @@
 """Uploads as bytes: canonical, of four lengths, and silent of the order of recording."""
 
+from __future__ import annotations
+
 import base64
 import json
 import random

@@ -1,5 +1,7 @@
 """An answer of one slice: its rows and their quality, and the need that a row must meet."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 

@@ -1,5 +1,7 @@
 """Limits that assume nothing: their weights are below those of a part everywhere, or above."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 

@@ -1,5 +1,7 @@
 """Numbers of several definitions of a metric become one about all devices that reported."""
 
+from __future__ import annotations
+
 import pytest
 
 from collector.analytics.answer import combined

@@ -1,5 +1,7 @@
 """Intervals of verbs hold the truth of real people as often as they say, and half of them not."""
 
+from __future__ import annotations
+
 from functools import cache
 
 import pytest

@@ -1,5 +1,7 @@
 """Keys with numbers, sets and distributions from registry to answer."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from fractions import Fraction

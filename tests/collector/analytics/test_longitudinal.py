@@ -1,5 +1,7 @@
 """Metrics that are asked again, from device to answer: the collector decodes by the policy."""
 
+from __future__ import annotations
+
 from datetime import date
 
 import numpy as np

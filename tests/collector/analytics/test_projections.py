@@ -1,5 +1,7 @@
 """Projections return the nearest point of their set: against brute force, and by its conditions."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from itertools import product
 from typing import Any, Final

@@ -5,6 +5,8 @@ band; so it passes 87.9 % to 99.5 %, and sees a planted bug.  The benchmark ``di
 closer.  Tallies are simulated; the randomizers need not run.
 """
 
+from __future__ import annotations
+
 from statistics import NormalDist
 from typing import Any, Final
 

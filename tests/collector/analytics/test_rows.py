@@ -1,5 +1,7 @@
 """Rows are made fast, and are the same rows."""
 
+from __future__ import annotations
+
 from datetime import date, datetime
 
 import pytest

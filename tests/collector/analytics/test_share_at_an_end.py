@@ -1,5 +1,7 @@
 """Many devices at an end of the range: shares beside that end hold, declared smooth or not."""
 
+from __future__ import annotations
+
 from typing import Any, Final
 
 import numpy as np

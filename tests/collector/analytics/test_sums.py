@@ -1,5 +1,7 @@
 """The variance of a sum of shares is that of the shipped mechanism, found by enumeration."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """What a verb is like stands in its own file: nothing else tells verbs apart by their names."""
 
+from __future__ import annotations
+
 import ast
 import re
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """An audit refutes a mechanism that tells more than it claims, and no honest one."""
 
+from __future__ import annotations
+
 import json
 from fractions import Fraction
 from functools import cached_property

@@ -1,5 +1,7 @@
 """Which pairs an audit looks at, and what it says where it can see nothing."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property

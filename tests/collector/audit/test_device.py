@@ -1,5 +1,7 @@
 """An audit of another program refutes one that cheats, and stops at one that answers nonsense."""
 
+from __future__ import annotations
+
 import shlex
 import sys
 from pathlib import Path

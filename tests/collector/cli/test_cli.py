@@ -1,5 +1,7 @@
 """The command line: every command has help, and what is wrong is said in one line."""
 
+from __future__ import annotations
+
 import os
 import time
 from collections.abc import Iterator

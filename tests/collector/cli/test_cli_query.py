@@ -1,5 +1,7 @@
 """``hearsay query`` asks a running collector; what it prints says how sure each number is."""
 
+from __future__ import annotations
+
 import csv
 import io
 import json

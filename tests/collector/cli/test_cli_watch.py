@@ -1,5 +1,7 @@
 """``hearsay watch``: on a real server, from a file to a message and an exit status for cron."""
 
+from __future__ import annotations
+
 import os
 import time
 from pathlib import Path

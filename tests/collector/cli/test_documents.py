@@ -1,5 +1,7 @@
 """What is kept beside the answers, listed and deleted from a terminal."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Final

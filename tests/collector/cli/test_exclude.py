@@ -1,5 +1,7 @@
 """What leaves keys out of answers, and tells of keys, on a real store, as an operator types it."""
 
+from __future__ import annotations
+
 import json
 import secrets
 import time

@@ -1,5 +1,7 @@
 """``hearsay query`` takes the defaults of the pages, and says on its own terms what is wrong."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
 from typing import Any, Final

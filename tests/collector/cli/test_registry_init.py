@@ -1,5 +1,7 @@
 """``hearsay registry init`` and ``lock``: what they write, keep and say."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any
 

@@ -1,5 +1,7 @@
 """``hearsay registry retire`` and GET /v1/retired: from a developer's key to the devices."""
 
+from __future__ import annotations
+
 import os
 import stat
 from pathlib import Path

@@ -1,5 +1,7 @@
 """``init``, ``check-config`` and ``doctor``: no reports in the store are hidden by the registry."""
 
+from __future__ import annotations
+
 import re
 import secrets
 import threading

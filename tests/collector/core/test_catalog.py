@@ -1,5 +1,7 @@
 """The catalog knows current metrics by name and all metrics, old ones too, by digest."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest

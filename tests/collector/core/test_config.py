@@ -1,5 +1,7 @@
 """Settings are checked as a whole, name the variable at fault, and never show a secret."""
 
+from __future__ import annotations
+
 import os
 import re
 from collections.abc import Iterator

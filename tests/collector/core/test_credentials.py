@@ -1,5 +1,7 @@
 """A credential allows what its record says; a record that could mean two things allows nothing."""
 
+from __future__ import annotations
+
 import json
 
 import pytest

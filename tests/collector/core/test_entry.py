@@ -1,5 +1,7 @@
 """A stream entry comes back as it was written or not at all, with its cell and segment."""
 
+from __future__ import annotations
+
 import zlib
 
 import msgspec

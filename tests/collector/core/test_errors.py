@@ -1,5 +1,7 @@
 """Errors are one tree; logs are one JSON object a line; tables of text have equal columns."""
 
+from __future__ import annotations
+
 import inspect
 import io
 import json

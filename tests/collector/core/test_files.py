@@ -1,5 +1,7 @@
 """A file is written whole or not at all, and nothing else is touched."""
 
+from __future__ import annotations
+
 import os
 import stat
 from pathlib import Path

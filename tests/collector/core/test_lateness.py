@@ -1,5 +1,7 @@
 """A class of lateness ends on a known day; from then on its version never changes."""
 
+from __future__ import annotations
+
 from itertools import pairwise
 
 import pytest

@@ -1,5 +1,7 @@
 """Who a proxy says is there: believed from its address alone, and of its groups alone."""
 
+from __future__ import annotations
+
 import pytest
 
 from collector.core.config import Config

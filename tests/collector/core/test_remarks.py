@@ -1,5 +1,7 @@
 """Remarks are values: known by their code, with words that name no metric."""
 
+from __future__ import annotations
+
 import ast
 import re
 from pathlib import Path

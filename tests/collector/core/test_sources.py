@@ -1,5 +1,7 @@
 """How a report came is a part of its tally's address, and of nothing else."""
 
+from __future__ import annotations
+
 import json
 from itertools import chain, combinations
 

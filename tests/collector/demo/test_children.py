@@ -1,5 +1,7 @@
 """Child processes stop with their set, and one that dies says why."""
 
+from __future__ import annotations
+
 import os
 import socket
 from pathlib import Path

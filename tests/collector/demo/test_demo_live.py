@@ -1,5 +1,7 @@
 """What arrives while the demo is watched: past days, as if counted then, then a trickle."""
 
+from __future__ import annotations
+
 import random
 import struct
 import time

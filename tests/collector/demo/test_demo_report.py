@@ -1,5 +1,7 @@
 """The demo's table says for each number whether its interval holds the truth."""
 
+from __future__ import annotations
+
 from io import StringIO
 from typing import Any
 

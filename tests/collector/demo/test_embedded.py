@@ -1,5 +1,7 @@
 """A store is found in order, kept private, and never left behind."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import signal

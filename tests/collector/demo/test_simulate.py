@@ -1,5 +1,7 @@
 """Simulated people are drawn without replacement from the published counts, and known exactly."""
 
+from __future__ import annotations
+
 import csv
 import random
 from collections import Counter

@@ -1,5 +1,7 @@
 """What the demo has beside its numbers: a board that answers, notes on their days, watches."""
 
+from __future__ import annotations
+
 import re
 import time
 from datetime import UTC, datetime, timedelta

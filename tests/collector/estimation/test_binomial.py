@@ -1,5 +1,7 @@
 """The limits are those of exact binomial tails."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from math import comb
 

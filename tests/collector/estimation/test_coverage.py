@@ -3,6 +3,8 @@
 The law of supports, Binomial(c, p) + Binomial(n-c, q), is summed up, so nothing is drawn.
 """
 
+from __future__ import annotations
+
 from typing import cast
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Decoding symbols: a histogram that explains them, and where it reaches a level."""
 
+from __future__ import annotations
+
 from typing import Any, Final
 
 import numpy as np

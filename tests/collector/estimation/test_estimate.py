@@ -1,5 +1,7 @@
 """Estimates are the published formulas, and their intervals cover at the stated rate."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from math import exp, sqrt
 

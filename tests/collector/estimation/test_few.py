@@ -1,5 +1,7 @@
 """Where few lies are expected, intervals keep their level: laws are summed up, not drawn."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from math import comb
 

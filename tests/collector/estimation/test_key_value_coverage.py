@@ -4,6 +4,8 @@
 Seeds are fixed, so that no run fails by chance.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Devices to half-width and back: each way undoes the other."""
 
+from __future__ import annotations
+
 from math import sqrt
 from statistics import NormalDist
 from typing import Any, Final

@@ -4,6 +4,8 @@ Drawn as what they are: how many holders and others are asked about the item, an
 yes.  20,000 replications have a standard error of 0.15 points.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Likelier shares of what was picked for its size: nearer the truth, and never out of bounds."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Tallies are exact integers that add: any order, any split."""
 
+from __future__ import annotations
+
 import random
 import struct
 from collections import Counter

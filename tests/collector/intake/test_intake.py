@@ -1,5 +1,7 @@
 """Intake keeps what can be counted, counts what cannot by reason, and never judges a retry anew."""
 
+from __future__ import annotations
+
 import tracemalloc
 
 import pytest

@@ -1,5 +1,7 @@
 """A process renews what it knows of keys in time, counts quotas, and fails closed."""
 
+from __future__ import annotations
+
 import logging
 import tracemalloc
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """A table of known tallies knows what was added last, and nothing that was not."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from itertools import product
 

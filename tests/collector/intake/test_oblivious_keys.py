@@ -1,5 +1,7 @@
 """Keys of capsules, and capsules that they open."""
 
+from __future__ import annotations
+
 import json
 import os
 import stat

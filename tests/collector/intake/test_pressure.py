@@ -1,5 +1,7 @@
 """A full, late or absent store, or a key that floods: who waits, and that no other does."""
 
+from __future__ import annotations
+
 import logging
 from collections import Counter
 from collections.abc import Collection, Sequence

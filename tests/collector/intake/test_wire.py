@@ -1,5 +1,7 @@
 """Uploads decode exactly, and everything else is refused without being repeated."""
 
+from __future__ import annotations
+
 import json
 from typing import Any
 

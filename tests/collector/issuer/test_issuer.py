@@ -1,5 +1,7 @@
 """The issuer: who gets tokens and how many, what it refuses, and what it keeps of anybody."""
 
+from __future__ import annotations
+
 import asyncio
 import http.client
 import json

@@ -1,5 +1,7 @@
 """How well a model predicts: figures beside those that are counted pair by pair."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final

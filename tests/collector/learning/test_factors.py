@@ -1,5 +1,7 @@
 """Factors of tastes: what is learned, what is refused, and that noise makes no factor."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """The command ``hearsay learn naive-bayes``, from a store to a file and to a device."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import numpy as np

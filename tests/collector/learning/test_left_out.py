@@ -1,5 +1,7 @@
 """What operators exclude is in no model, and every model and command says so."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Naive Bayes from tallies: weights, intervals, calibration, and when nothing is learned."""
 
+from __future__ import annotations
+
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

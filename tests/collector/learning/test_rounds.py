@@ -1,5 +1,7 @@
 """A pass over devices: which reports are in which step, and what is published of it."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """The commands of ``hearsay learn rounds``, from a key to a model; mistakes are said in a line."""
 
+from __future__ import annotations
+
 import json
 import re
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Keys and tokens as operators make them: what is granted, what is refused, what is shown."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Processes: fit before they listen, a heartbeat while they live, and stopped after a time."""
 
+from __future__ import annotations
+
 import os
 import signal
 import socket

@@ -1,5 +1,7 @@
 """A process that no longer beats is found; one that is slow, new or gone is not."""
 
+from __future__ import annotations
+
 import errno
 import os
 from collections.abc import Sequence

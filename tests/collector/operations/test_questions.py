@@ -1,5 +1,7 @@
 """Who asked for what: only if it is wished, and then counts of a day and nothing more."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from itertools import count
 

@@ -1,5 +1,7 @@
 """What a relay leaves of ε: never below what shuffled reports tell, by enumeration of both."""
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence

@@ -1,5 +1,7 @@
 """The table of a registry's budget: its numbers are held against ledgers in the device's tests."""
 
+from __future__ import annotations
+
 from datetime import date
 from pathlib import Path
 from typing import Final

@@ -3,6 +3,8 @@
 That wrong values do not type-check is held by mypy itself, over ``tests/typing``.
 """
 
+from __future__ import annotations
+
 import json
 import re
 import subprocess

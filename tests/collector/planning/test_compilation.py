@@ -1,5 +1,7 @@
 """The command that writes a compiled registry."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,7 @@
 """What windows tell together is never stated below what they do, and not far above."""
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence

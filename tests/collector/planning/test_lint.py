@@ -1,5 +1,7 @@
 """The lint names what is legal and unlikely to be meant."""
 
+from __future__ import annotations
+
 from datetime import date
 
 import pytest

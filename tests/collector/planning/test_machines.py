@@ -1,5 +1,7 @@
 """Machines that are off, before any data exist: which share of what is planned arrives."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest

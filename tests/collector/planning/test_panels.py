@@ -1,5 +1,7 @@
 """Panels before any data exist: who would starve without one, and which weights make one fit."""
 
+from __future__ import annotations
+
 from datetime import date
 from pathlib import Path
 from typing import Final

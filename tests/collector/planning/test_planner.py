@@ -1,5 +1,7 @@
 """A plan tells the same both ways, and the same as lint and answers."""
 
+from __future__ import annotations
+
 import json
 from datetime import date
 from fractions import Fraction

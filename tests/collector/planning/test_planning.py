@@ -1,5 +1,7 @@
 """The plan of a registry says what each metric costs and tells."""
 
+from __future__ import annotations
+
 from client_sdk.mechanisms import ItemMechanism
 from client_sdk.registry import Registry
 from client_sdk.registry.keys import AUTO

@@ -1,5 +1,7 @@
 """What is told of a relay for a metric: nothing where a rule fails, and never less than can be."""
 
+from __future__ import annotations
+
 import json
 from fractions import Fraction
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """What shuffled reports of two values tell: the sum of two binomials, and the worst crowd."""
 
+from __future__ import annotations
+
 import math
 from fractions import Fraction
 from itertools import product

@@ -1,5 +1,7 @@
 """Reports under several definitions or of several rounds: which of them an answer rests on."""
 
+from __future__ import annotations
+
 import json
 import math
 import re

@@ -1,5 +1,7 @@
 """Exclusions: what is left out of answers, by key and by source, and what is said of it."""
 
+from __future__ import annotations
+
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping

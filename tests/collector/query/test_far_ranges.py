@@ -1,5 +1,7 @@
 """Ranges far apart are of other devices: noise that each repeats counts once, and not every day."""
 
+from __future__ import annotations
+
 from datetime import UTC, datetime
 from typing import Any, Final
 

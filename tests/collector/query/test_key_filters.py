@@ -1,5 +1,7 @@
 """A question about a key takes what an exclusion of it would take out, and nothing finer."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from typing import Any, Final

@@ -11,6 +11,8 @@ inside of its interval, and under a panel the interval must be as wide as the dr
 it.  A new type joins by an entry of ``SUBJECTS``, and a new verb by one of ``TRUTHS``.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Answers of metrics that a panel draws devices for: what they count, and whom they are about."""
 
+from __future__ import annotations
+
 import json
 from fractions import Fraction
 from math import hypot

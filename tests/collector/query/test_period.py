@@ -1,5 +1,7 @@
 """Earlier ranges beside the window, and whole periods where the running one cannot answer."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """What people type is the question that they mean: two hundred phrases, and laws of any text."""
 
+from __future__ import annotations
+
 import csv
 from collections.abc import Mapping
 from datetime import date

@@ -1,5 +1,7 @@
 """A question resolved: any document is a plan or is refused."""
 
+from __future__ import annotations
+
 import json
 import sys
 from datetime import date, timedelta

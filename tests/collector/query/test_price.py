@@ -1,5 +1,7 @@
 """A question is priced before it reads, and few large ones are read at once."""
 
+from __future__ import annotations
+
 import json
 import threading
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """What a page reads once answers as what is read each time."""
 
+from __future__ import annotations
+
 import json
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,5 +1,7 @@
 """Slices add up what is stored, and no report is missing from an answer."""
 
+from __future__ import annotations
+
 import json
 from itertools import product
 from random import Random

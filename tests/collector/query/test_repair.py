@@ -1,5 +1,7 @@
 """What an operator asks to be taken out is done, or refused with a reason; nothing in between."""
 
+from __future__ import annotations
+
 import json
 from datetime import date, timedelta
 from typing import Any, Final

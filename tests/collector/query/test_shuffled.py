@@ -1,5 +1,7 @@
 """What is claimed of reports that came through a relay: by hand-given counts, rule by rule."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final

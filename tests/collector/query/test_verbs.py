@@ -1,5 +1,7 @@
 """Every verb within a slice answers a request as it comes, over a store, with JSON."""
 
+from __future__ import annotations
+
 import csv
 import json
 from functools import cache

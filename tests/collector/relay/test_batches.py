@@ -1,5 +1,7 @@
 """Laws of batches: who leaves with whom, in which order, and who is answered when."""
 
+from __future__ import annotations
+
 import asyncio
 import threading
 import time

@@ -1,5 +1,7 @@
 """The relay before its batches: who it answers, what it carries, and which networks count."""
 
+from __future__ import annotations
+
 import asyncio
 import logging
 import socketserver

@@ -1,5 +1,7 @@
 """Numbers and places in tables: what can be shown, and as what."""
 
+from __future__ import annotations
+
 import re
 from datetime import date
 from functools import partial

@@ -1,5 +1,7 @@
 """Two processes never share a port: each would get some of the requests."""
 
+from __future__ import annotations
+
 import socket
 from pathlib import Path
 

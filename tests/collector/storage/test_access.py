@@ -1,5 +1,7 @@
 """Each user of the store can do its work, and nothing else: a real server says NOPERM."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final

@@ -1,5 +1,7 @@
 """The rights of each user as they are written: enough for its work, and no password among them."""
 
+from __future__ import annotations
+
 import re
 from importlib.resources import files
 from pathlib import Path

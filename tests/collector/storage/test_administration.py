@@ -1,5 +1,7 @@
 """What is read, set aside, counted and deleted; what is pruned does not come back."""
 
+from __future__ import annotations
+
 import secrets
 from importlib.resources import files
 

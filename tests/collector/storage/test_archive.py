@@ -1,5 +1,7 @@
 """Laws of what a fold keeps for the archive: with the fold or not at all."""
 
+from __future__ import annotations
+
 import pytest
 
 from collector.core.cells import Cell

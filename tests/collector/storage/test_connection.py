@@ -1,5 +1,7 @@
 """Foreign errors become ours at one border, keys are of one slot, and no text repeats either."""
 
+from __future__ import annotations
+
 import hashlib
 import re
 import secrets

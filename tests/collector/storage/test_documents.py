@@ -1,5 +1,7 @@
 """Documents of people on every kind of server: replaced only by who has read them, with history."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

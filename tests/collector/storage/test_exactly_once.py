@@ -1,5 +1,7 @@
 """Exactly once: no replay, thief or rewound group counts twice; every step conserves counts."""
 
+from __future__ import annotations
+
 import random
 from collections.abc import Callable, Sequence
 

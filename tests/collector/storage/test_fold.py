@@ -1,5 +1,7 @@
 """An upload is queued once, reaches a worker however many die, and is folded whole and exact."""
 
+from __future__ import annotations
+
 import secrets
 
 import pytest

@@ -1,5 +1,7 @@
 """Ids are forgotten a day at a time, and no day is taken again whose ids are forgotten."""
 
+from __future__ import annotations
+
 import secrets
 from collections.abc import Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """Nothing is acknowledged into a store that was emptied, in whole or in part, by mistake."""
 
+from __future__ import annotations
+
 import secrets
 from typing import Any, cast
 

@@ -1,5 +1,7 @@
 """Ids in buckets: any life against a set of them, growth, size, and what faults must be caught."""
 
+from __future__ import annotations
+
 import random
 import re
 import secrets

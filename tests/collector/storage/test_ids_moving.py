@@ -1,5 +1,7 @@
 """Slots of a cluster that move: entries are folded once, and no repeat is taken."""
 
+from __future__ import annotations
+
 import secrets
 from collections.abc import Iterator
 from contextlib import suppress

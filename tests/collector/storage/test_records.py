@@ -1,5 +1,7 @@
 """Credentials, their usage, counts of processes and suspicions, on every kind of server."""
 
+from __future__ import annotations
+
 import time
 from dataclasses import replace
 from functools import partial

@@ -1,5 +1,7 @@
 """A server that is started again has all of it; one that is full lets workers make room."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,5 +1,7 @@
 """What servers tell of themselves; one that could lose what it acknowledged is refused."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import pytest

@@ -1,5 +1,7 @@
 """A wide tally takes memory for what was reported, and gives the same integers in each form."""
 
+from __future__ import annotations
+
 import random
 import secrets
 from typing import Final

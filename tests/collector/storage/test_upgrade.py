@@ -1,5 +1,7 @@
 """Old and new releases share a store: libraries are exchanged under load, and nothing is lost."""
 
+from __future__ import annotations
+
 import re
 import secrets
 import threading

@@ -1,5 +1,7 @@
 """A simulated fleet is a real deployment: what its devices report is what its collector counts."""
 
+from __future__ import annotations
+
 from collections import Counter
 from datetime import date
 from pathlib import Path

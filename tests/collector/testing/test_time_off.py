@@ -1,5 +1,7 @@
 """Machines that are off, and clocks that are set: weeks of real clients and a real collector."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final

@@ -1,5 +1,7 @@
 """The web process over a store in memory, without a network."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

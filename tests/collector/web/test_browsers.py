@@ -1,5 +1,7 @@
 """What browsers are told and may do, and that no text of a registry acts in them."""
 
+from __future__ import annotations
+
 import json
 import logging
 import os

@@ -1,5 +1,7 @@
 """What the pages of listed origins can read, and of all others: nothing."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, NamedTuple

@@ -1,5 +1,7 @@
 """A development collector keeps its last reports for ``hearsay tail``; no other one does."""
 
+from __future__ import annotations
+
 import re
 
 import pytest

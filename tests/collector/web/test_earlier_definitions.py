@@ -1,5 +1,7 @@
 """Questions about earlier definitions, and about experiments with joint answers."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping
 from html import unescape

@@ -1,5 +1,7 @@
 """Every report is in the answer to a question, whatever it tells apart, and intervals hold."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any, Final
 

@@ -1,5 +1,7 @@
 """An answer is the same in JSON, CSV, Arrow and flat records; no cell of a CSV is a formula."""
 
+from __future__ import annotations
+
 import csv
 import io
 import sys

@@ -1,5 +1,7 @@
 """Over the server's own protocol all is as by Flask; no slow or wrong client holds another."""
 
+from __future__ import annotations
+
 import asyncio
 import gzip
 import json

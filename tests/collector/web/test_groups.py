@@ -1,5 +1,7 @@
 """Uploads are appended in groups, and each gets its own answer."""
 
+from __future__ import annotations
+
 import asyncio
 import threading
 import time

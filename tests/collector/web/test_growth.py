@@ -1,5 +1,7 @@
 """A public key begins so many tallies a day; what it adds to those that are there costs nothing."""
 
+from __future__ import annotations
+
 import logging
 import secrets
 import time

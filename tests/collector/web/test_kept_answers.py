@@ -1,5 +1,7 @@
 """Answers that cannot change any more are kept; who asks again is told so, and nobody else is."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable
 from dataclasses import replace

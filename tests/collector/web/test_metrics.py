@@ -1,5 +1,7 @@
 """/metrics over HTTP: what is sent is counted, who may not ask learns nothing."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import pytest

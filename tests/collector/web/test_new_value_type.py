@@ -1,5 +1,7 @@
 """A type of values is one class: declared in the tests alone, it is served from end to end."""
 
+from __future__ import annotations
+
 import csv
 import json
 from pathlib import Path

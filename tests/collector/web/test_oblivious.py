@@ -1,5 +1,7 @@
 """What a relay carries: answered inside its capsule, and alike for all that cannot be opened."""
 
+from __future__ import annotations
+
 import json
 import random
 from pathlib import Path

@@ -1,5 +1,7 @@
 """The query API: metrics, rows, their meaning, and what is kept of who asks."""
 
+from __future__ import annotations
+
 import json
 from typing import Any
 

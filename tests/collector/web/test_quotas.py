@@ -1,5 +1,7 @@
 """What a key may send in a day, by clocks that step, too."""
 
+from __future__ import annotations
+
 import os
 import secrets
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """A question that is refused says where it is wrong, or too large, and what would work."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """The OpenAPI document says what the routes do, and what they refuse without a credential."""
 
+from __future__ import annotations
+
 import json
 from re import findall
 from typing import Any, Final

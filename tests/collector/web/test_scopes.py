@@ -1,5 +1,7 @@
 """Every route × every credential × every metric: nothing is opened that was not meant to be."""
 
+from __future__ import annotations
+
 import os
 import re
 from typing import Final

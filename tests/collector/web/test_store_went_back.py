@@ -1,5 +1,7 @@
 """A store that holds less than it held is noticed, and no answer from before is good for it."""
 
+from __future__ import annotations
+
 import logging
 import shutil
 import time

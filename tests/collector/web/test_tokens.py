@@ -1,5 +1,7 @@
 """Uploads with one-time tokens: which are good, what is answered, and that each counts once."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final

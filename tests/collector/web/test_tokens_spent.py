@@ -4,6 +4,8 @@ The steps are those of a web process between headers and acknowledgement, from s
 two uploads of a token are next to each other, so two threads have it at the same time.
 """
 
+from __future__ import annotations
+
 import threading
 import time
 from collections import Counter

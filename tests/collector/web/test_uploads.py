@@ -1,5 +1,7 @@
 """Intake over HTTP: what is acknowledged is stored once, within limits and in bounded memory."""
 
+from __future__ import annotations
+
 import gzip
 import logging
 import tracemalloc

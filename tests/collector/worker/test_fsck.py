@@ -1,5 +1,7 @@
 """fsck finds what no step leaves behind; what is set aside is listed, queued again, dropped."""
 
+from __future__ import annotations
+
 import secrets
 from collections.abc import Callable
 from pathlib import Path

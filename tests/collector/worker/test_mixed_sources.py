@@ -1,5 +1,7 @@
 """A store with tallies of all sources is sound: each report is counted once, and all are found."""
 
+from __future__ import annotations
+
 import random
 import secrets
 from collections import Counter

@@ -1,5 +1,7 @@
 """``hearsay prune`` as people run it, and what is answered afterwards."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Iterator
 from datetime import date, timedelta

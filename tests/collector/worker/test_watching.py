@@ -1,5 +1,7 @@
 """Closed epochs are looked at without anybody asking, and operators are told what was found."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """The worker: each step folds once, sets aside or claims again; its pace, its rests, its end."""
 
+from __future__ import annotations
+
 import struct
 import threading
 import time

@@ -1,5 +1,7 @@
 """What may be kept: texts, limits and addresses; and the file that operators write."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Final
 

@@ -1,5 +1,7 @@
 """Shared links: forged, widened, expired, revoked; each opens nothing."""
 
+from __future__ import annotations
+
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Final

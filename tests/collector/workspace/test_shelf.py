@@ -1,5 +1,7 @@
 """A shelf of documents: nobody undoes another's work, and what was deleted comes back."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,5 +1,7 @@
 """Analyses as an analyst would run them on records: a regression and a clustering.  numpy only."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Questions to a web process under test, and the reports that they are about."""
 
+from __future__ import annotations
+
 import json
 from typing import Any, Final
 

@@ -1,5 +1,7 @@
 """Answers from a tally, without a store: one slice, guarded as a query guards it."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

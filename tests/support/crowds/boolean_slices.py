@@ -1,5 +1,7 @@
 """Slices of a boolean that went through GRR, as expected of devices or drawn from a seed."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 import numpy as np

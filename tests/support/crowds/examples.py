@@ -1,5 +1,7 @@
 """How many examples Hypothesis tries, where a test says so itself."""
 
+from __future__ import annotations
+
 from typing import Final
 
 import pytest

@@ -1,5 +1,7 @@
 """A fleet of real devices over real HTTP, and the exact tallies that what they sent must give."""
 
+from __future__ import annotations
+
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -5,6 +5,8 @@ many devices of each segment and epoch hold each value as is stated, and a tally
 of each payload as the exact law of the mechanism gives them on average, to the nearest report.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -3,6 +3,8 @@
 A verb joins by existing, and is asked without options unless ``ASKS`` says otherwise.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

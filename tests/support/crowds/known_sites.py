@@ -5,6 +5,8 @@ a few epochs of each length, of which the last is still running: a third of its 
 but of what is summed up none.  One epoch lies before every range that is asked for by dates.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction

@@ -3,6 +3,8 @@
 A truth is worked out from the devices alone, without a look at any estimator.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """A registry of every kind of domain, and a store with reports of its metrics."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 

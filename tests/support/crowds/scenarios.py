@@ -1,5 +1,7 @@
 """An answer as a row of a table: a population, a question, and what must be answered."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

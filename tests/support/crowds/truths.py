@@ -1,5 +1,7 @@
 """The true answers of metrics of every type, from how many devices hold each value."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction

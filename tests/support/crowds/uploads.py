@@ -1,5 +1,7 @@
 """A small registry, its uploads and its days, shared by tests of the collector."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Mapping
 from datetime import date

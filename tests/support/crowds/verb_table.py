@@ -1,5 +1,7 @@
 """Print the table of verbs in docs/ask/query.md: ``python -m tests.support.crowds.verb_table``."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 import msgspec

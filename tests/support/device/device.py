@@ -1,5 +1,7 @@
 """Builders for tests of the device: a registry, clients, and a look into their database."""
 
+from __future__ import annotations
+
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

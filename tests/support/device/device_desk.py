@@ -1,5 +1,7 @@
 """An uploader with fakes on all sides."""
 
+from __future__ import annotations
+
 from client_sdk.core.epoch import day_of
 from client_sdk.core.randomness import Randomness
 from client_sdk.core.stats import Stats

@@ -1,5 +1,7 @@
 """Fakes for what a device depends on: networks that fail by script, and entropy that runs dry."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Iterable
 

@@ -1,5 +1,7 @@
 """A metric of every type, and a store with seeded reports of each."""
 
+from __future__ import annotations
+
 from functools import cache
 from itertools import cycle, islice
 from typing import Any, Final

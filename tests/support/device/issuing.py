@@ -1,5 +1,7 @@
 """An issuer on loopback, with a clock that tests move: its own code behind a small HTTP server."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

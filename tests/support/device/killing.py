@@ -4,6 +4,8 @@ Arguments: the folder of the device, the file that its uploads are logged to, an
 Each child records and uploads over a lossy network until it is killed; the next one goes on.
 """
 
+from __future__ import annotations
+
 import os
 import random
 import signal

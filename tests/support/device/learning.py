@@ -1,5 +1,7 @@
 """A registry that learns, its keys, and signed models of its rounds."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Final
 

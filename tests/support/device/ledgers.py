@@ -1,5 +1,7 @@
 """Ledgers of many years, written at once through all rules of the database."""
 
+from __future__ import annotations
+
 import sqlite3
 from collections.abc import Sequence
 from typing import Final

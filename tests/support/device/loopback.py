@@ -1,5 +1,7 @@
 """Servers on loopback, each at a free port and with a thread a connection, until a block ends."""
 
+from __future__ import annotations
+
 import socketserver
 import threading
 from collections.abc import Callable, Iterator

@@ -1,5 +1,7 @@
 """Clocks of real processes that can be set while they run, by libfaketime."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,5 +1,7 @@
 """Registries with a panel, and the devices that draw from it."""
 
+from __future__ import annotations
+
 from client_sdk.privacy.panel import Panel, panel_of
 from client_sdk.registry import Registry
 from tests.support.device.device import metric_text

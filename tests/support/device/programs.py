@@ -1,5 +1,7 @@
 """Programs that live for a moment, as processes, and a collector that notes what they send."""
 
+from __future__ import annotations
+
 import json
 import os
 import subprocess

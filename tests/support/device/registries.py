@@ -1,5 +1,7 @@
 """Registry files for tests: a good one, and good ones with one thing changed."""
 
+from __future__ import annotations
+
 from typing import Final
 
 HEAD: Final = """

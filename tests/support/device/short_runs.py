@@ -1,5 +1,7 @@
 """A program that lives for a moment, run over weeks of simulated time."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

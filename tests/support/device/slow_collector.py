@@ -1,5 +1,7 @@
 """A collector on loopback that takes its time, and remembers what came over which connection."""
 
+from __future__ import annotations
+
 import http.server
 import json
 import threading

@@ -1,5 +1,7 @@
 """A small disk, for tests of what happens when it is full or cannot be written."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 from collections.abc import Iterator

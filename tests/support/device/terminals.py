@@ -1,5 +1,7 @@
 """Programs on a real terminal."""
 
+from __future__ import annotations
+
 import os
 import select
 import signal

@@ -1,5 +1,7 @@
 """A collector behind TLS, and a proxy before it, on loopback, that count what reaches them."""
 
+from __future__ import annotations
+
 import select
 import socket
 import socketserver

@@ -1,5 +1,7 @@
 """Locks as on a bad network share: refused, or granted to everyone, by a filter of system calls."""
 
+from __future__ import annotations
+
 import ctypes
 import fcntl
 import platform

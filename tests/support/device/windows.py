@@ -1,5 +1,7 @@
 """A registry of aggregated metrics, and what is in the windows of a device."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Final
 

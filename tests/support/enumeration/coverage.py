@@ -3,6 +3,8 @@
 The bound holds for every number of trials.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from math import log
 from typing import Any, Final

@@ -5,6 +5,8 @@ A ``Path`` is a Randomness whose choices are fixed in advance.  When they run ou
 result is the law of the code as it stands, in fractions: no sampling, no tolerance.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction

@@ -3,6 +3,8 @@
 ``tests/vectors/README.md`` says the same to those who write an SDK in another language.
 """
 
+from __future__ import annotations
+
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Final
 

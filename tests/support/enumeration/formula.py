@@ -5,6 +5,8 @@ computed with ``decimal`` at 60 digits; // and % are meant for positive numbers.
 with the mechanisms.
 """
 
+from __future__ import annotations
+
 import ast
 from collections.abc import Mapping
 from decimal import Context, Decimal

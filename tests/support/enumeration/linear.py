@@ -1,5 +1,7 @@
 """Exact means and variances of estimates that are sums over reports, from an enumerated law."""
 
+from __future__ import annotations
+
 from typing import Any, cast
 
 import numpy as np

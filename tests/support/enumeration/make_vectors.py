@@ -4,6 +4,8 @@ Payloads and tallies come from the shipped code over ``SeededRandomness``; total
 from the textbook formulas in ``decimal`` and share no arithmetic with the mechanism.
 """
 
+from __future__ import annotations
+
 import json
 import re
 import sys

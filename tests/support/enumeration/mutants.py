@@ -1,5 +1,7 @@
 """Planted bugs: mechanisms and primitives, each wrong in one way that was seen in the wild."""
 
+from __future__ import annotations
+
 import math
 import random
 import time

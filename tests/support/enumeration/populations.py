@@ -1,5 +1,7 @@
 """Metrics, and tallies of stated populations: expected ones, and those drawn from a seed."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 

@@ -1,5 +1,7 @@
 """A Randomness that can be rewound: what a permanent response draws, drawn again the same."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 
 from client_sdk.core.randomness import Randomness

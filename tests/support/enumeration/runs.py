@@ -6,6 +6,8 @@ choose the parity instead of the length, with bounds of its exact probability as
 shortens the paths through discrete Laplace noise from thousands of tosses to a few.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from functools import lru_cache

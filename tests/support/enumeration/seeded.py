@@ -15,6 +15,8 @@ the raw bytes, squeezed from its first byte on and read in order, no byte twice.
   digits are 0; what is open then is 0.
 """
 
+from __future__ import annotations
+
 import hashlib
 
 from client_sdk.core.randomness import ByteRandomness

@@ -15,6 +15,8 @@ further parameters with ``domain_sizes`` of their own.
 only a mechanism that loops without bound has none.
 """
 
+from __future__ import annotations
+
 import json
 import sys
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """Uploads in capsules: how a fleet sends them by a relay, and a relay that is hostile."""
 
+from __future__ import annotations
+
 import http.client
 import random
 import socketserver

@@ -1,5 +1,7 @@
 """Devices that go on until everything they sealed is acknowledged, and log each byte of it."""
 
+from __future__ import annotations
+
 import http.client
 import itertools
 import random

@@ -1,5 +1,7 @@
 """Append and fold uploads without HTTP, by the collector's own steps."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Final
 

@@ -4,6 +4,8 @@ Arguments: registry, folder of the device, file that each body is logged to, por
 The parent uploads first, so that its children inherit a client in use.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 from pathlib import Path

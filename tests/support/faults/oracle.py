@@ -1,5 +1,7 @@
 """What the tallies must be, from the bytes the devices logged, and how far they are from it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

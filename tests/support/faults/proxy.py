@@ -1,5 +1,7 @@
 """A proxy for one HTTP request a connection that loses, repeats, delays and so reorders."""
 
+from __future__ import annotations
+
 import random
 import socket
 import socketserver

@@ -4,6 +4,8 @@ An upload holds one report to ``unique``, in a cell that no other upload ever co
 random ones of the other metrics.  So a 2 in a cell of ``unique`` is an upload counted twice.
 """
 
+from __future__ import annotations
+
 import random
 import time
 from typing import Final

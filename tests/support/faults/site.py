@@ -1,5 +1,7 @@
 """A whole deployment on loopback whose every process can be killed: store, collectors, workers."""
 
+from __future__ import annotations
+
 import json
 import os
 import sys

@@ -1,5 +1,7 @@
 """Keeps processes running as an init system does: whoever ends is started again at once."""
 
+from __future__ import annotations
+
 import os
 import signal
 import subprocess

@@ -10,6 +10,8 @@ Draws: uniform(4) < 3 tells; then true(truth), and of a lie uniform(k - 1), from
     higher.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property

@@ -1,5 +1,7 @@
 """Words and estimates of a codebook, from the definition and in decimals, without numpy."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal

@@ -4,6 +4,8 @@ Integers only, written from docs/design/compiled-registry.md, as a device in ano
 It has the mechanisms that the device in TypeScript lacks.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Callable, Mapping
 from math import isqrt

@@ -1,5 +1,7 @@
 """What a device of its own reads of an entry of a compiled registry, and how it draws."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from math import gcd
 from typing import Any, NamedTuple

@@ -1,5 +1,7 @@
 """Sums of positions from square wave symbols, by the textbook in ``decimal``."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 

@@ -1,5 +1,7 @@
 """Which textbook arithmetic gives the estimates of a mechanism, in decimals."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction

@@ -1,5 +1,7 @@
 """Counts from reports of the exponential mechanism, by inverting its matrix in ``decimal``."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from decimal import Decimal
 

@@ -1,5 +1,7 @@
 """Counts from reports of a hierarchy: constrained least squares, solved whole in ``decimal``."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from decimal import Decimal
 

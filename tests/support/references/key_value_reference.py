@@ -1,5 +1,7 @@
 """Counts of holders and sums of positions from PCKV reports by the textbook, in decimals."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import Decimal

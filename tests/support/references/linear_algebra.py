@@ -1,5 +1,7 @@
 """Linear equations in decimals, for references that must not lean on floats."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from decimal import Decimal
 

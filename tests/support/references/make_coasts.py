@@ -6,6 +6,8 @@
 Source: Natural Earth 4.1, 1:110m land, public domain; the TopoJSON is that of world-atlas.
 """
 
+from __future__ import annotations
+
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence

@@ -4,6 +4,8 @@ The credits of outputs are found by linear algebra: of all that average to the v
 input, those that differ the least from each other.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise

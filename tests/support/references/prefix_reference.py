@@ -1,5 +1,7 @@
 """Cells of prefixes, and the devices in them, as the documentation tells it, in decimals."""
 
+from __future__ import annotations
+
 import hashlib
 from collections import defaultdict
 from collections.abc import Sequence

@@ -4,6 +4,8 @@ The answer is not trusted but checked: it is the least squares exactly where no 
 count has a slope and no item at 0 would gain by rising (Karush, Kuhn, Tucker).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
 

@@ -1,5 +1,7 @@
 """Estimates of sketches and of sampled items from their tallies, as derived in their files."""
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Mapping, Sequence

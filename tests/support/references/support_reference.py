@@ -1,5 +1,7 @@
 """Counts of items from the items that reports support, by the textbook in decimals."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import Decimal

@@ -1,5 +1,7 @@
 """A real browser, and a watch over everything that its pages do and should not."""
 
+from __future__ import annotations
+
 import os
 import shutil
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """A real Caddy on loopback with the file that we ship."""
 
+from __future__ import annotations
+
 import os
 import re
 import shutil

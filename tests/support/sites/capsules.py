@@ -1,5 +1,7 @@
 """Capsules as devices seal them, and the keys of a collector that opens them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from datetime import date
 from pathlib import Path

@@ -1,5 +1,7 @@
 """The demo's collector without its processes: a few days of its people, in memory."""
 
+from __future__ import annotations
+
 import random
 import time
 from collections import defaultdict

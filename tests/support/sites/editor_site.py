@@ -1,5 +1,7 @@
 """The application of ``examples/metrics.toml`` after four weeks with a fleet: what docs ask it."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from datetime import date, timedelta
 from functools import lru_cache

@@ -3,6 +3,8 @@
 Nothing here is random: waves stand for noise.
 """
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable
 from datetime import date, timedelta

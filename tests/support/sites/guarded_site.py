@@ -1,5 +1,7 @@
 """The collector of docker-compose.yml without containers: its store, its users, its commands."""
 
+from __future__ import annotations
+
 import os
 import secrets
 import subprocess

@@ -1,5 +1,7 @@
 """Bodies that nobody honest sends, as Hypothesis strategies, and the seeds they are bent from."""
 
+from __future__ import annotations
+
 import gzip
 import json
 from typing import Any, Final, NamedTuple

@@ -1,5 +1,7 @@
 """A collector in this process: its registries in files, its store in memory, its clock at noon."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path

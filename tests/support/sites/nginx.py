@@ -1,5 +1,7 @@
 """A real nginx on loopback: with the file that we ship, or with as little as people write."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import subprocess

@@ -1,5 +1,7 @@
 """A page as a browser would read it: what could act, what it loads, what it says."""
 
+from __future__ import annotations
+
 from html.parser import HTMLParser
 from typing import Final
 

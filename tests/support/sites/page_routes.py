@@ -1,5 +1,7 @@
 """The routes of pages, which the description of the API leaves out."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Final
 

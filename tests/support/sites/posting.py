@@ -1,5 +1,7 @@
 """Sending an upload through Flask's test client, and folding it."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from flask.testing import FlaskClient

@@ -1,5 +1,7 @@
 """Requests as raw bytes: what no library would send, and what comes back to it."""
 
+from __future__ import annotations
+
 import re
 import socket
 import ssl

@@ -1,5 +1,7 @@
 """A relay as a process, and a gateway that keeps all that reaches it; for tests of both sides."""
 
+from __future__ import annotations
+
 import json
 import socket
 import socketserver

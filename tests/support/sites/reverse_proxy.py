@@ -1,5 +1,7 @@
 """A real reverse proxy on loopback, before a collector."""
 
+from __future__ import annotations
+
 import socket
 import ssl
 from pathlib import Path

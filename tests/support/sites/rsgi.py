@@ -1,5 +1,7 @@
 """The server's own protocol (RSGI) without a server: a request goes in, its answer comes out."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple

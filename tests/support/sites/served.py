@@ -1,5 +1,7 @@
 """An application served over loopback by a thread of this process."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

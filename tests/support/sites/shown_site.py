@@ -1,5 +1,7 @@
 """A collector whose pages can be looked at: every type of metric, reported by real devices."""
 
+from __future__ import annotations
+
 import json
 import os
 import random

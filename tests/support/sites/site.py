@@ -1,5 +1,7 @@
 """A whole running collector for tests: a real store, ``hearsay serve`` and ``hearsay worker``."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

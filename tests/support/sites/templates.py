@@ -1,5 +1,7 @@
 """Templates that are compiled once for all applications of a run: each would compile its own."""
 
+from __future__ import annotations
+
 from typing import Final
 
 from flask import Flask

@@ -1,5 +1,7 @@
 """A server whose answers never end: each byte comes before the patience for one is over."""
 
+from __future__ import annotations
+
 import socketserver
 import threading
 from typing import Final

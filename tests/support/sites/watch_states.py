@@ -1,5 +1,7 @@
 """What watches said, in every state, with a text that a test may choose."""
 
+from __future__ import annotations
+
 from typing import Final
 
 from collector.storage.records import (

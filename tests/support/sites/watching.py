@@ -1,5 +1,7 @@
 """What passes between processes: the bytes of a connection, and the peers of a process."""
 
+from __future__ import annotations
+
 import re
 import select
 import shutil

@@ -4,6 +4,8 @@ Arguments: address and prefix of the store, folder of the archive, number of kil
 in while the children work; the children that are not killed finish what is left.
 """
 
+from __future__ import annotations
+
 import os
 import random
 import signal

@@ -1,5 +1,7 @@
 """A store with an archive, on a real server, and the pieces that fill and compare it."""
 
+from __future__ import annotations
+
 import random
 import secrets
 from collections.abc import Sequence

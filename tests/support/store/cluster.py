@@ -1,5 +1,7 @@
 """Servers on loopback ports: a cluster of three primaries, with replicas or without, or a pair."""
 
+from __future__ import annotations
+
 import random
 import shutil
 import socket

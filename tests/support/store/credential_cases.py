@@ -1,5 +1,7 @@
 """Two applications, every kind of credential, and what an independent reading lets each do."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final

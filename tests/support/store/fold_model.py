@@ -1,5 +1,7 @@
 """A random life of three workers against an oracle: uploads, repeats, deaths, replays, rewinds."""
 
+from __future__ import annotations
+
 import random
 from collections import Counter
 from collections.abc import Callable

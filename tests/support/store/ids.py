@@ -1,5 +1,7 @@
 """What a store remembers of upload ids, read key by key, and where each belongs, computed anew."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Callable
 from importlib.resources import files

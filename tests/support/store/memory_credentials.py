@@ -1,5 +1,7 @@
 """Keys and tokens in memory, which can fail."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Mapping
 

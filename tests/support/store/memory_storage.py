@@ -1,5 +1,7 @@
 """Stores in memory, without a server, for tests of what uses them."""
 
+from __future__ import annotations
+
 from collector.storage.hashes import MemoryHashes
 from collector.storage.records import WatchStore
 from collector.testing.memory_storage import MemoryStorage as MemoryStorage

@@ -1,5 +1,7 @@
 """Running a program as the first process of a namespace, as in a container."""
 
+from __future__ import annotations
+
 import shutil
 import subprocess
 from typing import Final

@@ -1,5 +1,7 @@
 """The processes below one, as Linux shows them, and their end; no test leaves one behind."""
 
+from __future__ import annotations
+
 import os
 import signal
 import time

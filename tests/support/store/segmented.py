@@ -1,5 +1,7 @@
 """A fleet whose devices differ by segment: its reports as a store keeps them, and the truth."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product

@@ -1,5 +1,7 @@
 """Stores for tests: fakeredis in this process, and a real server started for the session."""
 
+from __future__ import annotations
+
 import os
 import secrets
 from collections.abc import Iterator, Sequence

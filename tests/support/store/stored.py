@@ -1,5 +1,7 @@
 """Short ways to put something into a store and to read what is in it."""
 
+from __future__ import annotations
+
 import secrets
 import struct
 from collections.abc import Iterable

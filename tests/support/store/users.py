@@ -1,5 +1,7 @@
 """The users of a store, each on a connection with its own rights."""
 
+from __future__ import annotations
+
 import re
 from typing import Final
 

@@ -1,5 +1,7 @@
 """A store with days of reports, and the watches over it, without a server."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any, Final
 

@@ -1,5 +1,7 @@
 """Entries and stores for tests of the worker."""
 
+from __future__ import annotations
+
 import secrets
 from collections.abc import Sequence
 

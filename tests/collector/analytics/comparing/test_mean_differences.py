@@ -1,5 +1,7 @@
 """Differences of means between devices that were drawn by chance: as wide as they must be."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from typing import Any, Final
 

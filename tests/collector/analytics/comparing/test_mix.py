@@ -1,5 +1,7 @@
 """Groups that reported over other days, and many comparisons at once."""
 
+from __future__ import annotations
+
 import random
 from collections import Counter, defaultdict
 from itertools import combinations, pairwise

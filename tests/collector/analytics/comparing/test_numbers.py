@@ -1,5 +1,7 @@
 """Numbers that are compared, of single answers and of joint ones."""
 
+from __future__ import annotations
+
 from typing import Any, Final
 
 import numpy as np

@@ -3,6 +3,8 @@
 Crowds are drawn by the law of their tallies, which another test compares with real reports.
 """
 
+from __future__ import annotations
+
 from functools import cache
 from statistics import NormalDist
 from typing import Any, Final

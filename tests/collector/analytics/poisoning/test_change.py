@@ -3,6 +3,8 @@
 Crowds of 20,000 devices over 64 items that fall off as 1/rank, by ε = 1; fakes send the best one.
 """
 
+from __future__ import annotations
+
 from math import sqrt
 from typing import Any, Final
 

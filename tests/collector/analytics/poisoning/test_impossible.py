@@ -1,5 +1,7 @@
 """Numbers that no honest devices give are called impossible in the answer itself."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,5 +1,7 @@
 """How far fakes can move a number, by its rows and by its mechanism."""
 
+from __future__ import annotations
+
 from decimal import Decimal
 from fractions import Fraction
 from math import exp, sqrt

@@ -1,5 +1,7 @@
 """Sources that begin to differ are told of, and few of them cannot move a trimmed mean far."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from math import sqrt
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """How sure a string is: the law of what noise gives, and how many are likely."""
 
+from __future__ import annotations
+
 from collections import Counter
 from functools import cache
 from math import sqrt

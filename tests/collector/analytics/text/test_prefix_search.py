@@ -1,5 +1,7 @@
 """Search for strings that nobody listed: what is common is found, and what is found is there."""
 
+from __future__ import annotations
+
 from collections import Counter
 from math import sqrt
 from typing import Final

@@ -1,5 +1,7 @@
 """Shares of strings that somebody names: unbiased, covered, and free of the company they keep."""
 
+from __future__ import annotations
+
 from collections import Counter
 from dataclasses import replace
 from math import sqrt

@@ -1,5 +1,7 @@
 """Comparisons and segments: intervals that hold together, all of them counted."""
 
+from __future__ import annotations
+
 from typing import Any, Final
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Two answers together, also of records: cells, margins, and whether they go together."""
 
+from __future__ import annotations
+
 import dataclasses
 from functools import cache
 from typing import Any, Final

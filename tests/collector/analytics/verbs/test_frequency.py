@@ -1,5 +1,7 @@
 """Shares of items, of all and of those at the top, with intervals that hold for all at once."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

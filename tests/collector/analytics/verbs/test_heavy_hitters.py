@@ -1,5 +1,7 @@
 """Common strings without a list: which are shown, what is said of them, and when none is."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final

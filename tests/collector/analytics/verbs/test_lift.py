@@ -1,5 +1,7 @@
 """Lifts and ratios: two numbers as one, with Fieller's interval, or a reason."""
 
+from __future__ import annotations
+
 import dataclasses
 from math import sqrt
 from typing import Any, Final

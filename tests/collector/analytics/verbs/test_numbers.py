@@ -1,5 +1,7 @@
 """Numbers: their mean, sum and variance, quantiles, cumulative distributions and histograms."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise

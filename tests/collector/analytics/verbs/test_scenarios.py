@@ -1,5 +1,7 @@
 """What each verb answers of stated populations, and what it refuses: tables of questions."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final

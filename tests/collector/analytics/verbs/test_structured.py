@@ -1,5 +1,7 @@
 """Shares between two ends, funnels, retention, maps and devices that took part."""
 
+from __future__ import annotations
+
 from math import sqrt
 from typing import Any, Final
 

@@ -1,5 +1,7 @@
 """A trend follows a number over time, and says that it changed no more often than it may."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any, Final
 

@@ -1,5 +1,7 @@
 """``hearsay doctor`` and ``hearsay check-config`` as people run them."""
 
+from __future__ import annotations
+
 import json
 import os
 import time

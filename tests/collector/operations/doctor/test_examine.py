@@ -1,5 +1,7 @@
 """The doctor names every illness that it is shown, says why and what next, and no other."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from datetime import date
 from pathlib import Path

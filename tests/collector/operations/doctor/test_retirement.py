@@ -1,5 +1,7 @@
 """What the doctor says of the list of retired metrics."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Processes count apart and tell together: every process knows the sums of the day."""
 
+from __future__ import annotations
+
 import threading
 from dataclasses import replace
 

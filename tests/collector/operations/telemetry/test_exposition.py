@@ -1,5 +1,7 @@
 """/metrics tells the state in Prometheus' words; alerts, dashboard and docs use only these."""
 
+from __future__ import annotations
+
 import json
 import re
 import time

@@ -1,5 +1,7 @@
 """The uploads of each hour, and the last moment at which none waited, over all processes."""
 
+from __future__ import annotations
+
 from client_sdk.core.epoch import DAY, HOUR
 from collector.operations.telemetry.activity import REFUSED, WEB, Activity
 from collector.operations.telemetry.flow import Hour, flow_of

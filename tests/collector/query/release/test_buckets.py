@@ -1,5 +1,7 @@
 """The planner of buckets weighs what a bucket smears against the noise of its share."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from math import pi, sqrt
 from statistics import fmean, stdev

@@ -1,5 +1,7 @@
 """Post-processing by name: each keeps its promise, and the raw number is never lost."""
 
+from __future__ import annotations
+
 from typing import Any, Final
 
 import numpy as np

@@ -1,5 +1,7 @@
 """A release: whole counts, columns that tell what they are, and records that follow them."""
 
+from __future__ import annotations
+
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction

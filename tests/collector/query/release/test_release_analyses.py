@@ -4,6 +4,8 @@ People are those of the demo's data: 48,842 with their age and whether they earn
 Their reports are drawn from the exact law of the mechanism.
 """
 
+from __future__ import annotations
+
 import csv
 from collections import Counter
 from collections.abc import Mapping

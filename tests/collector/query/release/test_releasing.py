@@ -1,5 +1,7 @@
 """``hearsay release``: whole files, a data sheet that is true, and nothing from too few reports."""
 
+from __future__ import annotations
+
 import csv
 import json
 from collections import Counter

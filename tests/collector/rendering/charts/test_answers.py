@@ -1,5 +1,7 @@
 """The charts of answers and of every verb."""
 
+from __future__ import annotations
+
 from functools import cache
 from itertools import combinations
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """What holds of every kind of chart, shown over the gallery."""
 
+from __future__ import annotations
+
 from itertools import combinations
 
 import pytest

@@ -1,5 +1,7 @@
 """Charts of hostile texts and of any numbers."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Final
 

@@ -1,5 +1,7 @@
 """Each kind of chart shows what its rows say."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta

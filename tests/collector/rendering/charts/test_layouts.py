@@ -1,5 +1,7 @@
 """One chart, two layouts; notes and an earlier period on its lines."""
 
+from __future__ import annotations
+
 from datetime import date, timedelta
 from itertools import pairwise
 

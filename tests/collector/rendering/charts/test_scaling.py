@@ -1,5 +1,7 @@
 """What is drawn is where its numbers are: read back by the ticks of the axis, not by our scale."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 import pytest

@@ -1,5 +1,7 @@
 """How charts look: colours, numbers and letters."""
 
+from __future__ import annotations
+
 import re
 from itertools import combinations
 from math import dist

@@ -1,5 +1,7 @@
 """The table of a chart, and what is read off its rows."""
 
+from __future__ import annotations
+
 import csv
 from collections.abc import Callable
 from io import StringIO

@@ -1,5 +1,7 @@
 """The pages over a store in memory that holds reports of a metric of every type."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """The numbers of devices on top of the overview: as the API has them, or not there."""
 
+from __future__ import annotations
+
 import re
 from pathlib import Path
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """Two apps of one collector with metrics of the same names: each has addresses of its own."""
 
+from __future__ import annotations
+
 import os
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,7 @@
 """How reports arrive, on the overview: how many are missing, and that none come any more."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

@@ -1,5 +1,7 @@
 """Boards, notes and links: by whom, from where, and what hostile texts do."""
 
+from __future__ import annotations
+
 import json
 import re
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """Boards and notes in a browser: pinned, edited, kept, and of files."""
 
+from __future__ import annotations
+
 import json
 import re
 from html import escape, unescape

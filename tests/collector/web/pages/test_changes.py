@@ -1,5 +1,7 @@
 """What changed, on the overview: a sentence a change, with the numbers of the API."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,5 +1,7 @@
 """A metric whose answer is how many devices reported shows that number wherever it is asked."""
 
+from __future__ import annotations
+
 import re
 from typing import Any, Final
 

@@ -1,5 +1,7 @@
 """Of which days an answer is, and what is said beside it."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Callable, Sequence

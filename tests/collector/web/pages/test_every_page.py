@@ -1,5 +1,7 @@
 """Every page: complete without a script, nothing from elsewhere; what each asks and refuses."""
 
+from __future__ import annotations
+
 import html
 import json
 import re

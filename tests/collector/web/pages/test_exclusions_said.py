@@ -1,5 +1,7 @@
 """Everything that people are given of a metric with an exclusion says what is left out and why."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator
 from html import escape

@@ -1,5 +1,7 @@
 """Errors are pages where a browser asks for a page, and problem documents everywhere else."""
 
+from __future__ import annotations
+
 import pytest
 
 from collector.core.errors import StorageUnavailableError

@@ -1,5 +1,7 @@
 """Files of answers and pages of maps."""
 
+from __future__ import annotations
+
 import csv
 import io
 import itertools

@@ -1,5 +1,7 @@
 """What the page of a metric says first: the number of what is chosen, by the name of what it is."""
 
+from __future__ import annotations
+
 import re
 from typing import Any
 

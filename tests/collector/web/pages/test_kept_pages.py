@@ -1,5 +1,7 @@
 """Pages keep answers and charts for who comes next; what they show is what the store holds now."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """What operators see of the flow: uploads of each hour, and how long one can have waited."""
 
+from __future__ import annotations
+
 import re
 
 import pytest

@@ -1,5 +1,7 @@
 """The overview of many metrics, and numbers that changed."""
 
+from __future__ import annotations
+
 import re
 from datetime import UTC, datetime
 from typing import Final

@@ -1,5 +1,7 @@
 """People whom a proxy names: what they see, and everybody who only pretends to be a proxy."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 

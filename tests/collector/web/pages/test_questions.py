@@ -1,5 +1,7 @@
 """Ask and Compare: every question that is offered has an answer, and every choice is kept."""
 
+from __future__ import annotations
+
 import html
 import json
 import re

@@ -1,5 +1,7 @@
 """Log-in by read token: the cookie's flags, forged forms, where it leads, and when it ends."""
 
+from __future__ import annotations
+
 import re
 from pathlib import Path
 from typing import Final

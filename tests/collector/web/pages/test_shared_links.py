@@ -1,5 +1,7 @@
 """Shared links: they show an answer or a board to whoever has them, and open nothing else."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import replace
 from html import escape

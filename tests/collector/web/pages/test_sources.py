@@ -1,5 +1,7 @@
 """From the headers of an upload to the pages: how reports came is told, and changes no number."""
 
+from __future__ import annotations
+
 import secrets
 from fractions import Fraction
 from typing import Any

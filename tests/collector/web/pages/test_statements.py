@@ -1,5 +1,7 @@
 """What pages say of privacy, of the differencing attack, and of panels."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from decimal import Decimal

@@ -1,5 +1,7 @@
 """The page of watches: every state, for who may see it, and nothing that runs."""
 
+from __future__ import annotations
+
 import re
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,7 @@
 """The archive is tested on a real server; what it asks of a store is tested on each kind."""
 
+from __future__ import annotations
+
 import pytest
 
 from tests.support.store.servers import REAL

@@ -1,5 +1,7 @@
 """Laws of the archive: a row is in a file or in the store if and only if its fold happened."""
 
+from __future__ import annotations
+
 import json
 import random
 from collections.abc import Callable

@@ -4,6 +4,8 @@ Several applications, metrics, weeks, dimensions, ways of coming and small keys 
 the store, its archive, and a successor that is restored from that.
 """
 
+from __future__ import annotations
+
 import json
 import random
 import secrets

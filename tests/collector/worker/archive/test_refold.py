@@ -1,5 +1,7 @@
 """Laws of refolding: the archive gives the tallies of the store again, integer for integer."""
 
+from __future__ import annotations
+
 import json
 import random
 import subprocess

@@ -1,5 +1,7 @@
 """Webhooks are signed, go where the operator said and nowhere else; mail goes by a real server."""
 
+from __future__ import annotations
+
 import hashlib
 import hmac
 import json

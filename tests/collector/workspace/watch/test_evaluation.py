@@ -1,5 +1,7 @@
 """What watches say of numbers, changes and silence, and of what cannot be computed."""
 
+from __future__ import annotations
+
 from typing import Final
 
 import pytest

@@ -1,5 +1,7 @@
 """Watches fire as often as they say, and are quiet for years where nothing changes."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from math import exp, lgamma
 from typing import Any, Final

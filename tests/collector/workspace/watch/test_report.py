@@ -1,5 +1,7 @@
 """The report of a week: every metric, what changed, what watches said; and it loads nothing."""
 
+from __future__ import annotations
+
 import re
 from datetime import date, timedelta
 from typing import Final

@@ -1,5 +1,7 @@
 """Each watch is evaluated once a period and told once, in order, whatever dies or is away."""
 
+from __future__ import annotations
+
 import pytest
 
 from client_sdk.core.epoch import DAY

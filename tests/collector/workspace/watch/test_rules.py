@@ -1,5 +1,7 @@
 """A file of watches is right as a whole, or refused by the name of what is wrong."""
 
+from __future__ import annotations
+
 from itertools import pairwise
 from pathlib import Path
 
