@@ -1,9 +1,11 @@
-"""The client: from a value to an acknowledged report, within the caps, whatever is recorded."""
+"""A client: what is recorded is charged, counted and sent once, and caps hold."""
 
 from __future__ import annotations
 
 import json
 import math
+import multiprocessing
+import os
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -17,6 +19,7 @@ from client_sdk.core.errors import InvalidParameterError, RegistryError
 from client_sdk.core.stats import Reason
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import Consent
+from client_sdk.registry import Registry
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import (
     CANARY,
@@ -27,10 +30,9 @@ from tests.support.device.device import (
     changed,
     make_client,
     many_metrics,
-    metric_text,
     rows,
 )
-from tests.support.device.device_transport import ScriptedTransport, reports_in
+from tests.support.device.device_transport import ScriptedTransport
 from tests.support.enumeration.enumeration import Untouchable
 
 
@@ -70,17 +72,6 @@ def test_a_metric_has_one_report_an_epoch_and_a_second_value_draws_nothing(tmp_p
 
     assert changed(again) == {"already_reported": 1}
     again.close()
-
-
-def test_a_metric_reports_again_in_its_next_epoch_and_not_before() -> None:
-    clock = FakeClock()  # a Thursday
-    with make_client(clock=clock, caps=Caps(week="100")) as client:
-        for _ in range(7):
-            client.record("dark_mode", True)
-            client.record("weekly", True)
-            clock.advance(days=1)
-
-    assert client.stats()["recorded"] == 7 + 2
 
 
 def test_a_metric_records_on_its_last_day_and_not_after() -> None:
@@ -137,18 +128,6 @@ def test_every_recorded_report_is_counted_to_its_end() -> None:
     assert [counts[end] for end in ends] == [200, 200, 10, 100, 1]
     assert counts["recorded"] == sum(counts[end] for end in ends)
     assert (counts["postponed"], counts["refused"], counts["internal"]) == (1, 1, 1)
-
-
-def test_a_client_reads_its_registry_from_a_path(tmp_path: Path) -> None:
-    path = tmp_path / "metrics.toml"
-    path.write_text('schema = 1\napp = "demo"\n' + metric_text("dark_mode"))
-    transport = ScriptedTransport()
-
-    client = Client(ENDPOINT, KEY, path, consent="granted", data_dir=None, transport=transport)
-    with client:
-        client.record("dark_mode", True)
-
-    assert [reports_in(body) for body in transport.sent] == [1]
 
 
 def test_a_constructor_refuses_what_is_wrong(tmp_path: Path) -> None:
@@ -211,10 +190,44 @@ def test_a_wrong_name_or_value_is_counted_and_never_raised(
     assert changed(client) == {reason: 1}
 
 
-def test_numbers_of_any_size_are_clamped_to_their_range() -> None:
-    with make_client(clock=(clock := FakeClock())) as client:
-        for value in (-(10**400), 1e308, Decimal("1e-300")):
-            client.record("files", value)
-            clock.advance(days=1)
+def test_an_exhausted_budget_draws_nothing() -> None:
+    client = make_client(caps=Caps(week="0.5"), randomness=Untouchable())
+    client.record("dark_mode", True)
 
-    assert client.stats()["recorded"] == 3
+    assert changed(client) == {"budget": 1}
+    client.close()
+
+
+def _record_all(folder: Path, registry: Registry, caps: Caps, first: int) -> None:
+    client = make_client(folder, registry=registry, caps=caps)
+    count = len(registry.metrics)
+    for i in range(count):
+        client.record(f"m{(first + i) % count}", True)
+    client._engine.close_store()  # without the upload that close() makes
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize(
+    ("processes", "metrics", "week", "succeed"),
+    [(4, 24, "0.128", 16), pytest.param(16, 1_000, "4", 500, marks=pytest.mark.slow)],
+)
+def test_of_the_attempts_of_processes_that_share_a_file_exactly_the_cap_succeeds(
+    tmp_path: Path, processes: int, metrics: int, week: str, succeed: int
+) -> None:
+    """Law: each process records all metrics, from another one on, and never is a cap passed."""
+    caps, registry = Caps(week=week), many_metrics(metrics, epsilon="0.008")
+    context = multiprocessing.get_context("fork")
+    children = [
+        context.Process(
+            target=_record_all, args=(tmp_path, registry, caps, i * metrics // processes)
+        )
+        for i in range(processes)
+    ]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+    ((spent,),) = rows(tmp_path, "SELECT sum(nano) FROM totals")
+    assert rows(tmp_path, "SELECT count(*) FROM charges") == [(succeed,)]
+    assert rows(tmp_path, "SELECT count(*) FROM reports") == [(succeed,)]
+    assert spent <= caps.week

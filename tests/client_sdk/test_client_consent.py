@@ -107,19 +107,6 @@ def test_a_revocation_leaves_no_byte_of_what_was_sealed(tmp_path: Path, mode: st
     assert (identifier in before, identifier in after) == (True, False)  # the collector knows it
 
 
-def test_a_revocation_keeps_the_charges(tmp_path: Path) -> None:
-    client = make_client(tmp_path)
-    client.record("dark_mode", True)
-    client.set_consent("denied")
-    client.set_consent("granted")
-
-    client.record("dark_mode", True)
-
-    client.close()
-    assert rows(tmp_path, "SELECT count(*) FROM charges") == [(1,)]
-    assert changed(client) == {"recorded": 1, "revoked": 1, "already_reported": 1}
-
-
 @pytest.mark.parametrize("mode", ["manual", "background"])
 def test_a_client_made_after_a_denial_wipes_what_an_earlier_one_left(
     tmp_path: Path, mode: str
@@ -187,18 +174,6 @@ def test_a_value_whose_turn_comes_after_a_revocation_is_not_recorded() -> None:
     pending = recorder.prepare("dark_mode", True, NOON)
 
     assert recorder.commit([pending]) == {Reason.CONSENT: 1}
-
-
-def test_a_revocation_while_an_upload_is_on_its_way_wipes_the_rest(tmp_path: Path) -> None:
-    client = make_client(
-        tmp_path, transport=HookedTransport(lambda: client.set_consent(Consent.DENIED))
-    )
-    client.record("dark_mode", True)
-
-    client.flush()
-
-    client.close()
-    assert changed(client) == {"recorded": 1, "revoked": 1}
 
 
 LOG = f"{FILE_NAME}-wal"

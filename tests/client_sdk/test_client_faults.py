@@ -13,10 +13,9 @@ from client_sdk.client import Client
 from client_sdk.core.errors import TransportError
 from client_sdk.core.randomness import ByteRandomness
 from client_sdk.storage.schema import FILE_NAME, SCHEMA_VERSION
-from client_sdk.upload.transport import Answer, Transport
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import alter, changed, make_client, many_metrics, rows
-from tests.support.device.device_transport import NoEntropy, ScriptedTransport
+from tests.support.device.device_transport import ScriptedTransport
 
 CHARGES_AND_REPORTS = "SELECT (SELECT count(*) FROM charges), (SELECT count(*) FROM reports)"
 FAILING_OUTBOX = (
@@ -24,26 +23,9 @@ FAILING_OUTBOX = (
 )
 
 
-class BrokenTransport:
-    """A transport that does not keep its contract."""
-
-    def send(self, body: bytes, timeout: float) -> Answer:
-        raise RuntimeError("broken")
-
-
 def record_all(client: Client, count: int) -> None:
     for i in range(count):
         client.record(f"m{i}", True)
-
-
-def test_without_entropy_there_is_neither_report_nor_charge(tmp_path: Path) -> None:
-    client = make_client(tmp_path, randomness=NoEntropy())
-
-    client.record("dark_mode", True)
-
-    client.close()
-    assert rows(tmp_path, CHARGES_AND_REPORTS) == [(0, 0)]
-    assert set(changed(client)) == {"entropy"}
 
 
 def test_without_a_place_in_the_outbox_there_is_no_charge(tmp_path: Path) -> None:
@@ -130,19 +112,6 @@ def test_a_flush_is_not_complete_where_the_last_value_could_not_be_written(
     assert (failed.waiting, failed.complete, sent.complete) == (None, False, True)
 
 
-@pytest.mark.parametrize(
-    ("transport", "reason"),
-    [(BrokenTransport(), "internal"), (ScriptedTransport([TransportError("lost")] * 9), "network")],
-)
-def test_a_transport_that_fails_keeps_the_report(transport: Transport, reason: str) -> None:
-    client = make_client(transport=transport)
-    client.record("dark_mode", True)
-
-    client.flush()
-
-    assert changed(client) == {"recorded": 1, reason: 1}
-
-
 def test_after_a_failure_close_does_not_try_again() -> None:
     transport, clock = ScriptedTransport([503]), FakeClock()
     client = make_client(transport=transport, clock=clock)
@@ -153,19 +122,6 @@ def test_after_a_failure_close_does_not_try_again() -> None:
     client.close()
 
     assert len(transport.sent) == 1
-
-
-def test_an_upload_that_failed_before_a_restart_is_resent_as_it_was(tmp_path: Path) -> None:
-    transport, clock = ScriptedTransport([TransportError("lost")]), FakeClock()
-    first = make_client(tmp_path, transport=transport, clock=clock)
-    first.record("dark_mode", True)
-    first.close()
-    clock.advance(days=1)
-
-    make_client(tmp_path, transport=transport, clock=clock).flush()
-
-    assert len(transport.sent) == 2
-    assert transport.sent[0] == transport.sent[1]
 
 
 def test_a_closed_client_records_nothing_and_can_be_closed_again() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -88,28 +88,23 @@ def test_a_new_day_lets_a_daily_metric_report_again() -> None:
     assert client.recorded == [("dark_mode", True), ("dark_mode", False)]
 
 
-def test_a_week_of_the_frozen_clock_refills_the_budget() -> None:
-    """The caps are as in production, and so is trusted time, which the clock moves too."""
+@pytest.mark.parametrize(
+    ("names", "days", "times", "recorded"),
+    [(("weekly",), 7, 20, 20), (("dark_mode", "files"), 1, 6, 8)],
+)
+def test_the_budget_of_a_week_is_that_of_production_by_the_frozen_clock(
+    names: Sequence[str], days: int, times: int, recorded: int
+) -> None:
+    """What a test sees of the caps, at 1 a report of 8 a week, is what users will see."""
     client = MemoryClient(REGISTRY)
 
-    for _ in range(20):  # at 1 a week, of 8
-        client.record("weekly", True)
-        client.clock.advance(days=7)
+    for _ in range(times):
+        for name in names:
+            client.record(name, 3 if name == "files" else True)
+        client.clock.advance(days=days)
 
-    assert client.stats()["recorded"] == 20
-
-
-def test_the_budget_of_a_week_ends_as_in_production() -> None:
-    """What a test sees of the caps is what users will see."""
-    client = MemoryClient(REGISTRY)
-
-    for _ in range(6):
-        client.record("dark_mode", True)
-        client.record("files", 3)
-        client.clock.advance(days=1)
-
-    assert client.stats()["recorded"] == 8
-    assert client.stats()["budget"] == 4
+    assert client.stats()["recorded"] == recorded
+    assert client.stats()["budget"] == times * len(names) - recorded
 
 
 def test_a_memory_client_uploads_into_memory() -> None:

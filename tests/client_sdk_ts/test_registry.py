@@ -1,4 +1,4 @@
-"""A value becomes the same in both languages: exactly what a mechanism takes, or a refusal."""
+"""A value and its report are the same in both languages, from the same registry and entropy."""
 
 from __future__ import annotations
 
@@ -11,8 +11,29 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from client_sdk.mechanisms import (
+    FrequencyOracle,
+    ItemMechanism,
+    KeyValueMechanism,
+    SetMechanism,
+    TextMechanism,
+    load,
+)
 from client_sdk.registry import Registry
-from tests.client_sdk_ts.device import Answer, Device, Line, as_map, device_of, encoded, write
+from client_sdk.registry.encodings import NUMBERS, Family
+from client_sdk.registry.selection import fitting_names
+from tests.client_sdk_ts.channels import MECHANISMS
+from tests.client_sdk_ts.device import (
+    SECRET,
+    Answer,
+    Device,
+    Line,
+    as_map,
+    device_of,
+    encoded,
+    payload,
+    write,
+)
 from tests.client_sdk_ts.registries import EVERY_TYPE
 from tests.support.device.registries import (
     BOOLEAN,
@@ -26,6 +47,7 @@ from tests.support.device.registries import (
     RETENTION,
     SET,
     STRING,
+    TWO_LAYER,
     table,
 )
 from tests.support.node import Node
@@ -58,7 +80,7 @@ STRANGE: Final = HEAD.replace('"notes"', '{ name = "strange", separate = true }'
 REGISTRIES: Final = {
     name: Registry.from_text(t) for name, t in (("notes", EVERY_TYPE), ("strange", STRANGE))
 }
-NUMBERS: Final = (
+SOME_NUMBERS: Final = (
     st.integers(-(1 << 70), 1 << 70) | st.integers(-20, 20) | st.floats() | st.floats(-20, 20)
 )
 CORNERS: Final = (
@@ -88,7 +110,7 @@ def values_of(registry: Registry) -> st.SearchStrategy[Any]:
     texts = st.sampled_from(labels_of(registry)) | st.text(
         st.characters(exclude_categories=()), max_size=12
     )
-    numbers = NUMBERS | st.sampled_from(CORNERS)
+    numbers = SOME_NUMBERS | st.sampled_from(CORNERS)
     plain = st.none() | st.booleans() | st.just(...) | numbers | texts
     names = [name for metric in registry for name in metric.domain.parts]
     answers = [
@@ -168,3 +190,77 @@ def test_every_metric_takes_some_of_the_corners_and_refuses_others(
     assert answers == expected
     outcomes = {(line["metric"], *answer) for line, answer in zip(lines, answers, strict=True)}
     assert outcomes >= {(name, kind) for name in registry.metrics for kind in ("encoded", "error")}
+
+
+SEEDS: Final = 12  # of each value
+_OTHER: Final = {**CATEGORY, "other": '"else"'}
+_SAME: Final = {**CATEGORY, "longitudinal": '"permanent"'}
+_KEYS: Final = {"hours": {"chess": -1, "video": 0.1, "music": 99}, "none": {}}
+# Of each kind of metric: which mechanisms serve it, what it is, and values.
+KINDS: Final[dict[str, tuple[Family, dict[str, str], tuple[Any, ...]]]] = {
+    "boolean": (ItemMechanism, BOOLEAN, (True, False)),
+    "category": (ItemMechanism, _OTHER, ("pro", "something else")),
+    "funnel": (ItemMechanism, FUNNEL, (None, "paid")),
+    "retention": (ItemMechanism, RETENTION, ({"week 0", "week 3"}, [])),
+    "pair": (ItemMechanism, PAIR, ({"sex": "male", "income": "high"},)),
+    "location": (ItemMechanism, LOCATION, ((13.4, 46.9), (-99, 99))),
+    "number": (NUMBERS, NUMBER, (0.1, 3, 1e300, -0.0)),
+    "count": (NUMBERS, {**NUMBER, "type": '"count"', "max": "1000"}, (999, 0.5)),
+    "set": (SetMechanism, SET, (["a", "c"], [], ("a", "b", "c"))),
+    "key_value": (KeyValueMechanism, KEY_VALUE, (*_KEYS.values(), {"chess": 7})),
+    "string": (TextMechanism, STRING, ("", "überall", "abcdefghij")),
+    "permanent": (FrequencyOracle, _SAME, ("free", "team")),
+    "two_layer": (FrequencyOracle, TWO_LAYER, ("free", "team")),
+}
+
+
+def registry() -> Registry:
+    """Return a registry of each mechanism with each kind of metric that it serves."""
+    tables = [
+        table(f"{kind}.{name}", {**fields, "mechanism": f'"{name}"'})
+        for kind, (family, fields, _) in KINDS.items()
+        for name in fitting_names(family)
+        if name in MECHANISMS and (family is not FrequencyOracle or is_pure(name))
+    ]
+    return Registry.from_text(HEAD + "".join(tables))
+
+
+def is_pure(name: str) -> bool:
+    oracle = load(name)("1", 3)
+    return isinstance(oracle, FrequencyOracle) and oracle.pure
+
+
+@pytest.fixture(scope="module")
+def every(
+    node: Node, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Registry, Device]]:
+    metrics = registry()
+    with device_of(node, metrics, tmp_path_factory.mktemp("registry")) as device:
+        yield metrics, device
+
+
+def test_the_same_entropy_gives_the_same_report(every: tuple[Registry, Device]) -> None:
+    metrics, device = every
+    assert {metric.mechanism_name for metric in metrics} == set(MECHANISMS)
+    lines, expected = [], []
+    for metric in metrics:
+        _, _, values = KINDS[metric.name.partition(".")[0]]
+        for i, value in enumerate(values):
+            for number in range(SEEDS):
+                seed = metric.digest + bytes([i, number])
+                line = {"metric": metric.name, "value": write(value), "entropy": seed.hex()}
+                lines.append({**line, "secret": SECRET.hex()})
+                expected.append(payload(metric, value, seed))
+
+    answers = device.ask(lines)
+
+    assert answers == expected
+    assert (
+        len(
+            {
+                (line["metric"], *answer.values())
+                for line, answer in zip(lines, answers, strict=True)
+            }
+        )
+        > len(lines) / 4
+    )

@@ -54,20 +54,6 @@ def sent_and_stored(transport: RecordingTransport, storage: TallyStore) -> tuple
     return tallies_of(bodies, REGISTRY), stored_tallies(storage, REGISTRY, bodies)
 
 
-def test_folded_tallies_are_those_of_the_reports_sent(
-    site: Site, storage: RedisStorage, tmp_path: Path
-) -> None:
-    transport = recording(site.url, WRITE_KEY)
-
-    send_reports(range(200), REGISTRY, transport, time.time(), tmp_path)
-    site.wait_until_folded()
-
-    sent, stored = sent_and_stored(transport, storage)
-    assert sum(count for (_, _, _, index), count in sent.items() if index == 0) == 1_000
-    assert stored == sent
-    assert site.reports("page") == 200
-
-
 def test_lost_requests_and_answers_lose_nothing_and_count_nothing_twice(
     site: Site, storage: RedisStorage, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""Tallies that benchmarks draw at once have the law of ``randomize``, device by device."""
+"""What benchmarks draw at once is what devices send one by one."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from benchmarks.lib.learned import FastCodebook
 from benchmarks.lib.tallies import Bits, Points, law_of
-from client_sdk.mechanisms import FrequencyOracle
+from client_sdk.mechanisms import UNIT, FrequencyOracle
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.items.pgr import PGR
 from client_sdk.mechanisms.items.subset_selection import SubsetSelection
+from client_sdk.mechanisms.numbers.codebook import Codebook
 from tests.support.enumeration.enumeration import distribution
+from tests.support.enumeration.seeded import SeededRandomness
 
 ORACLES = [
     GRR("1", 4),
@@ -73,3 +76,15 @@ def test_as_many_reports_are_drawn_as_there_are_devices(oracle: FrequencyOracle)
     found = np.array([oracle.debias(tally, n, np).totals for tally in tallies])
     errors = found.std(axis=0) / np.sqrt(len(found))
     assert (np.abs(found.mean(axis=0) - held) < 6.5 * errors).all()
+
+
+@pytest.mark.parametrize("epsilon", ["1", "4"])
+def test_products_by_numpy_give_the_payloads_of_the_shipped_mechanism(epsilon: str) -> None:
+    """Same draws, same bytes; also of vectors whose words have equal products."""
+    fast, shipped = FastCodebook(epsilon, 5), Codebook(epsilon, 5)
+    values = [(UNIT // 3, -UNIT // 2, 7, 0, -1), (UNIT, 0, 0, 0, 0), (0, 0, 0, 0, 0)]
+
+    for value in values:
+        ours, theirs = SeededRandomness(b"same"), SeededRandomness(b"same")
+        for _ in range(15):
+            assert fast.randomize(value, ours) == shipped.randomize(value, theirs)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
+from benchmarks.peers.learn_peers import flags, places
 from benchmarks.peers.peers import (
     IMPORTS,
     NAMES,
@@ -17,7 +21,10 @@ from benchmarks.peers.peers import (
     size_of,
     table,
 )
+from client_sdk.registry import Registry
 from tests.docs.pages import flowing
+from tests.support.device.registries import HEAD, RECORD
+from tests.support.device.registries import table as metric_table
 
 ROWS = [
     Row("grr", 16, OURS, 3.0, 0.10, 1),
@@ -74,3 +81,20 @@ def test_a_peer_is_bold_only_where_it_is_ahead() -> None:
 def test_the_size_of_a_report_is_what_its_library_holds(report: object, size: int) -> None:
     """Bytes count as they are, numbers as 8 each."""
     assert size_of(report) == size
+
+
+def test_the_values_of_a_record_are_numbers_from_0_without_the_label() -> None:
+    metric = Registry.from_text(HEAD + metric_table("m", RECORD)).metric("m")
+    domain: Any = metric.domain
+    rows = [("free", 20, "left"), ("free", 20, "stayed"), ("team", 60, "left"), ("pro", 40, "left")]
+    records = [metric.encode(dict(zip(("plan", "age", "label"), row, strict=True))) for row in rows]
+
+    columns = places(records, domain.firsts[:-1], domain.outcome.size)
+
+    assert columns.tolist() == [[0, 0], [0, 0], [2, 2], [1, 1]]
+
+
+def test_each_value_of_each_attribute_has_a_flag() -> None:
+    rows = flags(np.array([[0, 1], [2, 0]]), [3, 2])
+
+    assert rows.tolist() == [[1, 0, 0, 0, 1], [0, 0, 1, 1, 0]]

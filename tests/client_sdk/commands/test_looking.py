@@ -248,13 +248,6 @@ def test_what_is_not_understood_ends_in_one_line_without_its_content(
     assert CANARY not in shown
 
 
-def test_looking_twice_shows_the_same(folder: Path, run: Run) -> None:
-    """To look costs nothing and spends nothing."""
-    first = run("show", folder, f"--registry={REGISTRY}")
-
-    assert run("show", folder, f"--registry={REGISTRY}") == first
-
-
 @pytest.mark.parametrize("command", ["status", "show"])
 def test_a_registry_that_cannot_be_read_is_one_line_on_standard_error(
     command: str, folder: Path, run: Run

@@ -47,14 +47,31 @@ def two_folders(tmp_path: Path) -> tuple[Path, Path]:
     return first, second
 
 
-def test_a_change_of_folder_moves_no_ledger(two_folders: tuple[Path, Path]) -> None:
-    """Law: what was spent counts wherever the application goes."""
+def _client_here() -> Client:
+    return make_client(Path(HERE))
+
+
+def _gateway_here() -> Gateway:
+    return Gateway(
+        *(ENDPOINT, KEY, REGISTRY),
+        consent="granted",
+        data_dir=HERE,
+        transport=ScriptedTransport(),
+    )
+
+
+@pytest.mark.parametrize("make", [_client_here, _gateway_here])
+def test_a_change_of_folder_moves_no_ledger(
+    two_folders: tuple[Path, Path], make: Callable[[], Client | Gateway]
+) -> None:
+    """Law: what was spent counts wherever the application goes, also of each device."""
+    names = ("a", "dark_mode") if make is _gateway_here else ("dark_mode",)
     with chdir(two_folders[0]):
-        client = make_client(Path(HERE))
-        client.record("dark_mode", True)
+        client: Any = make()
+        client.record(*names, True)
 
         with chdir(two_folders[1]):
-            client.record("dark_mode", True)
+            client.record(*names, True)
             client.close()
 
     counts = client.stats()
@@ -79,26 +96,6 @@ def test_a_change_of_folder_hides_no_opt_out(two_folders: tuple[Path, Path]) -> 
 
     client.close()
     assert (said, USER_FILE in os.listdir(two_folders[0] / HERE)) == ("denied", True)
-
-
-def test_a_change_of_folder_moves_no_ledger_of_a_gateway(two_folders: tuple[Path, Path]) -> None:
-    """Law: neither the ledgers nor the names of devices begin anew."""
-    with chdir(two_folders[0]):
-        gateway = Gateway(
-            *(ENDPOINT, KEY, REGISTRY),
-            consent="granted",
-            data_dir=HERE,
-            transport=ScriptedTransport(),
-        )
-        gateway.record("a", "dark_mode", True)
-
-        with chdir(two_folders[1]):
-            gateway.record("a", "dark_mode", True)
-            gateway.close()
-
-    counts = gateway.stats()
-    assert (counts["recorded"], counts["already_reported"]) == (1, 1)
-    assert list(two_folders[1].iterdir()) == []
 
 
 @pytest.mark.parametrize("data_dir", ["", b"bytes", 5, "a\0b", object()])

@@ -12,25 +12,23 @@ Source: Agrawal, *Finite-Sample Concentration of the Multinomial in Relative Ent
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from functools import cache
 from math import log, sqrt
-from typing import Any, Final, cast
+from typing import Any, Final
 
-import numpy as np
 import pytest
 
-from client_sdk.core.randomness import Randomness, system_randomness
-from client_sdk.mechanisms import FrequencyOracle, Mechanism, load, names
+from client_sdk.core.randomness import system_randomness
+from client_sdk.mechanisms import Mechanism, names
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.items.sue import SUE
 from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
 from tests.support.enumeration import mutants
-from tests.support.enumeration.vectors import Small, is_pure, label, laws, smalls
+from tests.support.enumeration.vectors import Small, label, laws, smalls
 
 REPORTS: Final = 20_000  # a value
 FALSE_ALARM: Final = 1e-9  # of a whole run: all mechanisms, all values
@@ -154,47 +152,3 @@ def test_rare_payloads_share_one_bin() -> None:
     bins = bins_of({b"0": 1 - 2 * few, b"1": few, b"2": few})
 
     assert [payloads for _, payloads in bins] == [[b"0"], [b"1", b"2"]]
-
-
-ORACLES: Final = [n for n in names() if is_pure(load(n))]
-
-
-def margin(items: int) -> float:
-    """Return how far a share of supports may lie from its expectation.
-
-    Hoeffding: Pr[|share - p| >= t] <= 2 exp(-2 n t^2), shared out over the items.
-    """
-    return math.sqrt(math.log(2 * items / FALSE_ALARM) / (2 * REPORTS))
-
-
-def share_of_supports(oracle: FrequencyOracle, value: int, randomness: Randomness) -> list[float]:
-    """Return the share of REPORTS reports of *value* that support each item."""
-    payloads = b"".join(oracle.randomize(value, randomness) for _ in range(REPORTS))
-    tally = oracle.tally(oracle.check(payloads, np).payloads, np)
-    return cast("list[float]", (oracle.support_counts(tally, REPORTS, np) / REPORTS).tolist())
-
-
-def fits(oracle: FrequencyOracle, value: int, shares: Sequence[float]) -> bool:
-    """Whether the shares of supports lie within the margin of the channel."""
-    p, q = float(oracle.channel.p), float(oracle.channel.q)
-    return all(
-        abs(share - (p if item == value else q)) < margin(oracle.domain_size)
-        for item, share in enumerate(shares)
-    )
-
-
-@pytest.mark.parametrize("name", ORACLES)
-def test_reports_drawn_from_the_system_follow_the_channel(name: str) -> None:
-    oracle = cast("FrequencyOracle", load(name)("1", 5))
-
-    shares = share_of_supports(oracle, 3, system_randomness())
-
-    assert fits(oracle, 3, shares)
-
-
-def test_reports_of_a_planted_fault_do_not_follow_the_channel() -> None:
-    faulty = mutants.OverAll("1", 5)
-
-    shares = share_of_supports(faulty, 3, system_randomness())
-
-    assert not fits(faulty, 3, shares)

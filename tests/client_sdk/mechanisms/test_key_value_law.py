@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from math import sqrt
 from typing import Any, Final, cast
 
 import numpy as np
 import pytest
 
-from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import KeyValueMechanism, load, names
 from tests.support.enumeration.enumeration import Law, distribution
 from tests.support.enumeration.vectors import Small, every_small, laws
@@ -143,20 +141,6 @@ def test_the_predicted_error_is_that_of_counts_when_every_device_fills_the_pad(n
 
     spread = moments(mechanism, law)[1][:3].mean()
     assert mechanism.predict(1) == pytest.approx(sqrt(spread))
-
-
-@every_name
-def test_reports_drawn_from_the_system_give_back_the_holders(name: str) -> None:
-    mechanism, n = mechanism_of(name, "4", 6, pad=2, top=10), 20_000
-    value, randomness = {1: Fraction(10), 4: Fraction(0)}, system_randomness()
-    payloads = b"".join(mechanism.randomize(value, randomness) for _ in range(n))
-
-    checked = mechanism.check(payloads, np)
-    totals, variances = mechanism.debias(mechanism.tally(checked.payloads, np), n, np)
-
-    truth = np.array([0, n, 0, 0, n, 0, 0, 10 * n, 0, 0, 0, 0])
-    assert checked.rejected == {}
-    assert (np.abs(totals - truth) < 7 * np.sqrt(variances) + 1).all()
 
 
 def test_sampling_pays_for_itself_in_pckv_grr() -> None:

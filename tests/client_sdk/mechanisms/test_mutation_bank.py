@@ -184,7 +184,7 @@ SOURCE_BANK: Final = (
     ),
     SourceBug(
         "a repeated value never charged",
-        "tests/client_sdk/registry/test_longitudinal_client.py"
+        "tests/client_sdk/registry/test_longitudinal.py"
         "::test_a_two_layer_response_is_charged_as_its_policy_says",
         "client_sdk/recording/recorder.py",
         "policy.nano_after(reports)",
@@ -231,7 +231,7 @@ SOURCE_BANK: Final = (
     ),
     SourceBug(
         "a row that is not scaled to length 1",
-        "tests/client_sdk/registry/test_gradient_metric.py"
+        "tests/client_sdk/registry/test_values.py"
         "::test_a_row_is_made_by_the_bounds_of_the_registry_alone",
         "client_sdk/registry/types/gradient.py",
         "return [number / length for number in numbers]",
@@ -239,7 +239,7 @@ SOURCE_BANK: Final = (
     ),
     SourceBug(
         "a gradient that is not shortened to its bound",
-        "tests/client_sdk/registry/test_vector_metric.py"
+        "tests/client_sdk/registry/test_values.py"
         "::test_a_longer_vector_counts_as_that_of_the_bound_in_its_direction",
         "client_sdk/registry/types/vector.py",
         "if whole <= UNIT * UNIT:",

@@ -56,27 +56,24 @@ NO_DOMAIN_SIZE = [0, 1, -3, True, False, 1 << 31, 1 << 63, 10**30, 2.0, "2", Non
 
 
 @every_name
-@in_turn("epsilon", NO_EPSILON)
-def test_a_mechanism_refuses_an_epsilon_that_is_no_decimal_in_range(
-    name: str, epsilon: Any
+@in_turn(
+    "parameter,value",
+    [
+        *(("epsilon", value) for value in NO_EPSILON),
+        *(("domain_size", value) for value in NO_DOMAIN_SIZE),
+    ],
+)
+def test_a_mechanism_refuses_an_epsilon_or_a_domain_size_out_of_range(
+    name: str, parameter: str, value: Any
 ) -> None:
+    """An epsilon is a decimal in range, a domain size a count in range."""
+    given = {"epsilon": "1", "domain_size": 4, parameter: value}
+
     with pytest.raises(InvalidParameterError) as caught:
-        load(name)(epsilon, 4)
+        load(name)(given["epsilon"], given["domain_size"])
 
-    assert caught.value.name == "epsilon"
-    assert str(caught.value).startswith("epsilon=")
-
-
-@every_name
-@in_turn("domain_size", NO_DOMAIN_SIZE)
-def test_a_mechanism_refuses_a_domain_size_that_is_no_count_in_range(
-    name: str, domain_size: Any
-) -> None:
-    with pytest.raises(InvalidParameterError) as caught:
-        load(name)("1", domain_size)
-
-    assert caught.value.name == "domain_size"
-    assert str(caught.value).startswith(f"domain_size={domain_size}: must be ")
+    assert caught.value.name == parameter
+    assert str(caught.value).startswith(f"{parameter}=")
 
 
 @per_mechanism("name,refused", lambda name: [(name, way) for way in read(name)["refused"]])

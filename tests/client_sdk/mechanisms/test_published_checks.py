@@ -9,13 +9,12 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
-from math import comb, exp, log, sqrt
-from typing import Any, Final
+from math import comb, exp
+from typing import Final
 
-import numpy as np
 import pytest
 
-from client_sdk.mechanisms import Debiased, FrequencyOracle, ItemMechanism
+from client_sdk.mechanisms import FrequencyOracle, ItemMechanism
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.olh import OLH
 from client_sdk.mechanisms.items.oue import OUE
@@ -24,8 +23,6 @@ from client_sdk.registry.selection import candidates
 
 EPSILONS: Final = ("0.5", "1", "2", "4")  # nats per report
 REPORTS, ITEMS = 10_000, 1_024
-REPLICATIONS: Final = 200
-FALSE_ALARM: Final = 1e-9  # of one seed, in the normal limit of the tallies
 
 
 def rare_variance(oracle: FrequencyOracle) -> float:
@@ -91,54 +88,6 @@ def test_counting_the_whole_domain_adds_the_published_term(
     added = (1 - p - q) / (ITEMS * (p - q))
 
     assert oracle.predict(1) ** 2 == pytest.approx(rare_variance(oracle) + added)
-
-
-def simulated(oracle: FrequencyOracle) -> float:
-    """Return the mean square error of debiased shares of rare items, over REPLICATIONS tallies."""
-    chance = np.random.default_rng([round(1_000 * oracle.epsilon), oracle.domain_size])
-    supports = chance.binomial(REPORTS, float(oracle.channel.q), size=(REPLICATIONS, ITEMS))
-    shares = [oracle.debias(tally, REPORTS, np).totals / REPORTS for tally in supports]
-    return float(np.mean(np.square(shares)))
-
-
-class _Inflated(OUE):
-    """Planted fault: an estimator that is off by 2 %."""
-
-    def debias(self, tally: Any, n: int, np: Any) -> Debiased:
-        found = super().debias(tally, n, np)
-        return Debiased(1.02 * found.totals, found.variances)
-
-
-def room() -> float:
-    """Return the relative error of a mean of squares, exceeded with FALSE_ALARM at most.
-
-    Source: Laurent, Massart, Annals of Statistics 2000, lemma 1, for independent normal numbers.
-    """
-    squares, t = REPLICATIONS * ITEMS, log(2 / FALSE_ALARM)
-    return 2 * sqrt(t / squares) + 2 * t / squares
-
-
-@pytest.mark.parametrize("kind", [OUE, OLH])
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_simulated_errors_of_rare_items_meet_the_closed_form(
-    kind: type[FrequencyOracle], epsilon: str
-) -> None:
-    oracle = kind(epsilon, ITEMS)
-
-    assert simulated(oracle) * REPORTS == pytest.approx(rare_variance(oracle), rel=room())
-
-
-def test_three_percent_of_error_would_be_seen_in_the_simulation() -> None:
-    oracle = OUE("1", ITEMS)
-
-    assert simulated(oracle) * REPORTS != pytest.approx(1.03 * rare_variance(oracle), rel=room())
-
-
-def test_an_estimator_off_by_two_percent_would_be_seen_in_the_simulation() -> None:
-    """A planted bug: totals too large by a fiftieth, their squares by a twenty-fifth."""
-    oracle = _Inflated("1", ITEMS)
-
-    assert simulated(oracle) * REPORTS != pytest.approx(rare_variance(oracle), rel=room())
 
 
 @pytest.mark.parametrize(("epsilon", "last"), [("0.5", 6), ("1", 10), ("2", 24), ("4", 165)])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import numpy as np
 import pytest
 
-from client_sdk.core.randomness import Randomness, system_randomness
-from client_sdk.mechanisms import END, TextMechanism, load, names
+from client_sdk.core.randomness import Randomness
+from client_sdk.mechanisms import END, TextMechanism
 from client_sdk.mechanisms.composite.pem import (
     PEM,
     column_of,
@@ -24,7 +24,6 @@ from tests.support.enumeration.vectors import Small, every_small, laws
 from tests.support.references.prefix_reference import cells_of
 
 SMALL: Final = {"rows": 2, "columns": 7, "order": 2}
-FALSE_ALARM: Final = 1e-9
 
 
 @every_small(TextMechanism)
@@ -192,26 +191,3 @@ def test_a_planted_fault_breaks_the_likelihood_bound(planted: type[PEM]) -> None
 
     assert not likelihood_bound_holds(laws(small), bound)
     assert likelihood_bound_holds(laws(Small("pem", PEM("1", 4, **SMALL), Fraction(0))), bound)
-
-
-@pytest.mark.parametrize(
-    "name", [name for name in names() if issubclass(load(name), TextMechanism)]
-)
-def test_reports_drawn_from_the_system_agree_with_their_string(name: str) -> None:
-    """Of 20,000 reports as many agree as p says (Hoeffding, 1e-9); another string's q."""
-    mechanism: Any = load(name)("2", 4, **SMALL)
-    randomness, n = system_randomness(), 20_000
-    margin = (np.log(4 / FALSE_ALARM) / (2 * n)) ** 0.5
-    other = next(
-        bytes([x])
-        for x in range(256)
-        if not set(cells_of(mechanism, bytes([x]))) & set(cells_of(mechanism, b"held"))
-    )
-
-    reports = [mechanism.randomize(b"held", randomness) for _ in range(n)]
-
-    own, foreign = (
-        sum(mechanism.agrees(report, text) for report in reports) / n for text in (b"held", other)
-    )
-    assert own == pytest.approx(float(mechanism.channel.p), abs=margin)
-    assert foreign == pytest.approx(float(mechanism.channel.q), abs=margin)

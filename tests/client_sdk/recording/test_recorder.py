@@ -7,7 +7,7 @@ import sys
 import threading
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -85,31 +85,40 @@ def test_a_group_is_reported_and_its_refusals_are_counted(tmp_path: Path) -> Non
     assert rows(tmp_path, COUNTS) == [(2, 2)]
 
 
-def test_entropy_that_runs_dry_within_a_group_leaves_nothing_of_it(tmp_path: Path) -> None:
+GROUP: Final = (("dark_mode", True), ("theme", "plain"))
+
+
+def _interrupted(report: ReportView) -> bool:
+    raise KeyboardInterrupt
+
+
+FULL = (
+    "CREATE TRIGGER full BEFORE INSERT ON reports WHEN (SELECT count(*) FROM reports) > 1"
+    " BEGIN SELECT RAISE(ABORT, 'disk full'); END"
+)
+
+
+@pytest.mark.parametrize(
+    ("fails", "error"),
+    [
+        ({"randomness": FailingAfter(1)}, EntropyError),
+        ({}, StoreError),
+        ({"on_report": _interrupted}, KeyboardInterrupt),
+    ],
+    ids=["entropy", "disk", "hook"],
+)
+def test_a_group_that_fails_on_its_way_leaves_nothing(
+    tmp_path: Path, fails: dict[str, Any], error: type[BaseException]
+) -> None:
+    """Neither a report nor a charge, and what was there before stays."""
     store = Store(tmp_path)
-    maker = recorder(store, randomness=FailingAfter(1))
-    group = [maker.prepare("dark_mode", True, NOON), maker.prepare("theme", "plain", NOON)]
+    before = recorder(store)
+    before.commit([before.prepare("weekly", True, NOON)])
+    alter(tmp_path, FULL)
+    maker = recorder(store, **fails)
 
-    with pytest.raises(EntropyError):
-        maker.commit(group)
-
-    assert rows(tmp_path, COUNTS) == [(0, 0)]
-    store.close()
-
-
-def test_a_store_that_fails_within_a_group_leaves_nothing_of_it(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    maker = recorder(store)
-    maker.commit([maker.prepare("weekly", True, NOON)])
-    alter(
-        tmp_path,
-        "CREATE TRIGGER full BEFORE INSERT ON reports WHEN (SELECT count(*) FROM reports) > 1"
-        " BEGIN SELECT RAISE(ABORT, 'disk full'); END",
-    )
-    group = [maker.prepare("dark_mode", True, NOON), maker.prepare("theme", "plain", NOON)]
-
-    with pytest.raises(StoreError):
-        maker.commit(group)
+    with pytest.raises(error):
+        maker.commit([maker.prepare(name, value, NOON) for name, value in GROUP])
 
     assert rows(tmp_path, COUNTS) == [(1, 1)]
     store.close()
@@ -273,21 +282,6 @@ def test_a_handler_that_records_wherever_a_signal_comes_never_waits_for_itself(
     assert len({*handled}) > 5
     assert rows(tmp_path, "SELECT count(*) FROM reports") == [(3,)]
     client.close()
-
-
-def test_an_interrupted_hook_leaves_nothing(tmp_path: Path) -> None:
-    def interrupted(report: ReportView) -> bool:
-        raise KeyboardInterrupt
-
-    store = Store(tmp_path)
-    maker = recorder(store, on_report=interrupted)
-    group = [maker.prepare("dark_mode", True, NOON)]
-
-    with pytest.raises(KeyboardInterrupt):
-        maker.commit(group)
-
-    assert rows(tmp_path, COUNTS) == [(0, 0)]
-    store.close()
 
 
 def test_devices_of_a_gateway_each_have_their_report_of_an_epoch(tmp_path: Path) -> None:

@@ -1,23 +1,27 @@
-"""The registry: every rule is named with its place, all at once, and a meaning has one digest."""
+"""A registry file: what is read of it, and every mistake by its place, rule and line."""
 
 from __future__ import annotations
 
 import zipfile
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from client_sdk.core.errors import RegistryError, UnknownMetricError
 from client_sdk.mechanisms import names
 from client_sdk.registry import Registry
+from client_sdk.registry.fields import inner_metrics
+from client_sdk.registry.keys import AGGREGATES, ANY, GRID, SHAPES
 from tests.support.device.device import make_client
 from tests.support.device.registries import (
     BOOLEAN,
     CATEGORY,
     HEAD,
+    KEY_VALUE,
     NUMBER,
+    SET,
     file_with,
     table,
 )
@@ -79,32 +83,26 @@ def test_an_epsilon_that_is_no_quoted_decimal_in_range_is_refused(epsilon: str |
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "problem"),
-    [
-        ("schema = 1", "schema = 2", "schema: must be 1"),
-        ("schema = 1", "schema = true", "schema: must be 1"),
-        ("schema = 1", "schema = 1.0", "schema: must be 1"),
-        ("schema = 1", "", "schema: must be 1"),
-        (
-            'app = "notes"',
-            'app = "My Notes"',
-            "app: must be a name of 1 to 64 of a-z, 0-9, _ and .",
-        ),
-        ('app = "notes"', "", "app: must be a name of 1 to 64 of a-z, 0-9, _ and ."),
-        ('app = "notes"', 'app = "notes"\ncolour = 1', "registry.colour: is not a known key"),
-        ('["linux", "mac"]', '["linux"]', "segments.platform: must be a list of at least 2"),
-        ("platform =", '"Plat form" =', "segments.Plat form: must be a name of 1 to 64"),
-        ("metrics.", "metrix.", "metrics: must hold at least one metric"),
-        ('metrics."plan"', 'metrics."Plan!"', "metrics.Plan!: must be a name of 1 to 64"),
-    ],
-)
-def test_a_broken_rule_of_the_whole_file_is_named(old: str, new: str, problem: str) -> None:
-    assert [line for line in problems_of(GOOD.replace(old, new)) if line.startswith(problem)]
-
-
-@pytest.mark.parametrize(
     ("text", "problem"),
     [
+        *(
+            (GOOD.replace(old, new), problem)
+            for old, new, problem in (
+                ("schema = 1", "schema = true", "schema: must be 1"),
+                ("schema = 1", "schema = 1.0", "schema: must be 1"),
+                ('app = "notes"', 'app = "notes"\ncolour = 1', "registry.colour: is not a known"),
+                ("platform =", '"Plat form" =', "segments.Plat form: must be a name of 1 to 64"),
+                ("metrics.", "metrix.", "metrics: must hold at least one metric"),
+                ('metrics."plan"', 'metrics."Plan!"', "metrics.Plan!: must be a name of 1 to 64"),
+            )
+        ),
+        (
+            'schema = 1\napp = "notes"\n[metrics]\nplan = 3\n',
+            "metrics.plan: must be a table; found 3 (line 4)",
+        ),
+        # no text of a file acts on a terminal
+        ('"a\\u001b[2Jb" = 1\n' + HEAD + table("m", BOOLEAN), "registry.a?[2Jb: is not a known"),
+        # nor fills stack, memory or an hour
         ("schema = = 1", "registry: is not TOML: "),
         ("a = " + "[" * 100_000, "registry: is not TOML: is too deep or long"),
         ("a = " + "{a = " * 5_000, "registry: is not TOML: is too deep or long"),
@@ -117,8 +115,8 @@ def test_a_broken_rule_of_the_whole_file_is_named(old: str, new: str, problem: s
     ],
     ids=lambda text: text[:12],
 )
-def test_text_that_would_fill_stack_memory_or_an_hour_is_refused(text: str, problem: str) -> None:
-    assert problems_of(text)[0].startswith(problem)
+def test_a_broken_rule_of_the_whole_file_is_named(text: str, problem: str) -> None:
+    assert [line for line in problems_of(text) if line.startswith(problem)]
 
 
 def test_a_text_may_have_as_many_dots_as_it_likes() -> None:
@@ -130,18 +128,6 @@ def test_a_text_may_have_as_many_dots_as_it_likes() -> None:
 def test_a_file_without_end_is_refused() -> None:
     with pytest.raises(RegistryError, match="must have at most"):
         Registry.from_file("/dev/zero")
-
-
-def test_a_problem_does_not_write_to_the_terminal_what_the_file_has() -> None:
-    problems = problems_of('"a\\u001b[2Jb" = 1\n' + HEAD + table("m", BOOLEAN))
-
-    assert problems[0].startswith("registry.a?[2Jb: is not a known key")
-
-
-def test_a_metric_that_is_no_table_is_refused() -> None:
-    text = 'schema = 1\napp = "notes"\n[metrics]\nplan = 3\n'
-
-    assert problems_of(text) == ("metrics.plan: must be a table; found 3 (line 4)",)
 
 
 def test_all_problems_of_a_file_are_reported_at_once() -> None:
@@ -227,3 +213,396 @@ def test_what_is_no_registry_is_refused_by_what_to_give_and_not_shown(given: Any
     assert "from_text takes the text" in str(caught.value)
     assert "dark_mode" not in str(caught.value)
     assert len(str(caught.value)) < 200
+
+
+FITTING = {
+    "boolean": (BOOLEAN, {"last", "any"}),
+    "category": (CATEGORY, {"last", "most_common"}),
+    "set": (SET, {"last"}),
+    "number": (NUMBER, {"sum", "max", "last"}),
+    "key_value": (KEY_VALUE, {"last"}),
+}
+OTHERWISE = {
+    "boolean": ("false", "true"),
+    "category": ('"free"', '"team"'),
+    "set": ("[]", '["a", "c"]'),
+    "number": ("0", "10.5"),
+    "key_value": ("{}", "{ video = -10, chess = 1.5 }"),
+}
+
+
+@pytest.mark.parametrize("kind", FITTING)
+@pytest.mark.parametrize("name", AGGREGATES)
+def test_an_aggregate_fits_some_types_and_no_other(kind: str, name: str) -> None:
+    """Law: an unknown combination is an error that names those that fit."""
+    fields, fitting = FITTING[kind]
+
+    if name in fitting:
+        assert metric_of(fields, aggregate=f'"{name}"').aggregate == name
+    else:
+        with pytest.raises(RegistryError, match=r"^metrics\.m\.aggregate: must be one of .*last"):
+            metric_of(fields, aggregate=f'"{name}"')
+
+
+@pytest.mark.parametrize("kind", OTHERWISE)
+def test_what_is_otherwise_reported_is_a_value_of_the_metric(kind: str) -> None:
+    """Law: it is encoded as a recorded value would be, and part of the meaning of a report."""
+    fields, values = FITTING[kind][0], OTHERWISE[kind]
+    digests = {metric_of(fields, aggregate='"last"', otherwise=text).digest for text in values}
+
+    assert (
+        len(digests | {metric_of(fields).digest, metric_of(fields, aggregate='"last"').digest}) == 4
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, None),
+        ({"aggregate": '"sum"'}, "the sum"),
+        ({"aggregate": '"max"', "otherwise": "1.5"}, "the largest, or else 1.5 minutes"),
+    ],
+)
+def test_an_aggregation_is_told_in_words(changes: dict[str, str], words: str | None) -> None:
+    assert metric_of(NUMBER, **changes).aggregation == words
+
+
+@pytest.mark.parametrize(
+    ("fields", "key", "text", "value"),
+    [
+        (CATEGORY, "need", "0.02", Fraction(1, 50)),
+        (CATEGORY, "need", "1", Fraction(1)),
+        (CATEGORY, "need", None, None),
+        (NUMBER, "need", "2.5", Fraction(5, 2)),
+        (NUMBER, "need", "10.5", Fraction(21, 2)),
+        (KEY_VALUE, "need", "0.1", Fraction(1, 10)),
+        *((NUMBER, "shape", f'"{shape}"', shape) for shape in SHAPES),
+    ],
+)
+def test_a_need_and_a_shape_are_read_exactly_and_no_part_of_the_digest(
+    fields: dict[str, str], key: str, text: str | None, value: object
+) -> None:
+    """Law: they change what is shown, and nothing of what a report means."""
+    read = metric_of(fields, **{key: text})
+
+    assert (getattr(read, key), read.digest) == (value, metric_of(fields).digest)
+
+
+@pytest.mark.parametrize(
+    ("kind", "low", "step", "shape"),
+    [
+        ("number", "0", "1", ANY),
+        ("duration", "0", "1", ANY),
+        ("count", "0", "1", GRID),
+        ("count", "0", "0.5", GRID),
+        ("count", "0", "2", ANY),
+        ("count", "0.5", "1", ANY),
+    ],
+)
+def test_nothing_is_assumed_but_of_counts_whose_grid_has_all_whole_numbers(
+    kind: str, low: str, step: str, shape: str
+) -> None:
+    """A count of 37 is not on a grid of tens."""
+    fields = {**NUMBER, "type": f'"{kind}"', "min": low, "max": "20" if low == "0" else "20.5"}
+
+    assert metric_of(fields, step=step).shape == shape
+
+
+WITHOUT_MISTAKE: Final = """\
+schema = 1
+app = "notes"
+
+[segments]
+platform = ["linux", "mac"]
+
+[metrics."ui.theme"]
+title = "Theme"
+question = "Which theme?"
+type = "category"
+values = ["light", "dark"]
+epsilon = "1.0"
+every = "7d"
+longitudinal = "fresh"
+segments = ["platform"]
+expected_devices = 1000
+owner = "o"
+expires = 2099-12-31
+
+[metrics.spent]
+title = "Spent"
+question = "How much?"
+type = "number"
+min = 0
+max = 100
+step = 1
+unit = "EUR"
+epsilon = "1.0"
+every = "1d"
+longitudinal = "fresh"
+expected_devices = 1000
+owner = "o"
+expires = 2099-12-31
+"""
+# What is written in place of what, and the sentences: their beginnings and ends.
+MISTAKES: Final = [
+    ('[metrics."ui.theme"]', "[metrics.ui.theme]", [
+        'metrics.ui.theme: is a table i … cs."ui.theme"], in quotes (line 7)',
+    ]),
+    ('question = "Which', 'quesiton = "Which', [
+        "metrics.ui.theme.quesiton: is not a kno … (did you mean question?) (line 9)",
+        "metrics.ui.theme.question: must be a no … characters; it is missing (line 7)",
+    ]),
+    ('title = "Theme"\n', "", [
+        "metrics.ui.theme.title: must be a no … characters; it is missing (line 7)",
+    ]),
+    ("min = 0\nmax = 100", "min = 100\nmax = 0", [
+        "metrics.spent.min: must be belo … x, which is 0; found 100 (line 24)",
+    ]),
+    ("schema = 1\n", "", [
+        "schema: must be 1; it is missing",
+    ]),
+    ("schema = 1\n", "schema = 2\n", [
+        "schema: must be 1; found 2 (line 1)",
+    ]),
+    ("schema = 1\n", 'schema = "1"\n', [
+        'schema: must be 1; found "1" (line 1)',
+    ]),
+    ('app = "notes"\n', "", [
+        "app: must be a name … f a-z, 0-9, _ and .; it is missing",
+    ]),
+    ('app = "notes"', 'app = "My Notes"', [
+        'app: must be a name … _ and .; found "My Notes" (line 2)',
+    ]),
+    ('epsilon = "1.0"', "epsilon = 1.0", [
+        "metrics.ui.theme.epsilon: must be a de … st 9 decimals; found 1.0 (line 12)",
+    ]),
+    ('epsilon = "1.0"', 'epsilon = "0"', [
+        "metrics.ui.theme: epsilon=0: must be a decimal from 1e-9 to 16",
+    ]),
+    ('epsilon = "1.0"', 'epsilon = "99"', [
+        "metrics.ui.theme: epsilon=99: … must be a decimal from 1e-9 to 16",
+    ]),
+    ('epsilon = "1.0"\n', "", [
+        "metrics.ui.theme.epsilon: must be a de … 9 decimals; it is missing (line 7)",
+    ]),
+    ('every = "7d"', 'every = "2d"', [
+        'metrics.ui.theme.every: must be one … u mean 28d?); found "2d" (line 13)',
+    ]),
+    ('every = "7d"', "every = 7", [
+        "metrics.ui.theme.every: must be one … , 7d, 28d, once; found 7 (line 13)",
+    ]),
+    ('every = "7d"\n', "", [
+        "metrics.ui.theme.every: must be one … 28d, once; it is missing (line 7)",
+    ]),
+    ('type = "category"', 'type = "categroy"', [
+        'metrics.ui.theme.type: must be one … gory?); found "categroy" (line 10)',
+    ]),
+    ('type = "category"\n', "", [
+        "metrics.ui.theme.type: must be one … ; it is missing (line 7)",
+    ]),
+    ('values = ["light", "dark"]\n', "", [
+        "metrics.ui.theme.values: must be a li … characters; it is missing (line 7)",
+    ]),
+    ('values = ["light", "dark"]', 'values = ["light"]', [
+        'metrics.ui.theme.values: must be a li … racters; found ["light"] (line 11)',
+    ]),
+    ('values = ["light", "dark"]', 'values = ["light", "light"]', [
+        'metrics.ui.theme.values: must be a li … found ["light", "light"] (line 11)',
+    ]),
+    ('values = ["light", "dark"]', 'values = "light"', [
+        'metrics.ui.theme.values: must be a li … haracters; found "light" (line 11)',
+    ]),
+    ('longitudinal = "fresh"', 'longitudinal = "permanant"', [
+        'metrics.ui.theme.longitudinal: must be one … ent?); found "permanant" (line 14)',
+    ]),
+    ('segments = ["platform"]', 'segments = ["platfrom"]', [
+        'metrics.ui.theme.segments: must be a li … nts]; found ["platfrom"] (line 15)',
+    ]),
+    ('segments = ["platform"]', 'segments = "platform"', [
+        'metrics.ui.theme.segments: must be a li … ments]; found "platform" (line 15)',
+    ]),
+    ("expected_devices = 1000", 'expected_devices = "1000"', [
+        'metrics.ui.theme.expected_devices: must be an i … at least 1; found "1000" (line 16)',
+    ]),
+    ("expected_devices = 1000", "expected_devices = 0", [
+        "metrics.ui.theme.expected_devices: must be an i … r of at least 1; found 0 (line 16)",
+    ]),
+    ('owner = "o"', 'owner = ""', [
+        'metrics.ui.theme.owner: must be a no … ble characters; found "" (line 17)',
+    ]),
+    ("expires = 2099-12-31", 'expires = "2099-12-31"', [
+        'metrics.ui.theme.expires: must be a da … 2-31; found "2099-12-31" (line 18)',
+    ]),
+    ("expires = 2099-12-31\n", "", [
+        "metrics.ui.theme.expires: must be a da … 2027-12-31; it is missing (line 7)",
+    ]),
+    ("expires = 2099-12-31", "expires = 2099-13-31", [
+        "registry: is not TOML: E … statement (at line 18, column 15)",
+    ]),
+    ("max = 100\n", "", [
+        "metrics.spent.max: must be a fi … te number; it is missing (line 20)",
+    ]),
+    ("step = 1\n", "step = 0\n", [
+        "metrics.spent.step: must be posi … n, which is 100; found 0 (line 26)",
+    ]),
+    ("step = 1\n", "step = 7\n", [
+        "metrics.spent.step: must be posi … n, which is 100; found 7 (line 26)",
+    ]),
+    ('unit = "EUR"\n', "", [
+        "metrics.spent.unit: must be a no … haracters; it is missing (line 20)",
+    ]),
+    ('unit = "EUR"', 'mechanism = "minmax"\nunit = "EUR"', [
+        "metrics.spent: mechanism=mi … e_bit_mean, piecewise, square_wave",
+    ]),
+    ('unit = "EUR"', 'min_reports = 3\nunit = "EUR"', [
+        "metrics.spent.min_reports: must be an i … of at least 100; found 3 (line 27)",
+    ]),
+    ('unit = "EUR"', 'aggregate = "total"\nunit = "EUR"', [
+        'metrics.spent.aggregate: must be one … this type; found "total" (line 27)',
+    ]),
+    ('unit = "EUR"', 'ask = ["median"]\nunit = "EUR"', [
+        'metrics.spent.ask: must be a li … tiles"; found ["median"] (line 27)',
+    ]),
+    ('unit = "EUR"', 'weight = 2\nunit = "EUR"', [
+        "metrics.spent.weight: is for registries with a [panel] only",
+    ]),
+    ('unit = "EUR"', 'need = 0\nunit = "EUR"', [
+        "metrics.spent.need: must be abov … and at most 100; found 0 (line 27)",
+    ]),
+    ('unit = "EUR"', 'parameters = { order = "x" }\nunit = "EUR"', [
+        "metrics.spent.parameters: must be a ta … s, such as { order = 5 } (line 27)",
+    ]),
+    ('unit = "EUR"', 'unit = "EUR"\nunit = "USD"', [
+        "registry: is not TOML: C … te a value (at line 28, column 13)",
+    ]),
+    ("[metrics.spent]", "[metrics.Spent]", [
+        "metrics.Spent: must … 64 of a-z, 0-9, _ and . (line 20)",
+    ]),
+    ("[metrics.spent]", "[metric.spent]", [
+        "registry.metric: is not a known key (did you mean metrics?)",
+    ]),
+    ("[segments]", "[segment]", [
+        "registry.segment: is not a kno … (did you mean segments?) (line 4)",
+        'metrics.ui.theme.segments: must be a li … nts]; found ["platform"] (line 15)',
+    ]),
+    ('platform = ["linux", "mac"]', 'platform = ["linux"]', [
+        'segments.platform: must be a li … aracters; found ["linux"] (line 5)',
+    ]),
+    ('title = "Theme"', "title = Theme", [
+        "registry: is not TOML: Invalid value (at line 8, column 9)",
+    ]),
+    ('[metrics."ui.theme"]', '[metrics."ui.theme"', [
+        "registry: is not TOML: E … declaration (at line 7, column 20)",
+    ]),
+    ('unit = "EUR"', 'values = ["a","b"]\nunit = "EUR"', [
+        "metrics.spent.values: is not a kno … itle, type, unit, weight (line 27)",
+    ]),
+    ("[metrics.spent]", "[metrics.a.b.spent]", [
+        'metrics.a.b.spent: is a table i … ."a.b.spent"], in quotes (line 20)',
+    ]),
+    ('longitudinal = "fresh"\nsegments', 'longitudinal = "two_layer"\nsegments', [
+        "metrics.ui.theme.epsilon_permanent: must be a de … 9 decimals; it is missing (line 7)",
+    ]),
+    ('unit = "EUR"', 'epsilon_permanent = "4"\nunit = "EUR"', [
+        "metrics.spent.epsilon_permanent: is for longi … is for longitudinal=two_layer only",
+    ]),
+    ('segments = ["platform"]', 'automation = "segment"\nsegments = ["platform"]', [
+        "metrics.ui.theme.automation: is not a kno … le, type, values, weight (line 15)",
+    ]),
+    ('app = "notes"', 'app = { name = "notes", automation = "count" }', [
+        'app.automation: must be one … ignore, segment; found "count" (line 2)',
+    ]),
+    ('app = "notes"', 'app = { nam = "notes" }', [
+        "app.nam: is not a known key (did you mean name?) (line 2)",
+        "app.name: must be … 9, _ and .; it is missing (line 2)",
+    ]),
+    ("schema = 1", "schema = 1\npanel = { week = 8 }", [
+        "panel.week: must be a po … most 9 decimals; found 8 (line 2)",
+    ]),
+    ("[metrics.spent]", '[metrics."ui.theme"]', [
+        "registry: is not TOML: C … me') twice (at line 20, column 20)",
+    ]),
+    ('title = "Spent"', 'title = "a title that is longer than what is shown\\u0007"', [
+        "metrics.spent.title: must be a no … a title that is longer than what is sho… (line 21)",
+    ]),
+    ("max = 100", "max = inf", [
+        "metrics.spent.max: must be a fi … e number; found Infinity (line 25)",
+    ]),
+    ("min = 0\n", "# min = 0\n", [
+        "metrics.spent.min: must be a fi … te number; it is missing (line 20)",
+    ]),
+]  # fmt: skip
+
+
+def problems(text: str) -> tuple[str, ...]:
+    with pytest.raises(RegistryError) as caught:
+        Registry.from_text(text)
+    return caught.value.problems
+
+
+@pytest.mark.parametrize(("right", "wrong", "sentences"), MISTAKES)
+def test_a_mistake_is_answered_with_its_place_the_rule_what_stands_there_and_the_line(
+    right: str, wrong: str, sentences: list[str]
+) -> None:
+    found = problems(WITHOUT_MISTAKE.replace(right, wrong, 1))
+
+    assert right in WITHOUT_MISTAKE
+    assert len(found) == len(sentences)
+    for problem, sentence in zip(found, sentences, strict=True):
+        beginning, _, end = sentence.partition(" … ")
+        assert problem.startswith(beginning)
+        assert problem.endswith(end)
+        assert end or problem == beginning
+
+
+def test_the_registry_without_a_mistake_is_right() -> None:
+    """The control: what is answered is of the mistake alone."""
+    assert list(Registry.from_text(WITHOUT_MISTAKE).metrics) == ["ui.theme", "spent"]
+
+
+def test_a_line_is_named_only_where_it_is_sure() -> None:
+    """A key that stands on two lines, one of them in a text, has none."""
+    doubled = WITHOUT_MISTAKE.replace('["light"', '[\n"expires = 1"', 1)
+
+    (problem,) = problems(doubled.replace("2099-12-31", '"soon"', 1))
+
+    assert problem.endswith('found "soon"')
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (
+            WITHOUT_MISTAKE.encode("utf-16"),
+            "must be text in UTF-8, and is not (UTF-16?): save it in that",
+        ),
+        (
+            WITHOUT_MISTAKE.replace("Theme", "Thème").encode("latin-1"),
+            "must be text in UTF-8, and is not",
+        ),
+        (None, "cannot be read: [Errno 2]"),
+    ],
+)
+def test_a_file_that_is_no_text_in_utf_8_is_told_so(
+    tmp_path: Path, content: bytes | None, words: str
+) -> None:
+    path = tmp_path / "metrics.toml"
+    if content is not None:
+        path.write_bytes(content)
+
+    with pytest.raises(RegistryError, match="registry=") as caught:
+        Registry.from_file(path)
+
+    assert words in str(caught.value)
+
+
+def test_the_mark_that_editors_of_windows_write_first_is_no_mistake(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.toml"
+    path.write_text(WITHOUT_MISTAKE, encoding="utf-8-sig")
+
+    assert Registry.from_file(path) == Registry.from_text(WITHOUT_MISTAKE)
+
+
+def test_what_a_pair_or_a_record_calls_question_is_no_metric() -> None:
+    """The control of the table in a table: names of parts are free."""
+    assert list(inner_metrics({"parts": {"question": ["a", "b"], "type": ["c", "d"]}})) == []

@@ -144,7 +144,16 @@ TYPES: Final = {
     "key_value": Taken(
         KEY_VALUE,
         {"video": 10, "music": 0},
-        [SECRET, ["video"], {SECRET: 1}, {"video": SECRET}, [(SECRET, 1)]],
+        [
+            *(SECRET, ["video"], {SECRET: 1}, {"video": SECRET}, [(SECRET, 1)], None, 0, True),
+            *("video", {"video"}, [("video", 1)], ("video", 1), iter({"video": 1}), object()),
+            *(
+                {"music": 1, key: 1}
+                for key in ("Video", "", 0, None, b"video", ("video",), float("nan"))
+            ),
+            *({"music": 1, "video": number} for number in (float("nan"), float("inf"), True, "1")),
+            *({"music": 1, "video": number} for number in (None, [1], Decimal("1e999999999"), 1j)),
+        ],
     ),
     "string": Taken(
         STRING, "crash", [None, CANARY, b"bytes", [SECRET], "\ud800", SECRET.encode(), True]
@@ -181,6 +190,9 @@ TYPES: Final = {
         ],
     ),
     "taste of nothing": Taken(TASTE, [], []),
+    "no text": Taken(STRING, "", []),
+    "a text of zeros": Taken(STRING, "\0\0", []),
+    "a text of full length": Taken(STRING, "12345678", []),
     "no pairs": Taken(KEY_VALUE, {}, []),
     "record": Taken(
         RECORD,

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
 from collector.core.cells import Cell, is_declared, matches, segment_text
 from collector.core.entry import ENTRY_VERSION, AcceptedColumn, decode, encode
 from collector.core.errors import CorruptEntryError
@@ -97,53 +98,39 @@ AGE = REGISTRY.metric("age")  # has none
 
 
 @pytest.mark.parametrize(
-    "segment", [{}, {"platform": "mac"}, {"platform": "linux", "channel": "beta"}]
+    ("segment", "declared"),
+    [
+        *(({}, True), ({"platform": "mac"}, True)),
+        ({"platform": "linux", "channel": "beta"}, True),  # the metric keeps no channels apart
+        ({"platform": "mac", "colour": "unheard of"}, True),
+        *(({"platform": "amiga"}, False), ({"platform": ""}, False)),
+        ({"platform": "amiga", "channel": "beta"}, False),
+    ],
 )
-def test_a_segment_of_registered_values_is_declared(segment: dict[str, str]) -> None:
-    assert is_declared(segment, PAGE)
+def test_a_segment_is_declared_if_all_that_is_kept_apart_is(
+    segment: dict[str, str], declared: bool
+) -> None:
+    assert is_declared(segment, PAGE) is declared
 
 
 @pytest.mark.parametrize(
-    "segment", [{"platform": "amiga"}, {"platform": ""}, {"platform": "amiga", "channel": "beta"}]
+    ("metric", "segment", "of_mac"),
+    [
+        (PAGE, {"platform": "mac"}, True),
+        (PAGE, {"platform": "mac", "channel": "beta"}, True),  # which leaves no trace
+        (PAGE, {"platform": "linux"}, False),
+        (PAGE, {}, False),  # a device that did not say has a tally of its own
+        (AGE, {"platform": "mac"}, False),  # a metric without dimensions has one for everybody
+    ],
 )
-def test_a_segment_with_any_other_value_is_not_declared(segment: dict[str, str]) -> None:
-    assert not is_declared(segment, PAGE)
+def test_a_tally_is_met_by_questions_about_its_segment_and_about_everybody(
+    metric: Metric, segment: dict[str, str], of_mac: bool
+) -> None:
+    text = segment_text(metric, segment)
 
-
-def test_a_metric_without_dimensions_has_one_tally_for_everybody() -> None:
-    assert segment_text(AGE, {"platform": "mac", "channel": "beta"}) == ""
-
-
-def test_dimensions_that_a_metric_does_not_keep_apart_leave_no_trace() -> None:
-    with_channel = segment_text(PAGE, {"platform": "mac", "channel": "beta"})
-
-    assert with_channel == segment_text(PAGE, {"platform": "mac"})
-
-
-def test_a_device_that_did_not_say_has_a_tally_of_its_own() -> None:
-    said = {segment_text(PAGE, {"platform": value}) for value in ("linux", "mac")}
-
-    assert segment_text(PAGE, {}) not in said
-
-
-def test_a_question_about_everybody_matches_every_segment() -> None:
-    texts = [segment_text(PAGE, {}), segment_text(PAGE, {"platform": "mac"})]
-
-    assert all(matches(text, {}) for text in texts)
-
-
-def test_a_question_about_a_segment_matches_only_that_segment() -> None:
-    found = [
-        value
-        for value in ("linux", "mac", None)
-        if matches(segment_text(PAGE, {"platform": value} if value else {}), {"platform": "mac"})
-    ]
-
-    assert found == ["mac"]
-
-
-def test_a_segment_text_of_another_time_without_dimensions_matches_no_segment() -> None:
-    assert not matches("", {"platform": "mac"})
+    assert matches(text, {})
+    assert matches(text, {"platform": "mac"}) is of_mac
+    assert (text == segment_text(PAGE, {"platform": "mac"})) is of_mac
 
 
 def test_what_was_stored_keeps_its_meaning_when_a_dimension_comes_or_goes() -> None:
@@ -158,7 +145,3 @@ def test_what_was_stored_keeps_its_meaning_when_a_dimension_comes_or_goes() -> N
     assert not matches(before, {"channel": "beta"})
     assert matches(after, {"platform": "mac"})
     assert matches(after, {"channel": "beta"})
-
-
-def test_dimensions_that_a_metric_does_not_keep_apart_refuse_no_report() -> None:
-    assert is_declared({"platform": "mac", "colour": "unheard of"}, PAGE)

@@ -1,17 +1,24 @@
-"""A question is read strictly from its parameters, and answered from the right tallies only."""
+"""A question resolved: any document is a plan or is refused."""
 
 from __future__ import annotations
 
+import json
+import sys
 from datetime import date, timedelta
+from typing import Any, Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from client_sdk.core.epoch import DAY, epoch_of
+from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell, class_of, segment_text
 from collector.core.errors import DamagedTallyError, QueryError
-from collector.query import Answer, Plan, plan, question, run
+from collector.query import Answer, Plan, plan, question, read, run
+from collector.query.options import options_of
 from collector.query.plan import Reading
 from tests.support.crowds.uploads import NOON, TODAY, registry
 from tests.support.store.memory_storage import MemoryStorage
@@ -245,3 +252,164 @@ def test_a_tally_that_no_reports_can_give_is_named_as_damaged(pairs: list[tuple[
 
     with pytest.raises(DamagedTallyError, match="metric=page: "):
         run(ask(PAGE, {}, NOON), storage)
+
+
+CATALOG = Catalog([registry(min_reports=100)])
+CANARY = "canary-7f3a"
+
+
+def planned(**fields: Any) -> Plan:
+    return plan(read(json.dumps({"metrics": ["page"], **fields}).encode()), CATALOG, NOON)
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ({"metrics": []}, "metrics"),
+        ({"metrics": ["page"] * 9}, "metrics"),
+        ({"metrics": ["page", "page"]}, "metrics"),
+        ({"metrics": ["page", "theme"]}, "metrics"),
+        ({"metrics": "page"}, "metrics"),
+        ({"metrics": ["age"], "verb": "frequency"}, "metrics.0"),
+        ({"verb": "drop table"}, "verb"),
+        ({"verb": ""}, "verb"),
+        ({"verb": "../estimate"}, "verb"),
+        ({"date_range": "forever"}, "date_range"),
+        ({"date_range": ["2026-02-02"]}, "date_range"),
+        ({"date_range": ["2026-02-02", "2026-02-01"]}, "date_range"),
+        ({"date_range": ["1970-01-01", "2026-02-01"]}, "date_range"),
+        ({"date_range": ["2026-02-01", "tomorrow"]}, "date_range.1"),
+        ({"against": "last year"}, "against"),
+        ({"against": ["2026-01-01"]}, "against"),
+        ({"dimensions": ["channel"]}, "dimensions"),
+        ({"dimensions": ["platform", "platform"]}, "dimensions.1"),
+        ({"dimensions": ["time:second"]}, "dimensions"),
+        ({"dimensions": ["time:"]}, "dimensions"),
+        ({"dimensions": ["time:hour"]}, "dimensions"),
+        ({"dimensions": ["a", "b", "c", "d", "e"]}, "dimensions"),
+        ({"filters": [["is", "platform", ["amiga"]]]}, "filters.0"),
+        ({"filters": [["is", "platform", []]]}, "filters.0.2"),
+        ({"filters": [["like", "platform", ["mac"]]]}, "filters.0.0"),
+        ({"filters": [["is", "platform' or 1=1 --", ["mac"]]]}, "filters.0"),
+        ({"filters": [["is", "time:day", ["2026-01-01"]]]}, "filters.0"),
+        ({"filters": [["is_not", "platform", ["mac", "linux"]]]}, "filters.0"),
+        ({"filters": {"platform": "mac"}}, "filters"),
+        ({"alpha": 0}, "alpha"),
+        ({"alpha": 2}, "alpha"),
+        ({"alpha": "0.05"}, "alpha"),
+        ({"postprocess": "round"}, "postprocess"),
+        ({"pagination": {"limit": 1_000_000}}, "pagination.limit"),
+        ({"pagination": {"limit": 0}}, "pagination.limit"),
+        ({"pagination": {"offset": -1}}, "pagination.offset"),
+        ({"options": {"k": 5}}, "options"),
+        ({"version": 9}, "version"),
+        ({"version": 3}, "version"),
+        ({"order_by": [["value", "up"]]}, "order_by.0.1"),
+        ({"include": ["everything"]}, "include.0"),
+        ({CANARY: 1}, "body"),
+    ],
+)
+def test_what_cannot_be_answered_is_named_by_its_place(fields: dict[str, Any], place: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        planned(**fields)
+
+    assert caught.value.place == place
+    assert caught.value.rule
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"", b"null", b"[]", b"\xff", b'{"metrics":["page"]', b"{}{}", b"[" * 60_000),
+        b'{"metrics":["page"],"alpha":' + b"9" * 60_000 + b"}",
+        b'{"metrics":["page"],"alpha":NaN}',
+    ],
+)
+def test_a_body_that_is_no_question_is_refused(body: bytes) -> None:
+    with pytest.raises(QueryError):
+        read(body)
+
+
+def test_a_metric_that_nobody_declared_is_unknown() -> None:
+    with pytest.raises(UnknownMetricError):
+        planned(metrics=["pages"])
+
+
+DOCUMENTS: Final = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.just(CANARY) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["metrics", "filters", "dimensions", "alpha", "options", "verb"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+def test_any_document_is_answered_or_refused() -> None:
+    """Nothing but our own errors, and some of both."""
+    answered = set[bool]()
+
+    @given(st.fixed_dictionaries({}, optional={"options": DOCUMENTS, "filters": DOCUMENTS}))
+    def ask(fields: dict[str, Any]) -> None:
+        try:
+            plan(read(json.dumps({"metrics": ["page"], **fields}).encode()), CATALOG, NOON)
+        except QueryError:
+            answered.add(False)
+        else:
+            answered.add(True)
+
+    ask()
+    assert answered == {False, True}
+
+
+def test_dimensions_that_give_too_many_groups_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[Plan.__module__], "MOST_GROUPS", 59)
+
+    with pytest.raises(QueryError, match="would give 60 groups, must be at most 59"):
+        planned(date_range="30d", dimensions=["time", "platform"])
+
+
+def test_an_unknown_range_beside_is_told_with_all_that_work() -> None:
+    """Words, and days: msgspec knows the words alone."""
+    with pytest.raises(QueryError, match=r"^against: known are previous, year, or two dates such"):
+        read(b'{"metrics": ["theme"], "against": "last"}')
+
+
+@pytest.mark.parametrize("words", ["7d", "28d", "month"])
+def test_an_address_takes_a_range_in_words_as_a_body_does(words: str) -> None:
+    metric = CATALOG.metric("page")
+
+    asked = plan(question(metric, {"range": words}, NOON), CATALOG, NOON)
+
+    assert asked.readings[0].epochs == planned(date_range=words).readings[0].epochs
+    with pytest.raises(QueryError, match=r"^range: must stand without from and to"):
+        question(metric, {"range": words, "to": "2026-01-01"}, NOON)
+
+
+@pytest.mark.parametrize(
+    ("verb", "text", "meant"),
+    [
+        ("lift", ("control", "2.2"), "2.2"),
+        ("trend", ("item", "true"), "true"),
+        ("top_k", ("k", "5"), 5),
+        ("quantile", ("levels", "0.5"), [0.5]),
+        ("quantile", ("levels", "0.5,0.9"), [0.5, 0.9]),
+        ("cdf", ("points", "[500, 1000]"), [500, 1000]),
+        ("heavy_hitters", ("candidates", "null,cat"), ["null", "cat"]),
+        ("quantile", ("levels", "0.5, 0.9,"), [0.5, 0.9]),
+        ("range", ("low", "18"), "18"),
+        ("range", ("ranges", '[["18", null]]'), [["18", None]]),
+        ("histogram", ("simultaneous", "true"), True),
+        ("top_k", ("k", "many"), "many"),
+        ("no_such_verb", ("k", "5"), 5),
+    ],
+)
+def test_an_option_has_the_type_that_its_verb_wants(
+    verb: str, text: tuple[str, str], meant: Any
+) -> None:
+    """A version is a text, though it looks like a number."""
+    assert options_of(verb, [text]) == {text[0]: meant}

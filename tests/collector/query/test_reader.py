@@ -137,23 +137,14 @@ def test_answers_of_one_page_are_those_of_questions_asked_alone() -> None:
 
 
 def test_questions_of_the_same_days_read_the_store_once() -> None:
+    """And look for pruned epochs before and after the reading."""
     storage = filled()
     page = Reader(storage, answers=Cache())
 
     for fields in QUESTIONS[:10]:
         answered(page, fields)
 
-    assert storage.reads == 1
-
-
-def test_questions_of_the_same_days_look_for_pruned_epochs_before_and_after_the_reading() -> None:
-    storage = filled()
-    page = Reader(storage, answers=Cache())
-
-    for fields in QUESTIONS[:10]:
-        answered(page, fields)
-
-    assert storage.marks_read == 2
+    assert (storage.reads, storage.marks_read) == (1, 2)
 
 
 @pytest.mark.parametrize("kept", [None, Cache[Any]()])

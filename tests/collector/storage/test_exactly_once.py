@@ -25,48 +25,7 @@ from tests.support.store.servers import (
     own_keys,
     profile_of,
 )
-from tests.support.store.stored import CELL, DAY, METRIC, NOBODY_LEFT_IT, Store, queue_one, total
-
-
-@EVERY_STORE
-def test_fold_replayed_counts_once(store: Store) -> None:
-    shard, entry_id = queue_one(store)
-
-    replies = [store.fold(shard, [entry_id], {CELL: [(0, 1)]}) for _ in range(3)]
-
-    assert replies == [(), (entry_id,), (entry_id,)]
-    assert total(store) == (1, [0])
-
-
-@EVERY_STORE
-def test_fold_by_two_workers_of_the_same_claim_counts_once(store: Store) -> None:
-    shard, entry_id = queue_one(store)
-    [stolen] = store.claim(shard, "second", 1, 0)
-
-    replies = [store.fold(shard, [i], {CELL: [(0, 1)]}) for i in (entry_id, stolen.id)]
-
-    assert replies == [(), (entry_id,)]
-    assert total(store) == (1, [0])
-
-
-def test_fold_after_a_rewound_group_counts_once(
-    store: RedisStorage, server: Connection, keys: Keys
-) -> None:
-    fold_rewind_fold(store, server, keys)
-
-    assert total(store) == (1, [0])
-
-
-def test_a_fold_guarded_by_acknowledgement_counts_twice_in_the_same_scenario(
-    server: Connection, server_kind: str
-) -> None:
-    keys = own_keys()
-    control = AcknowledgingStorage(server, keys, profile_of(server_kind))
-    control.prepare()
-    fold_rewind_fold(control, server, keys)
-
-    assert total(control) == (2, [0])
-    control.destroy()
+from tests.support.store.stored import CELL, DAY, METRIC, NOBODY_LEFT_IT, Store, queue_one
 
 
 def test_claim_after_a_rewound_group_hands_an_entry_over_once(
@@ -88,14 +47,6 @@ def test_fold_refuses_an_entry_given_twice(store: Store) -> None:
         store.fold(shard, [entry_id, entry_id], {CELL: [(0, 2)]})
 
     assert store.backlog() == 1
-
-
-def fold_rewind_fold(store: RedisStorage, server: Connection, keys: Keys) -> None:
-    shard, entry_id = queue_one(store)
-    store.fold(shard, [entry_id], {CELL: [(0, 1)]})
-    server.call("XGROUP", "SETID", keys.stream(shard), "workers", "0")
-    for claimed in store.claim(shard, "second", 10, NOBODY_LEFT_IT):
-        store.fold(shard, [claimed.id], {CELL: [(0, 1)]})
 
 
 # Steps of a life; fakeredis takes a millisecond for each.

@@ -29,14 +29,6 @@ from tests.support.store.stored import (
 
 
 @EVERY_STORE
-def test_append_queues_an_upload_once_however_often_it_is_sent(store: Store) -> None:
-    first = [store.append(b"a" * 16, DAY, b"entry", 1) for _ in range(3)]
-
-    assert first == [True, False, False]
-    assert [one.entry for one in claim_all(store)] == [b"entry"]
-
-
-@EVERY_STORE
 def test_append_many_equals_appending_one_by_one(store: Store) -> None:
     """Of several days and shards, each has its own place in the answer."""
     ids = [secrets.token_bytes(16) for _ in range(5)]

@@ -159,13 +159,6 @@ def test_a_bad_parameter_is_a_problem_that_names_it(
     assert "canary" not in document["detail"]
 
 
-def test_an_unknown_metric_is_not_found(client: FlaskClient) -> None:
-    response = client.get("/v1/metrics/pages/estimate", headers=bearer(READ_TOKEN))
-
-    assert response.status_code == 404
-    assert response.get_json(force=True)["type"] == "urn:hearsay:problem:unknown-metric"
-
-
 TOKEN = "hsr_of-an-analyst-of-the-tests"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from re import findall, sub
+from re import findall
 from typing import Any, Final
 
 import pytest
@@ -176,26 +176,6 @@ def test_the_scheme_of_a_credential_is_read_in_any_case(client: FlaskClient) -> 
     response = client.get("/v1/metrics", headers={"Authorization": f"bearer {READ_TOKEN}"})
 
     assert response.status_code == 200
-
-
-def test_without_a_key_or_a_token_nothing_but_open_routes_answers(make_app: MakeApp) -> None:
-    app = make_app()
-    closed = [
-        rule
-        for rule in app.url_map.iter_rules()
-        if scope_of(app.view_functions[rule.endpoint]) != OPEN
-    ]
-
-    statuses = {
-        app.test_client()
-        .open(sub(r"<(\w+:)?(\w+)>", r"\2", rule.rule), method=method, headers=bearer(""))
-        .status_code
-        for rule in closed
-        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
-    }
-
-    assert len(closed) > 10
-    assert statuses == {401}
 
 
 @pytest.mark.parametrize(

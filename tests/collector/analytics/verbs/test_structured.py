@@ -1,4 +1,4 @@
-"""Funnels, retention and maps are sums over items; vectors are means of coordinates."""
+"""Shares between two ends, funnels, retention, maps and devices that took part."""
 
 from __future__ import annotations
 
@@ -15,10 +15,18 @@ from collector.analytics.verb import Slice
 from collector.analytics.verbs.vector import largest_square
 from collector.core.remarks import WORDS, Code
 from tests.support.crowds.asking import ask
+from tests.support.crowds.boolean_slices import exact
 from tests.support.crowds.truths import vector_truth
 from tests.support.device.registries import FUNNEL, VECTOR
 from tests.support.enumeration.coverage import fits_rate
-from tests.support.enumeration.populations import drawn, metric_of, reported
+from tests.support.enumeration.populations import (
+    WAVE,
+    category,
+    drawn,
+    metric_of,
+    reported,
+    slice_of,
+)
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.known import known
 
@@ -217,3 +225,69 @@ def test_a_mean_beyond_its_bound_is_called_impossible_and_an_honest_one_is_not()
     (text,) = map(str, impossible(fake))
     assert "the mean of 'speed'" in text
     assert "above 2" in text
+
+
+HELD = [1_000 if 10 <= i <= 20 else 100 for i in range(48)]
+
+
+def test_one_range_is_asked_for_by_its_ends() -> None:
+    """Without a list of ranges."""
+    one = slice_of(metric_of(WAVE), HELD)
+
+    (short,) = ask("range", [one], options={"low": 3, "high": 7.5}).rows
+    (listed,) = ask("range", [one], options={"ranges": [[3, 7.5]]}).rows
+
+    assert short == listed
+
+
+def test_intervals_that_hold_at_once_are_wider() -> None:
+    """Over all ranges."""
+    ranges = {"ranges": [[0, 10], [10, 20]]}
+    one = slice_of(metric_of(WAVE), HELD)
+
+    alone = ask("range", [one], options=ranges).rows
+    at_once = ask("range", [one], options={**ranges, "simultaneous": True}).rows
+
+    assert at_once[0].ci_high > alone[0].ci_high  # type: ignore[operator]
+    assert {row.simultaneous for row in at_once} == {True}
+
+
+def test_ranges_of_a_hierarchy_are_narrower_than_sums_and_add_up_alike() -> None:
+    """Read off the tree, whose error does not grow with the items of a range."""
+    labels = [f"v{i}" for i in range(64)]
+    ranges = [["v0", "v39"], ["v40", "v63"], [None, None]]
+    widths, sums = [], []
+    for mechanism in ("hierarchy", "hadamard"):
+        metric, randomness = category(*labels, mechanism=mechanism), SeededRandomness(b"tree")
+        payloads = [metric.mechanism.randomize(i % 64, randomness) for i in range(3_000)]
+        tally = metric.mechanism.tally(b"".join(payloads), np)
+        one = Slice(metric, {}, 3_000, tally, (0,))
+        rows = ask("range", [one], options={"ranges": ranges}).rows
+        widths.append(rows[0].std_error)
+        sums.append(known(rows[0].value) + known(rows[1].value) - (rows[2].value or 0))
+        assert {row.note for row in rows} == {None}
+
+    assert widths[0] < 0.6 * widths[1]  # type: ignore[operator]
+    assert sums == pytest.approx([0, 0], abs=1e-9)
+
+
+def days(*counts: int) -> list[Slice]:
+    return [exact({"time": f"2026-03-0{i + 1}"}, 0.2, n, i) for i, n in enumerate(counts)]
+
+
+def test_the_bounds_hold_whatever_devices_did() -> None:
+    """Of 200 populations that report on days of their own choice."""
+    chance = np.random.default_rng(20261121)
+    for _ in range(200):
+        devices, habit = int(chance.integers(100, 400)), chance.random()
+        reported = chance.random((5, devices)) < habit
+        per_day = reported.sum(axis=1).tolist()
+        distinct = int(reported.any(axis=0).sum())
+        one = exact({"time": "2026-03"}, 0.2, sum(per_day), *range(5))
+        several = days(*(100 + n for n in per_day))  # each above the least
+
+        (row,) = ask("actives", [one]).rows if one.n >= 100 else (None,)
+        whole = ask("actives", several).rows[-1]
+
+        assert row is None or (row.ci_low or 0) <= distinct <= (row.ci_high or 0)
+        assert (whole.ci_low or 0) <= distinct + 100 <= (whole.ci_high or 0)

@@ -15,7 +15,7 @@ from collector.core.credentials import ANALYST, OPERATOR, READ, VIEWER, Credenti
 from collector.web import create_app
 from tests.collector.web.conftest import MakeApp
 from tests.collector.web.pages.conftest import BROWSER, END, ONE_METRIC, token_of
-from tests.support.crowds.uploads import ADMIN_TOKEN, NOON, READ_TOKEN, WRITE_KEY, bearer
+from tests.support.crowds.uploads import ADMIN_TOKEN, NOON, READ_TOKEN, WRITE_KEY
 from tests.support.device.every_type import NAMES, registry_text
 from tests.support.sites.in_memory import browser_of, in_memory
 from tests.support.store.memory_credentials import MemoryCredentials
@@ -139,19 +139,6 @@ def test_what_is_no_good_token_opens_nothing_and_is_not_repeated(
     assert "Set-Cookie" not in response.headers
     assert "not valid here" in response.text
     assert not token or f'"{token}"' not in response.text
-
-
-def test_the_cookie_opens_pages_and_never_the_api(browser: FlaskClient) -> None:
-    """So that no other site could have a browser ask for it, whatever its cookies were."""
-    log_in(browser, READ_TOKEN)
-
-    statuses = {
-        path: browser.get(path).status_code
-        for path in ("/", "/v1/metrics", "/v1/metrics/category/estimate", "/v1/query?q={}")
-    }
-
-    assert statuses.pop("/") == 200
-    assert set(statuses.values()) == {401}
 
 
 FORGED: Final = [
@@ -351,10 +338,6 @@ def test_a_token_that_a_visitor_had_before_the_log_in_is_not_kept(browser: Flask
     cookie = browser.get_cookie("hearsay")
     assert cookie is not None
     assert cookie.value == READ_TOKEN
-
-
-def test_a_token_in_a_header_opens_a_page_too(browser: FlaskClient) -> None:
-    assert browser.get("/", headers=bearer(READ_TOKEN)).status_code == 200
 
 
 def test_operations_and_the_record_tell_of_no_metric_and_no_app_of_others(
