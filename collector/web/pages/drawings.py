@@ -9,7 +9,7 @@ from functools import partial
 from hashlib import sha256
 from itertools import chain
 from sys import getsizeof
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 from msgspec import structs
