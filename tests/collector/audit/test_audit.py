@@ -193,6 +193,7 @@ def test_too_few_draws_are_refused_before_any() -> None:
         audit(GRR("1", 2), Untouchable(), 999)
     with pytest.raises(InvalidParameterError, match="pairs=0"):
         audit(GRR("1", 2), Untouchable(), 1_000, 0)
+    assert audit(GRR("1", 2), system_randomness(), 1_000).draws == 1_000
 
 
 @pytest.mark.parametrize(("sent", "status"), [("1", 0), ("2", 1)])

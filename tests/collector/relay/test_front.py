@@ -62,6 +62,19 @@ def test_a_proxy_that_names_no_address_is_told_of_once_without_what_it_wrote(
     assert "canary" not in warning
 
 
+def test_a_browser_asks_first_for_pages_of_named_sites_only() -> None:
+    batches = Batches(echo, 1, 3_600.0, SystemRandom().shuffle)
+    front = Front(batches, Rates(100, lambda: 0.0), BEHIND, ("https://named.example",))
+    sent = request((b"m",))
+    asked = [
+        each._replace(headers=each.headers | {"origin": f"https://{site}.example"})
+        for site in ("named", "other")
+        for each in (sent, sent._replace(method="OPTIONS", parts=()))
+    ]
+
+    assert asyncio.run(statuses(front, *asked)) == [200, 200, 200, 405]
+
+
 def test_bytes_count_while_a_message_still_comes() -> None:
     """Else as many slow senders as there are connections fill the memory."""
     front, batches = front_of(most_bytes=1_000)

@@ -95,6 +95,9 @@ def config(tmp_path: Path) -> Config:
     return Config.from_env(settings)
 
 
+NOT_ON_PAGE: Final = ("shards", "archive", "keys", "definitions", "cluster")
+
+
 def ill(config: Config, state: State) -> list[tuple[str, str]]:
     """Return level and check of what is not good."""
     return [(one.level, one.check) for one in examine(config, state) if one.level != GOOD]
@@ -198,6 +201,8 @@ def test_an_illness_is_named_and_no_other(
     config: Config, state: State, level: str, check: str
 ) -> None:
     assert set(ill(config, state)) == {(level, check)}
+    on_page = [found.check for found in examine(config, state, for_page=True)]
+    assert check in on_page or check in NOT_ON_PAGE
 
 
 def test_ids_that_are_kept_by_the_week_are_counted_as_such(config: Config) -> None:
