@@ -12,7 +12,7 @@ import pytest
 
 from client_sdk.wire.oblivious import REQUEST_TYPE
 from collector.relay.batches import Batches
-from collector.relay.front import Front
+from collector.relay.front import ANSWER_SIZE, Front, padding
 from collector.relay.networks import Rates
 from tests.support.sites.rsgi import Protocol, Request
 
@@ -73,6 +73,22 @@ def test_a_browser_asks_first_for_pages_of_named_sites_only() -> None:
     ]
 
     assert asyncio.run(statuses(front, *asked)) == [200, 200, 200, 405]
+
+
+@pytest.mark.parametrize("status", ["200 OK", "413 Payload Too Large", "503 Service Unavailable"])
+@pytest.mark.parametrize("size", [0, 9, 2_048])
+def test_an_answer_has_a_multiple_of_so_many_bytes_on_the_wire(status: str, size: int) -> None:
+    """With the head as the server writes it, which the end-to-end tests hold against the server."""
+    body, kind = b"x" * size, "text/plain"
+    filled = padding(int(status[:3]), kind, body, [("connection", "close")])
+    head = (
+        f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncache-control: no-store\r\n"
+        f"connection: close\r\npadding: {filled}\r\nserver: granian\r\n"
+        f"content-length: {size}\r\ndate: Mon, 23 Nov 2026 05:02:21 GMT\r\n\r\n"
+    )
+
+    assert (len(head) + size) % ANSWER_SIZE == 0
+    assert set(filled) == {"0"}
 
 
 def test_bytes_count_while_a_message_still_comes() -> None:
