@@ -310,7 +310,9 @@ def test_no_answer_of_a_collector_is_an_error_of_its_own(answer: Any) -> None:
     assert READ_TOKEN not in str(caught.value)
 
 
-@pytest.mark.parametrize("body", ['{"rows": [1], "meta": {}}', '{"rows": []}', '{"meta": {}}', "[]"])
+@pytest.mark.parametrize(
+    "body", ['{"rows": [1], "meta": {}}', '{"rows": []}', '{"meta": {}}', "[]"]
+)
 def test_an_answer_of_another_form_is_not_taken_for_one(body: str) -> None:
     client = Client(URL, READ_TOKEN, failing_session({"status": 200, "body": body.encode()}))
 

@@ -152,7 +152,7 @@ def test_a_change_is_judged_by_the_arms_that_point_to_each_other() -> None:
     for turn in (1, -1):  # a rise and a fall
         before, after = (low, high)[::turn]
         change = change_of(before, after, metric, RATE)
-        assert change == change_of(*outer[::turn], metric, RATE)
+        assert change == change_of(outer[::turn][0], outer[::turn][1], metric, RATE)
         assert change != change_of(before, inner[::turn][1], metric, RATE)
         assert change != change_of(inner[::turn][0], after, metric, RATE)
 
