@@ -141,6 +141,8 @@ def test_keys_in_the_settings_of_those_that_serve_are_keys(config: Config) -> No
         (shards(SHARD, Shard(SHARD.counters, False)), FAULT, "shards"),
         (server(maxmemory="0"), WARNING, "memory"),
         (server(used_memory=str(GIB * 7 // 10 + 1)), WARNING, "memory"),
+        (server(maxmemory=str(10**10), used_memory=str(7 * 10**9)), WARNING, "memory"),
+        (server(maxmemory=str(10**10), used_memory=str(85 * 10**8)), FAULT, "memory"),
         (server(used_memory=str(GIB * 85 // 100 + 1)), FAULT, "memory"),
         (server(aof_last_write_status="err"), FAULT, "log"),
         (server(aof_last_bgrewrite_status="err"), FAULT, "log"),
