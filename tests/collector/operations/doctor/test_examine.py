@@ -374,3 +374,14 @@ def test_days_that_lag_or_run_ahead_are_told(
 
 def test_workers_that_waited_for_clocks_are_told(config: Config) -> None:
     assert levels(config, replace(STATE, clock_waits=3), "clock") == [GOOD, NOTE]
+
+
+def test_a_token_that_ends_soon_is_told_of_with_its_days(config: Config) -> None:
+    def ending(days: int) -> list[str]:
+        soon = Credential(READ, role=VIEWER, expires=TODAY + days)
+        state = replace(STATE, credentials={**CREDENTIALS, b"3" * 32: soon})
+        return [found.what for found in examine(config, state) if found.level != GOOD]
+
+    (what,) = ending(SOON_DAYS)
+    assert what.endswith(f"is good for {SOON_DAYS} days more")
+    assert ending(SOON_DAYS + 1) == []
