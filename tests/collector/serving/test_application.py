@@ -9,11 +9,16 @@ from collector.serving.application import require_plain
 from tests.support.sites.rsgi import Request
 
 
-def head(version: str = "1.1", authority: str | None = None, **changed: str) -> None:
+def head(
+    path: str = "/",
+    method: str = "POST",
+    version: str = "1.1",
+    authority: str | None = None,
+    **said: str,
+) -> None:
     """Read the head of a request as the server gives it; lines part repeated headers."""
-    fields = {"path": changed.pop("path", "/"), "method": changed.pop("method", "POST")}
-    headers = {name.replace("_", "-"): value for name, value in changed.items()}
-    scope = Request(**fields, headers=headers).scope
+    headers = {name.replace("_", "-"): value for name, value in said.items()}
+    scope = Request(path, method, headers).scope
     scope.http_version, scope.authority = version, authority
     if headers.get("host") == "":
         del scope.headers["host"]

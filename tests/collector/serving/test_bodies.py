@@ -41,8 +41,10 @@ def test_a_body_of_a_byte_too_much_is_refused(length: int | None) -> None:
 
 @pytest.mark.parametrize("counts", [False, True])
 def test_a_body_that_is_cut_off_is_none(counts: bool) -> None:
+    claimed: list[int] = []
+
     with pytest.raises(ProtocolClosed):
-        read(Protocol(PARTS, gone=True), 5, claim=[].append if counts else None)
+        read(Protocol(PARTS, gone=True), 5, claim=claimed.append if counts else None)
 
 
 def test_a_body_is_given_up_when_its_time_is_over_and_not_before() -> None:
