@@ -14,6 +14,7 @@ from tests.mutants.places import Mutant, mutants_of
 from tests.support.patience import PATIENCE
 
 SOURCE: Final = """
+from dataclasses import dataclass
 def least(a, b):
     return (a) < (b) and a or b  # ä
 
@@ -30,6 +31,12 @@ def unlucky(a):
     if not a:
         raise ValueError
     return a - 0
+
+HIGH = 3  # user units
+
+@dataclass(frozen=True)
+class Pair:
+    both = zip((), (), strict=True)
 """
 TESTS: Final = """
 from toy.room.thing import counted, doubled, least, unlucky

@@ -111,8 +111,9 @@ def _back_up(config: Config, folder: Path, most: int | None) -> None:
     from ..operations.backup import back_up, keep
 
     path, size = back_up(config.redis_url, folder, time.time())
-    deleted = 0 if most is None else keep(folder, most)
-    click.echo(f"{path}: {counted(size, 'byte')}; older copies deleted: {deleted:,}")
+    click.echo(f"{path}: {counted(size, 'byte')}")
+    if most is not None:
+        click.echo(f"older copies deleted: {keep(folder, most):,}")
 
 
 @main.command()

@@ -17,7 +17,7 @@ def group() -> None:
 
 @group.command("new")
 @click.argument("path", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--drop", type=click.IntRange(0, 255), help="Number of the key to delete, of two.")
+@click.option("--drop", type=int, help="Number of the key to delete, of two.")
 def new(path: Path, drop: int | None) -> None:
     """Write a new key to the file PATH, and print what applications take as relay_key.
 

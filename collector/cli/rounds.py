@@ -29,7 +29,7 @@ def rounds() -> None:
 
 
 @rounds.command("key")
-@click.argument("path", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("path", type=click.Path(path_type=Path))
 def make_key(path: Path) -> None:
     """Make a secret key in the file PATH, a new one, and print its public key, which devices heed.
 

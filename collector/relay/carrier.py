@@ -64,10 +64,7 @@ class Carrier:
         with Deadline(until - time.monotonic()) as deadline:
             for message in messages:
                 try:
-                    left = until - time.monotonic()
-                    if left <= 0:
-                        raise TimeoutError
-                    connection = connection or self._connect(left)
+                    connection = connection or self._connection()
                     answers.append(self._exchange(connection, message, deadline, until))
                 except Exception as error:  # noqa: BLE001  # whatever it is, devices are answered
                     self._tell(type(error).__name__)
@@ -79,10 +76,10 @@ class Carrier:
             connection.close()
         return answers
 
-    def _connect(self, timeout: float) -> http.client.HTTPConnection:
+    def _connection(self) -> http.client.HTTPConnection:
         if self._secure:
-            return http.client.HTTPSConnection(self._host, self._port, timeout=timeout)
-        return http.client.HTTPConnection(self._host, self._port, timeout=timeout)
+            return http.client.HTTPSConnection(self._host, self._port)
+        return http.client.HTTPConnection(self._host, self._port)
 
     def _exchange(
         self,

@@ -135,7 +135,7 @@ def test_a_memory_client_shows_no_value_in_its_repr() -> None:
 
 
 def test_a_frozen_clock_moves_both_ways() -> None:
-    """Days and seconds add up."""
+    """Days and seconds add up, from a noon on."""
     clock = FrozenClock(100)
 
     clock.advance(days=1, seconds=-400)
@@ -143,6 +143,7 @@ def test_a_frozen_clock_moves_both_ways() -> None:
 
     assert clock() == 100 + 86_400 - 400 - 50
     assert clock.uptime().seconds == 86_400 - 400
+    assert FrozenClock()() % 86_400 == 43_200
 
 
 def test_the_fixture_fails_a_test_whose_application_records_a_mistake() -> None:

@@ -22,7 +22,13 @@ from requests.adapters import BaseAdapter
 from collector.client import PAGE as MOST_ROWS
 from collector.client import Client, Result
 from collector.core.config import Config
-from collector.core.errors import AnswerError, ConfigError, MissingPackageError, UnreachableError
+from collector.core.errors import (
+    AnswerError,
+    ConfigError,
+    ForeignFormError,
+    MissingPackageError,
+    UnreachableError,
+)
 from collector.web import create_app
 from tests.support.crowds.asked import JANUARY, JANUARY_5, store
 from tests.support.crowds.uploads import NOON, READ_TOKEN, registry, registry_text
@@ -302,6 +308,16 @@ def test_no_answer_of_a_collector_is_an_error_of_its_own(answer: Any) -> None:
         client.query("page")
 
     assert READ_TOKEN not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "body", ['{"rows": [1], "meta": {}}', '{"rows": []}', '{"meta": {}}', "[]"]
+)
+def test_an_answer_of_another_form_is_not_taken_for_one(body: str) -> None:
+    client = Client(URL, READ_TOKEN, failing_session({"status": 200, "body": body.encode()}))
+
+    with pytest.raises(ForeignFormError, match="another form"):
+        client.query("page")
 
 
 def test_the_token_follows_no_redirection() -> None:

@@ -1,10 +1,16 @@
-"""Where a file can be changed by a small bug, and into what."""
+"""Where a file can be changed by a small bug, and into what.
+
+Left out are changes that no run can show to be wrong.  ``frozen``, ``slots`` and ``kw_only`` of a
+class and ``strict`` of ``zip`` forbid what the code does not do; ``show_default`` is how a page of
+help looks, and so is a size whose comment says "user units".  Every other number is drawn, since
+nothing tells a matter of taste from a limit that is promised.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +24,8 @@ _OPERATORS: Final = {
     ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "//"), ast.FloorDiv: ("//", "*"),
     ast.Div: ("/", "*"),
 }  # fmt: skip
+_DECLARATIONS: Final = ("frozen", "slots", "kw_only", "show_default")
+_SIZE: Final = "user units"
 _GUARDS: Final = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 
 
@@ -72,8 +80,11 @@ def _mutant(file: str, text: str, start: int, end: int, new: str) -> Mutant:
 def _changes(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield the start and the end of each place, and what stands there instead."""
     tree, at = ast.parse(text), _Offsets(text)
+    taste = set(_matters_of_taste(tree, text.splitlines()))
     for node in ast.walk(tree):
         match node:
+            case _ if node in taste:
+                continue
             case ast.Compare(left, [operator], [right]):
                 yield from _between(text, at.end(left), at.start(right), operator)
             case ast.BinOp(left, operator, right):
@@ -89,6 +100,18 @@ def _changes(text: str) -> Iterator[tuple[int, int, str]]:
                 yield at.start(node), at.end(node), str(value + 1)
             case ast.If(body=[guard], orelse=[]) if isinstance(guard, _GUARDS):
                 yield at.start(guard), at.end(guard), "pass"
+
+
+def _matters_of_taste(tree: ast.AST, lines: Sequence[str]) -> Iterator[ast.AST]:
+    """Yield the nodes that no run can show to be wrong."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.keyword(name, value) if name in _DECLARATIONS:
+                yield value
+            case ast.Call(ast.Name("zip")):
+                yield from (keyword.value for keyword in node.keywords)
+            case ast.AnnAssign() | ast.Assign() if _SIZE in lines[node.lineno - 1]:
+                yield from ast.walk(node)
 
 
 def _between(text: str, start: int, end: int, operator: ast.AST) -> Iterator[tuple[int, int, str]]:

@@ -81,7 +81,7 @@ def _sliders_of(metric: Metric, parameters: Mapping[str, str]) -> Sliders:
     unit, whole = scale_of(metric)
     factor = 100.0 if unit == SHARE else whole
     usual = {
-        "devices": log10(metric.expected_devices),
+        "devices": min(max(log10(metric.expected_devices), LEAST), MOST),
         "epsilon": float(metric.epsilon),
         "share": 100.0,
         "need": wished(metric) * factor,
@@ -92,8 +92,6 @@ def _sliders_of(metric: Metric, parameters: Mapping[str, str]) -> Sliders:
         "share": (1.0, 100.0),
         "need": (factor / 10_000, factor),
     }
-    if not parameters.get("devices"):
-        usual["devices"] = min(max(usual["devices"], LEAST), MOST)
     values = {
         name: _number(parameters[name], name, *bounds[name]) if parameters.get(name) else default
         for name, default in usual.items()

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from client_sdk.core.locks import FORK_WAIT, QuietLock
+from client_sdk.core.locks import FORK_WAIT, PerProcess, QuietLock
 from client_sdk.core.stats import Reason, Stats
 from tests.support.device.device import changed, make_client
 
@@ -61,6 +61,18 @@ def test_a_quiet_lock_knows_its_holder() -> None:
 
     assert (seen, lock.is_mine, lock.acquire(FORK_WAIT)) == ([True, False], False, True)
     lock.release()
+
+
+def test_a_value_of_a_process_is_made_once_in_it() -> None:
+    made: list[object] = []
+
+    def make() -> object:
+        made.append(object())
+        return made[-1]
+
+    value = PerProcess(make)
+
+    assert [value(), value(), value()] == made * 3
 
 
 def test_closing_twice_counts_nothing() -> None:

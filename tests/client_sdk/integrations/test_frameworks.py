@@ -166,9 +166,11 @@ def test_django_takes_the_dotted_path_of_a_client(django: Any, device: MemoryCli
 
     django.HEARSAY_CLIENT = f"{__name__}.SHARED"
     middleware = RequestMiddleware(lambda request: type("Response", (), {"status_code": 200}))
+    middleware._metrics.clock = iter([60.0, 60.0]).__next__
     middleware(object())
 
     assert failures(SHARED) == [False]
+    assert ("http.latency", "10 ms") in SHARED.recorded
     assert failures(device) == []
 
 

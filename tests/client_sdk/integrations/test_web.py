@@ -125,6 +125,11 @@ def test_a_route_that_is_left_out_is_not_counted() -> None:
             "http",
             r"metrics\.http\.errors=set: must be a boolean or a count",
         ),
+        (
+            METRICS.replace("http.requests", "other").replace("http.latency", "http.requests"),
+            "http",
+            r"metrics\.http\.requests=category: must be a count",
+        ),
     ],
 )
 def test_a_registry_that_does_not_fit_is_refused_when_the_application_starts(

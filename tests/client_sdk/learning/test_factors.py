@@ -109,6 +109,7 @@ def test_nothing_is_recorded_charged_or_sent_for_a_recommendation() -> None:
         {"factors": [[HALF, "0"]] * 4},
         {"factors": [[HALF, 2.0]] * 4},
         {"shares": None},
+        {"shares": [[8.1, 0.3, 0.5]] * 4},
     ],
 )
 def test_a_file_that_does_not_hold_together_is_refused(parts: dict[str, Any]) -> None:

@@ -100,6 +100,10 @@ def test_what_is_no_model_is_refused_and_never_repeated(text: bytes) -> None:
     assert len(str(refusal.value)) < 200
 
 
+def test_a_file_may_be_as_long_as_is_said() -> None:
+    assert read(MODEL.text().encode().ljust(MAX_MODEL)) == MODEL
+
+
 @pytest.mark.parametrize(
     "entries",
     [

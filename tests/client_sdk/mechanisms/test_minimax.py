@@ -102,3 +102,14 @@ def test_the_designs_rise_with_epsilon_and_each_holds_from_its_end_on() -> None:
         assert design_of(Fraction(first, 1000)) == (width, int(distances, 16))
         if first > ends[0]:
             assert design_of(Fraction(first, 1000) - Fraction(1, 10**9))[1] != int(distances, 16)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_no_position_has_a_variance_above_the_worst_and_one_has_nearly_that(
+    epsilon: Fraction,
+) -> None:
+    mechanism = Minimax(epsilon, 401)
+
+    worst = max(mechanism.variance_of(Fraction(place)) for place in range(401))
+
+    assert 0.9999 * mechanism.worst_variance <= worst <= 1.0001 * mechanism.worst_variance

@@ -220,6 +220,7 @@ def test_a_chance_is_rounded_away_from_what_it_would_hide() -> None:
     assert percent(Fraction(7_311, 10_000), up=True) == "73.2 %"
     assert percent(Fraction(2_689, 10_000), up=False) == "26.8 %"
     assert odds(NANO, Fraction(15, 10**7)) == "2.8 to 1, but for a chance of 2e-06 of saying more"
+    assert odds(NANO) == "2.8 to 1"
     assert guesses(NANO, Fraction(1, 10)) == 76
     for nano, words in ((NANO, "74"), (4 * NANO, "99"), (5 * NANO, "99.4"), (10 * NANO, "99.996")):
         assert guesses_in_words(nano) == words  # 100 times would be certain, and it is not

@@ -276,6 +276,7 @@ def test_an_explanation_names_what_can_be_answered_and_its_odds(
     [
         *(({**CATEGORY, **GRR}, bytes([i]), f'"{v}"') for i, v in enumerate(("free", "pro"))),
         (EIGHT, b"\0", "none of the 8 answers"),
+        (EIGHT, b"\xf0", '4 of 8 answers: "v0", "v1", "v2", "v3"'),
         (EIGHT, b"\xff", '8 of 8 answers: "v0", "v1", "v2", "v3" and 4 more'),
         # a row and a column would mean nothing to anybody
         ({**LOCATION, **GRR}, b"\5", '"from 0° to 10° east, 46.5° to 47.5° north"'),

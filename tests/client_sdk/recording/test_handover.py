@@ -21,6 +21,7 @@ from client_sdk.inspection import purge
 from client_sdk.mechanisms import MAX_LENGTH
 from client_sdk.recording import child
 from client_sdk.recording.detached import MAX_SECONDS
+from client_sdk.recording.handover import MOST_BYTES, Handover
 from client_sdk.recording.handover_protocol import MOST_TEXT, Notes, to_plain
 from client_sdk.registry import Registry
 from tests.support.device.device import metric_text, rows
@@ -192,3 +193,16 @@ command.record('plain', True)
 
     assert held == str(folder)
     assert rows(folder / "data", "SELECT count(*) FROM reports") == [(1,)]
+
+
+def test_as_many_bytes_of_values_are_kept_as_may_be_and_not_one_more(folder: Path) -> None:
+    names = ("endpoint", "write_key", "data_dir", "registry", "caps")
+    handover = Handover(dict.fromkeys(names, str(folder / "none")), lambda: None)
+    handover.put("metric", True, 0.0)
+    size = len(handover.take()[0])
+    for _ in range(MOST_BYTES // size - 1):
+        assert handover.put("metric", True, 0.0) is None
+
+    last = "metric" + "s" * (MOST_BYTES % size)
+    assert handover.put(f"{last}s", True, 0.0) == "queue_full"
+    assert handover.put(last, True, 0.0) is None

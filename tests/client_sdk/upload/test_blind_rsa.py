@@ -189,7 +189,13 @@ def test_a_token_is_of_one_length_and_kind_only() -> None:
     assert from_header(header_of(token)) == token
     assert parse(token) is not None
     assert [parse(token[:-1]), parse(token + b"\0"), parse(b"\0\1" + token[2:])] == [None] * 3
-    for text in ("", header_of(token)[:-1], header_of(token) + "A", "*" * 472):
+    for text in (
+        "",
+        header_of(token)[:-1],
+        header_of(token) + "A",
+        "*" * 472,
+        header_of(token)[:-1] + "*",
+    ):
         assert from_header(text) is None
     assert len(upload_id_of(token)) == 16
 

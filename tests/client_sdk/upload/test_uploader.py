@@ -393,6 +393,21 @@ def test_pieces_that_are_too_large_again_are_split_before_the_process_ends(
     assert (collector.reports(), desk.waiting()) == (8 * MANY, 0)
 
 
+def test_a_refusal_splits_each_piece_that_it_concerns_and_no_other() -> None:
+    """Law: a piece that would be refused as well is not tried, and one report stays as sealed."""
+    desk = Desk(Narrow(SIZE_CLASSES[0], PROXY))
+    sizes = [2_000] + [400] * 4 + [2_000] + [1_000] * 2  # of payloads; in 4 KiB: 0-1, 2-4, 5, 6-7
+    for epoch, size in enumerate(sizes):
+        put_later(desk, epoch, bytes(size))
+
+    desk.flush()
+
+    with desk.store.transaction() as tx:
+        bodies = tx.execute("SELECT body FROM uploads ORDER BY number").fetchall()
+    epochs = [[column["epoch"] for column in json.loads(body)["columns"]] for (body,) in bodies]
+    assert epochs == [[5], [1], [2], [3], [4], [6], [7], [0]]
+
+
 def test_a_gateway_halves_no_body_below_a_kilobyte() -> None:
     """Law: a proxy that refuses everything is not met with ever more uploads."""
     desk = Desk(collector := Narrow(0, PROXY), bounds=GATEWAY)
@@ -458,8 +473,8 @@ class Nosy:
         return linking
 
 
-def put_later(desk: Desk, epoch: int) -> None:
+def put_later(desk: Desk, epoch: int, payload: bytes = b"\x01") -> None:
     day = day_of(desk.clock())
     with desk.store.transaction() as tx:
-        report = Report(b"digest", epoch, b"\x01")
+        report = Report(b"digest", epoch, payload)
         Outbox({"platform": "mac"}).put(tx, report, day, ["platform"])

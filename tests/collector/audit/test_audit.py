@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from fractions import Fraction
 from functools import cached_property
-from math import log
+from math import exp, log, sqrt
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
@@ -23,7 +24,16 @@ from client_sdk.mechanisms.items.exponential import Exponential
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
-from collector.audit.audit import FAILS, HOLDS, LOOSE_VERDICT, audit, cases_of, lower_bound, run
+from collector.audit.audit import (
+    FAILS,
+    HOLDS,
+    LOOSE_VERDICT,
+    NOTHING,
+    audit,
+    cases_of,
+    lower_bound,
+    run,
+)
 from collector.cli import main
 from tests.support.enumeration.enumeration import Untouchable
 from tests.support.enumeration.seeded import SeededRandomness
@@ -183,6 +193,7 @@ def test_too_few_draws_are_refused_before_any() -> None:
         audit(GRR("1", 2), Untouchable(), 999)
     with pytest.raises(InvalidParameterError, match="pairs=0"):
         audit(GRR("1", 2), Untouchable(), 1_000, 0)
+    assert audit(GRR("1", 2), system_randomness(), 1_000).draws == 1_000
 
 
 @pytest.mark.parametrize(("sent", "status"), [("1", 0), ("2", 1)])
@@ -218,3 +229,35 @@ def test_the_command_names_a_mechanism_that_is_not_there() -> None:
 
     assert result.exit_code == 1
     assert "nonesuch" in result.output
+
+
+@pytest.mark.parametrize(("part", "verdict"), [(0.999, HOLDS), (1.001, NOTHING)])
+def test_a_claim_is_judged_up_to_the_most_that_the_draws_can_show(
+    part: float, verdict: str
+) -> None:
+    """The most is what they show if all likely reports hit and no unlikely one does."""
+    reach = lower_bound(DRAWS, 0, DRAWS)
+
+    assert audited(GRR(f"{reach * part:.4f}", 2)) == verdict
+
+
+@pytest.mark.parametrize(("errors", "verdict"), [(5.9, HOLDS), (6.1, LOOSE_VERDICT)])
+def test_reports_are_loose_from_six_standard_errors_below_an_honest_bound(
+    errors: float, verdict: str
+) -> None:
+    """So an honest mechanism is called loose once in 10⁹ audits."""
+    draws, unlikely, mechanism = 20_000, 4_000, GRR("1", 2)
+    honest = round(exp(1) * unlikely)
+    error = sqrt(sum((1 - hits / draws) / hits for hits in (honest, unlikely)))
+    least = lower_bound(honest, unlikely, draws) - errors * error
+    likely = bisect_left(range(honest), least, key=lambda n: lower_bound(n, unlikely, draws))
+
+    def reports(value: int, count: int) -> list[bytes]:
+        hits = likely if value == case.likely else unlikely
+        return [mine] * hits + [other] * (count - hits)
+
+    (case,) = cases_of(mechanism, SeededRandomness(b""), 1)
+    mine, other = sorted((b"\0", b"\1"), key=case.event, reverse=True)
+    report = audit(mechanism, SeededRandomness(b""), draws, 1, reports=reports)
+
+    assert report.gravest.verdict == verdict

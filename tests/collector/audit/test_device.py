@@ -83,9 +83,9 @@ def test_a_device_that_cheats_is_found(
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ('print(\'{"payload": "0000"}\', flush=True)', "dark: the device must answer"),
+        ('print(\'{"payload": "00"}\', flush=True)', "took: the device must answer"),
         ('print(\'{"error": "no such metric"}\', flush=True)', "no such metric"),
-        ('print("[" * 9000, flush=True)', "2 hexadecimal digits"),
+        ('print("[" * 9000, flush=True)', "4 hexadecimal digits"),
         ("sys.exit(1)", "must answer each line within"),
         ("import time; time.sleep(60)", "must answer each line within 1 s"),
     ],
@@ -94,7 +94,7 @@ def test_a_program_that_answers_no_payload_ends_the_audit(
     tmp_path: Path, path: Path, answer: str, said: str
 ) -> None:
     program = f"import sys\nfor line in sys.stdin:\n    {answer}\n"
-    metric = Registry.from_file(path).metric("dark")
+    metric = Registry.from_file(path).metric("took")
 
     with (
         pytest.raises(ChildError) as caught,

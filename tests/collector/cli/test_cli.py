@@ -71,6 +71,35 @@ def test_the_version_is_that_of_the_distribution() -> None:
     assert hearsay("--version").output == f"hearsay, version {__version__}\n"
 
 
+@pytest.mark.parametrize("name", [".", "none.toml"])
+def test_a_registry_that_is_no_file_is_a_mistake_of_the_call(name: str, tmp_path: Path) -> None:
+    assert hearsay("registry", "check", str(tmp_path / name)).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "refusal"),
+    [
+        ((), "HEARSAY_KEEP_DAYS=0: "),
+        (("--metric", "page"), "store: "),
+        (("--app", "test"), "store: "),
+        (("--before", "2026-01-01"), "store: "),
+        (("--older-than", "90d"), "store: "),
+        (("--older-than", "90d", "--before", "2026-01-01"), "--older-than=90d: "),
+    ],
+)
+def test_tallies_are_pruned_once_it_is_said_which(
+    words: tuple[str, ...], refusal: str, tmp_path: Path
+) -> None:
+    """Of what is said well the store is asked, which is not there."""
+    path = tmp_path / "metrics.toml"
+    path.write_text(registry_text(), encoding="utf-8")
+    store = f"unix://{tmp_path}/none"
+
+    output = hearsay("prune", *words, HEARSAY_REGISTRY=str(path), REDIS_URL=store).output
+
+    assert output.startswith(f"Error: {refusal}")
+
+
 def test_a_good_registry_is_described(tmp_path: Path) -> None:
     path = tmp_path / "metrics.toml"
     path.write_text(registry_text(), encoding="utf-8")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import astuple
 
 from collector.estimation.estimate import Estimate
 from collector.estimation.shrinkage import FAR, is_misleading, shrunken
@@ -79,3 +80,13 @@ def test_half_an_error_and_a_tenth_of_the_share_mislead(
 
     assert is_misleading(estimate, likely) == misleads
     assert is_misleading(estimate, likely, largest=False) == (likely > value)
+
+
+def test_in_percent_they_are_a_hundred_times_what_they_are_as_parts() -> None:
+    estimates = estimates_of(POPULATIONS["harmonic"], 3)
+    places = largest(estimates)
+    percent = [Estimate(*(100 * number for number in astuple(each))) for each in estimates]
+
+    assert shrunken(percent, places) == pytest.approx(
+        [100 * likely for likely in shrunken(estimates, places)]
+    )

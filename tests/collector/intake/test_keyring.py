@@ -202,6 +202,8 @@ def test_a_key_allows_a_body_by_its_kind_and_the_metrics_of_its_app() -> None:
     assert (device.limit, gateway.limit) == (MAX_DEVICE_BODY, MAX_GATEWAY_BODY)
     assert [metric.name for metric in gateway.catalog] == ["page"]
     assert len(list(device.catalog)) == len(list(desk.catalog))
+    assert list(ring.view(Credential(WRITE, "another"))) == []
+    assert ring.view(Credential(WRITE)) is desk.catalog
 
 
 def test_a_key_that_has_used_its_quota_is_refused_until_the_next_day() -> None:

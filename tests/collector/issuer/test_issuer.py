@@ -22,7 +22,7 @@ from click.testing import CliRunner
 from client_sdk.core.epoch import day_of
 from client_sdk.wire.private_token import key_of, modulus_of, week_of
 from collector.cli import main
-from collector.core.errors import ConfigError, StorageUnavailableError
+from collector.core.errors import ConfigError, SlowBodyError, StorageUnavailableError
 from collector.issuer.allowance import Allowance
 from collector.issuer.attestation import (
     AttestationError,
@@ -378,6 +378,26 @@ def test_while_nobody_can_attest_a_device_is_told_to_come_again(
     away = HttpCallback("http://127.0.0.1:9/")
     with running_issuer(tmp_path, clock, attestation=away) as site:
         assert ask(site, request_for(site))[0] == 503
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (SlowBodyError(), 408),
+        (AttestationError(), 503),
+        (StorageUnavailableError(), 503),
+        (ValueError(), 500),
+    ],
+)
+def test_a_status_says_at_whose_end_a_request_failed(
+    tmp_path: Path, error: Exception, status: int
+) -> None:
+    with closing(Allowance(tmp_path / "issuer.sqlite3", 1)) as allowance:
+        app = IssuerApp(keys_from(WEEK, 1), MACHINES, allowance, FakeClock())
+        answer = app.refuse(Request("/token-request").scope, error)
+        app.close()
+
+    assert (answer.status, json.loads(answer.body)["status"]) == (status, status)
 
 
 class Slow:

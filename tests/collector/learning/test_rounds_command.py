@@ -77,6 +77,7 @@ def test_a_key_is_made_once_and_never_replaced(desk: Desk) -> None:
     assert "is there and stays as it is" in again
     assert path.read_text() == secret
     assert "cannot be written: No such file" in desk.refused("key", desk.folder / "no" / "key")
+    assert "is there and stays as it is" in desk.refused("key", desk.folder)
 
 
 def test_a_folder_without_a_pass_is_not_one_of_no_steps(desk: Desk) -> None:

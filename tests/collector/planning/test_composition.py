@@ -50,6 +50,14 @@ def test_no_windows_tell_more_together_than_is_said(losses: list[float], delta: 
     assert exceeds(losses, 0.95 * epsilon) > delta
 
 
+def test_a_bound_that_others_imply_to_be_too_high_adds_nothing() -> None:
+    """What windows tell is convex in e^ε, so a bound above the line of two others is none."""
+    straight = Profile((0.0, 1.0), (0.4, 0.0))
+    bent = Profile((0.0, 0.5, 1.0), (0.4, 0.3, 0.0))  # the line has 0.249
+
+    assert composed([bent] * 3, 0.05) == pytest.approx(composed([straight] * 3, 0.05))
+
+
 @pytest.mark.parametrize("delta", [0.001, 0.02, 0.1])
 @pytest.mark.parametrize("epsilon", ["0.5", "2"])
 def test_of_shuffled_reports_no_two_windows_tell_more_by_enumeration(

@@ -203,13 +203,18 @@ def test_what_was_taken_back_counts_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "other", [{"metrics": ("test/theme",)}, {"first": "2020-01-01", "last": "2020-01-05"}]
+    "other",
+    [
+        {"metrics": ("test/theme",)},
+        {"first": "2020-01-01", "last": "2020-01-05"},
+        {"by": "version", "name": "2.3"},  # which the metric does not keep apart
+    ],
 )
 def test_an_exclusion_elsewhere_changes_and_says_nothing(other: dict[str, Any]) -> None:
     reports, fields = columns(4, many), {"first": day(DAYS[0]), "last": day(DAYS[0]), **other}
     elsewhere = Exclusion(
-        id="x", by="key", name=KEYS[0], author="ada", because="why", at=1,
-        **{"metrics": (), **fields},
+        id="x", author="ada", because="why", at=1,
+        **{"by": "key", "name": KEYS[0], "metrics": (), **fields},
     )  # fmt: skip
 
     said = answer(holding(reports, elsewhere))

@@ -16,7 +16,7 @@ from client_sdk.wire.oblivious import REQUEST_TYPE
 from collector.core.errors import ConfigError
 from collector.relay.batches import Batches
 from collector.relay.carrier import Carrier
-from collector.relay.front import Front
+from collector.relay.front import ANSWER_SIZE, Front, padding
 from collector.relay.networks import PERIOD_S, UNKNOWN, Rates, mark_of, network_of, new_salt
 from tests.support.device.loopback import LoopbackServer, running
 from tests.support.faults.proxy import read_message
@@ -69,6 +69,35 @@ def test_a_proxy_that_names_no_address_is_told_of_once_without_what_it_wrote(
     [warning] = caplog.messages
     assert "--behind" in warning
     assert "canary" not in warning
+
+
+def test_a_browser_asks_first_for_pages_of_named_sites_only() -> None:
+    batches = Batches(echo, 1, 3_600.0, SystemRandom().shuffle)
+    front = Front(batches, Rates(100, lambda: 0.0), BEHIND, ("https://named.example",))
+    sent = request((b"m",))
+    asked = [
+        each._replace(headers=each.headers | {"origin": f"https://{site}.example"})
+        for site in ("named", "other")
+        for each in (sent, sent._replace(method="OPTIONS", parts=()))
+    ]
+
+    assert asyncio.run(statuses(front, *asked)) == [200, 200, 200, 405]
+
+
+@pytest.mark.parametrize("status", ["200 OK", "413 Payload Too Large", "503 Service Unavailable"])
+@pytest.mark.parametrize("size", [0, 9, 2_048])
+def test_an_answer_has_a_multiple_of_so_many_bytes_on_the_wire(status: str, size: int) -> None:
+    """With the head as the server writes it, which the end-to-end tests hold against the server."""
+    body, kind = b"x" * size, "text/plain"
+    filled = padding(int(status[:3]), kind, body, [("connection", "close")])
+    head = (
+        f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncache-control: no-store\r\n"
+        f"connection: close\r\npadding: {filled}\r\nserver: granian\r\n"
+        f"content-length: {size}\r\ndate: Mon, 23 Nov 2026 05:02:21 GMT\r\n\r\n"
+    )
+
+    assert (len(head) + size) % ANSWER_SIZE == 0
+    assert set(filled) == {"0"}
 
 
 def test_bytes_count_while_a_message_still_comes() -> None:

@@ -337,3 +337,20 @@ def test_a_mean_that_jumps_is_a_change_and_one_that_drifts_is_not() -> None:
     assert jump.statistic > jump.limit
     assert anomalies(metric, *bits(5_000 + 2 * step), drifting) == ()
     assert anomalies(metric, *bits(5_000 + 2 * step), steady[:2]) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "tally", "most"),
+    [("duchi", [200] * 2, 8), ("square_wave", [31] * 12 + [28], 8), ("grr", [44] * 8 + [48], 1)],
+)
+def test_devices_drawn_anew_vary_as_much_as_if_all_were_at_both_ends(
+    name: str, tally: list[int], most: int
+) -> None:
+    """No law of the same mean varies more."""
+    mechanism: Any = load(name)("1", 9)
+    n, counts = sum(tally), np.array(tally)
+    _, noise = mechanism.debias(counts, n, np)
+
+    values, variances, _ = epoch_estimates(mechanism, counts, n)
+
+    assert variances == pytest.approx(noise / n**2 + values * (most - values) / n)

@@ -95,6 +95,9 @@ def config(tmp_path: Path) -> Config:
     return Config.from_env(settings)
 
 
+NOT_ON_PAGE: Final = ("shards", "archive", "keys", "definitions", "cluster")
+
+
 def ill(config: Config, state: State) -> list[tuple[str, str]]:
     """Return level and check of what is not good."""
     return [(one.level, one.check) for one in examine(config, state) if one.level != GOOD]
@@ -138,6 +141,8 @@ def test_keys_in_the_settings_of_those_that_serve_are_keys(config: Config) -> No
         (shards(SHARD, Shard(SHARD.counters, False)), FAULT, "shards"),
         (server(maxmemory="0"), WARNING, "memory"),
         (server(used_memory=str(GIB * 7 // 10 + 1)), WARNING, "memory"),
+        (server(maxmemory=str(10**10), used_memory=str(7 * 10**9)), WARNING, "memory"),
+        (server(maxmemory=str(10**10), used_memory=str(85 * 10**8)), FAULT, "memory"),
         (server(used_memory=str(GIB * 85 // 100 + 1)), FAULT, "memory"),
         (server(aof_last_write_status="err"), FAULT, "log"),
         (server(aof_last_bgrewrite_status="err"), FAULT, "log"),
@@ -198,6 +203,8 @@ def test_an_illness_is_named_and_no_other(
     config: Config, state: State, level: str, check: str
 ) -> None:
     assert set(ill(config, state)) == {(level, check)}
+    on_page = [found.check for found in examine(config, state, for_page=True)]
+    assert check in on_page or check in NOT_ON_PAGE
 
 
 def test_ids_that_are_kept_by_the_week_are_counted_as_such(config: Config) -> None:
@@ -367,3 +374,14 @@ def test_days_that_lag_or_run_ahead_are_told(
 
 def test_workers_that_waited_for_clocks_are_told(config: Config) -> None:
     assert levels(config, replace(STATE, clock_waits=3), "clock") == [GOOD, NOTE]
+
+
+def test_a_token_that_ends_soon_is_told_of_with_its_days(config: Config) -> None:
+    def ending(days: int) -> list[str]:
+        soon = Credential(READ, role=VIEWER, expires=TODAY + days)
+        state = replace(STATE, credentials={**CREDENTIALS, b"3" * 32: soon})
+        return [found.what for found in examine(config, state) if found.level != GOOD]
+
+    (what,) = ending(SOON_DAYS)
+    assert what.endswith(f"is good for {SOON_DAYS} days more")
+    assert ending(SOON_DAYS + 1) == []

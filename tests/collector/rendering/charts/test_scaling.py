@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from collector.analytics.rows import RELATIVE, SHARE, Row
+from collector.rendering.charts.scale import log_ticks
 from tests.support.charts import bars, cdf, difference, dots, histogram, line
 from tests.support.sites.drawing import of_class, parsed, path_points, tag
 from tests.support.sites.gallery import (
@@ -234,3 +235,17 @@ def test_a_whisker_drawn_elsewhere_would_be_noticed() -> None:
 
     moved = [(low + 2 * ROUNDED * per_unit, high) for low, high in intervals(shares()[:6])]
     assert drawn != [pytest.approx(ends, abs=ROUNDED * per_unit) for ends in moved]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (10.0, 1_000.0, (10, 20, 50, 100, 200, 500, 1_000)),
+        (1.0, 1_000.0, (1, 10, 100, 1_000)),
+        (20.0, 20.0, (10, 20, 50, 100)),
+    ],
+)
+def test_powers_of_ten_have_twos_and_fives_between_them_if_they_are_few(
+    low: float, high: float, expected: tuple[int, ...]
+) -> None:
+    assert log_ticks(low, high) == pytest.approx(expected)

@@ -59,6 +59,14 @@ def test_every_coloured_class_follows_light_and_dark(name: str) -> None:
     assert [c for c in classes - unpainted if not rules_of(c)] == []
 
 
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_chart_of_a_page_says_each_row_in_one_attribute(name: str) -> None:
+    alone, of_page = (PICTURES[name](ChartOptions(styled=styled)) for styled in (False, True))
+
+    rows = alone.count(" data-label=") + alone.count(" data-row=")
+    assert (of_page.count(" data-label="), of_page.count(" data-row=")) == (0, rows)
+
+
 def rules_of(name: str) -> list[str]:
     """Return the rules that paint the class called *name*: its own, or that of its family."""
     family = name.rstrip("0123456789")

@@ -12,7 +12,8 @@ import pytest
 from flask import Flask
 from msgspec import structs
 
-from client_sdk.core.epoch import DAY
+from client_sdk.core.epoch import DAY, epoch_of
+from collector.core.cells import Cell
 from collector.core.credentials import ANALYST, VIEWER
 from collector.storage.documents import Entry, Version
 from collector.web.pages.compare import MOST_NOTES
@@ -557,3 +558,17 @@ def test_many_notes_of_a_period_are_counted_and_listed_elsewhere(desk: Desk) -> 
     panel = page.partition('id="difference"')[2].partition("</section>")[0]
     assert panel.count("2026-03-01: note") == MOST_NOTES
     assert 'href="/notes">and 3 more</a>' in panel
+
+
+def test_a_panel_of_damaged_tallies_is_no_reason_to_edit_its_board(site: Flask) -> None:
+    storage = MemoryStorage()
+    metric = site.extensions["hearsay"].catalog.metric("category")
+    newest = epoch_of(metric.every, NOON)
+    for epoch in range(newest - 60, newest + 1):
+        storage.tallied[Cell(metric.digest, epoch, "")] |= {0: 900, 1: 9_000}
+    desk = Desk(site, storage)
+
+    page = desk.get(f"/board/{desk.board(QUESTION)}").text
+
+    assert 'class="fault"' in page
+    assert "Edit the board" not in page

@@ -93,6 +93,10 @@ def test_a_drain_that_dies_anywhere_is_finished_by_the_next(
     assert all(one.waiting == 0 for one in desk.queue.archiving())
 
 
+def test_an_empty_archive_holds_no_fold(tmp_path: Path) -> None:
+    assert Folder(tmp_path / "new").mark(0) == 0
+
+
 def test_a_drain_that_forgot_before_it_wrote_would_be_found_out(desk: Desk) -> None:
     """The planted bug: a process that dies between the two loses a file."""
     desk.upload(random.Random(3), 40)

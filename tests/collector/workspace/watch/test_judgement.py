@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from client_sdk.core.epoch import DAY
 from client_sdk.mechanisms import Channel
@@ -136,6 +137,24 @@ def test_a_change_is_held_to_be_one_no_more_often_than_is_said(share: float) -> 
             wrong += first[x] * second[y] * (not span.low <= 0 <= span.high)
 
     assert wrong <= rate
+
+
+def test_a_change_is_judged_by_the_arms_that_point_to_each_other() -> None:
+    """The lower number may be higher than it seems, and the higher lower; the rest is no matter."""
+    metric = catalog_of().metric("m")
+    low, high = (
+        row_of({}, Estimate(value, 0.01, value - 0.02, value + 0.03), 150, 0.05, "share")
+        for value in (0.4, 0.5)
+    )
+    outer = replace(low, ci_low=0.1), replace(high, ci_high=0.9)
+    inner = replace(low, ci_high=0.45), replace(high, ci_low=0.45)
+
+    for turn in (1, -1):  # a rise and a fall
+        before, after = (low, high)[::turn]
+        change = change_of(before, after, metric, RATE)
+        assert change == change_of(outer[::turn][0], outer[::turn][1], metric, RATE)
+        assert change != change_of(before, inner[::turn][1], metric, RATE)
+        assert change != change_of(inner[::turn][0], after, metric, RATE)
 
 
 def test_a_count_is_held_to_be_lower_no_more_often_than_is_said() -> None:
