@@ -5,6 +5,7 @@ CollectorError
 ├── StorageUnavailableError (OSError)     the store did not answer; whether it acted is not known
 │   ├── NotPreparedError                  the store answers, but `hearsay init` has not run on it
 │   ├── NotReplicatedError                no replica has confirmed the change in time
+│   ├── NotLoggedError                    the store has not written its log in time
 │   └── RefusedByStoreError               the store answers with an error of its own, such as NOPERM
 ├── StorageFullError (OSError)            the store takes no more writes; nothing was changed
 ├── UnsafeStoreError (RuntimeError)       the store could lose acknowledged uploads; lists why
@@ -109,6 +110,10 @@ class StorageUnavailableError(CollectorError, OSError):
 
 class NotPreparedError(StorageUnavailableError):
     """The store lacks the function library or its consumer groups."""
+
+
+class NotLoggedError(StorageUnavailableError):
+    """The store has not written its log in time: what was changed may go with its process."""
 
 
 class NotReplicatedError(StorageUnavailableError):

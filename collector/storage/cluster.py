@@ -27,7 +27,15 @@ from redis.exceptions import (
 )
 
 from ..core.errors import CollectorError, ConfigError, StorageUnavailableError
-from .connection import Command, Connection, client_of, is_elsewhere, translated
+from .connection import (
+    NO_PROOF,
+    Command,
+    Connection,
+    Proof,
+    client_of,
+    is_elsewhere,
+    translated,
+)
 
 SCHEMES: Final = {"redis-cluster": "redis", "rediss-cluster": "rediss"}
 # Seconds of rest before each further try.  Then a failover or a move is over, or the store is away.
@@ -83,13 +91,13 @@ class ClusterConnection(Connection):
         """Return the address of the primary, by the last map of slots."""
         return self._slots.get(key_slot(key.encode()), "")
 
-    def replies(self, commands: Sequence[Command], replicas: int = 0) -> list[Any]:
+    def replies(self, commands: Sequence[Command], proof: Proof = NO_PROOF) -> list[Any]:
         """Send *commands*, one round trip a primary; follow slots that move, within a time."""
         replies: list[Any] = [None] * len(commands)
         places = list(range(len(commands)))
         last = time.monotonic() + PATIENCE
         for pause in (*_PAUSES, None):
-            places = self._send_round(commands, places, replies, replicas)
+            places = self._send_round(commands, places, replies, proof)
             if not places or pause is None or time.monotonic() > last:
                 break
             time.sleep(pause)
@@ -101,18 +109,18 @@ class ClusterConnection(Connection):
             node.close()
 
     def _send_round(
-        self, commands: Sequence[Command], waiting: Sequence[int], replies: list[Any], replicas: int
+        self, commands: Sequence[Command], waiting: Sequence[int], replies: list[Any], proof: Proof
     ) -> list[int]:
         """Send the commands *waiting* once and return those to be sent again."""
         again: list[int] = []
         for address, places in self._by_primary(commands, waiting).items():
             try:
-                got = self._node(address).replies([commands[place] for place in places], replicas)
+                got = self._node(address).replies([commands[place] for place in places], proof)
             except (RedisError, OSError) as error:  # our writes are idempotent: send them again
                 self._is_stale |= not isinstance(error, CollectorError)
                 got = [error] * len(places)
             for place, reply in zip(places, got, strict=True):
-                replies[place] = self._followed(commands[place], address, reply, replicas)
+                replies[place] = self._followed(commands[place], address, reply, proof)
                 if _is_passing(replies[place]):
                     again.append(place)
         return again
@@ -130,14 +138,14 @@ class ClusterConnection(Connection):
             by_address.setdefault(address, []).append(place)
         return by_address
 
-    def _followed(self, command: Command, address: str, reply: Any, replicas: int) -> Any:
+    def _followed(self, command: Command, address: str, reply: Any, proof: Proof) -> Any:
         """Return *reply*, or what the server answers to which a redirection points."""
         if isinstance(reply, MovedError):
             self._slots[reply.slot_id] = _address(reply.host or _host(address), reply.port)
         elif isinstance(reply, AskError):
             target = self._node(_address(reply.host or _host(address), reply.port))
             try:
-                return target.replies([("ASKING",), command], replicas)[1]
+                return target.replies([("ASKING",), command], proof)[1]
             except (RedisError, OSError) as error:
                 return error
         return reply
@@ -188,12 +196,12 @@ class _Server(Connection):
         self._turn = threading.Lock()
         self._closed = threading.Event()
 
-    def replies(self, commands: Sequence[Command], replicas: int = 0) -> list[Any]:
+    def replies(self, commands: Sequence[Command], proof: Proof = NO_PROOF) -> list[Any]:
         """Send *commands*.  Raises StorageUnavailableError: the server has failed just before."""
         if self._failure:
             raise StorageUnavailableError(self._failure)
         try:
-            return super().replies(commands, replicas)
+            return super().replies(commands, proof)
         except CollectorError:  # it answers, but no replica does
             raise
         except (RedisError, OSError) as error:

@@ -4,9 +4,10 @@ as ours.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from hiredis import pack_command
 from redis import Redis, exceptions
@@ -19,6 +20,7 @@ from ..core.errors import (
     CollectorError,
     ConfigError,
     ForgottenUploadError,
+    NotLoggedError,
     NotPreparedError,
     NotReplicatedError,
     RefusedByStoreError,
@@ -61,9 +63,13 @@ _TEXTS: Final[Mapping[str, tuple[type[CollectorError], str]]] = {
 _CONNECT_TIMEOUT: Final = 2  # seconds
 ANSWER_TIMEOUT: Final = 5  # seconds; a synced write on a busy disk takes well under one
 _REPLICA_TIMEOUT: Final = 1_000  # milliseconds until a replica must have confirmed
+_LOG_TIMEOUT: Final = 4.0  # seconds; a server itself waits for no sync longer than two
+_LOG_PAUSE: Final = 0.003  # seconds between two questions whether a sync has ended
+_SYNCED: Final = b"\naof_pending_bio_fsync:0\r"  # a line of INFO persistence
 # A command whose answer was lost is sent once more.  That is safe only because all our writes are
 # idempotent: an upload id, or a stream entry that is still there, decides inside the script.
 RETRIES: Final = 1
+_INFO: Final[Command] = ("INFO", "persistence")
 _PAUSE: Final = ExponentialBackoff(cap=0.5, base=0.05)  # seconds
 
 
@@ -172,6 +178,22 @@ def client_of(url: str, answer_s: float = ANSWER_TIMEOUT) -> Redis:
         raise ConfigError("REDIS_URL", "***", rule) from None
 
 
+class Proof(NamedTuple):
+    """What must be known of what was written before it counts as written.
+
+    ``logged`` means that the operating system has it, so that it outlives the server's process.
+    With ``appendfsync everysec`` that is not so while the sync before is still at work: then the
+    server answers first and writes to its log up to two seconds later (``flushAppendOnlyFile`` of
+    Redis).  A server that says that no sync is at work writes all it holds before it says so.
+    """
+
+    replicas: int = 0  # that must have confirmed it
+    logged: bool = False
+
+
+NO_PROOF: Final = Proof()
+
+
 class Connection:
     """Commands to one server, one at a time or many in one round trip."""
 
@@ -196,24 +218,24 @@ class Connection:
         """Send one command and return its reply."""
         return self.call_many([command])[0]
 
-    def call_many(self, commands: Sequence[Command], replicas: int = 0) -> list[Any]:
+    def call_many(self, commands: Sequence[Command], proof: Proof = NO_PROOF) -> list[Any]:
         """Send *commands* in one round trip; raise the first error if any failed.
 
-        Raises: NotReplicatedError: fewer than *replicas* have confirmed what was written.
+        Raises: NotReplicatedError, NotLoggedError: *proof* did not come in time.
         """
         if not commands:
             return []
         with translated():
-            replies = self.replies(commands, replicas)
+            replies = self.replies(commands, proof)
             for reply in replies:
                 if isinstance(reply, Exception):
                     raise reply
         return replies
 
-    def try_many(self, commands: Sequence[Command], replicas: int = 0) -> list[Any]:
+    def try_many(self, commands: Sequence[Command], proof: Proof = NO_PROOF) -> list[Any]:
         """Send *commands* in one round trip; an error of ours is the reply to each that failed."""
         try:
-            replies = self.replies(commands, replicas)
+            replies = self.replies(commands, proof)
         except (exceptions.RedisError, OSError) as error:
             replies = [error] * len(commands)
         return [_ours(reply) if isinstance(reply, Exception) else reply for reply in replies]
@@ -222,19 +244,41 @@ class Connection:
         """Return a name of the server that holds *key*, as far as is known; never waits."""
         return ""
 
-    def replies(self, commands: Sequence[Command], replicas: int = 0) -> list[Any]:
+    def replies(self, commands: Sequence[Command], proof: Proof = NO_PROOF) -> list[Any]:
         """Send *commands* in one round trip; an error of one is its reply, not yet translated."""
-        waits = [("WAIT", replicas, _REPLICA_TIMEOUT)] if replicas else []
-        sent = [*commands, *waits]
+        asked: list[Command] = []
+        if proof.replicas:
+            asked.append(("WAIT", proof.replicas, _REPLICA_TIMEOUT))
+        if proof.logged:
+            asked.append(_INFO)
+        sent = [*commands, *asked]
         replies = self._retry.call_with_retry(lambda: self._exchange(sent), lambda _: None)
-        if waits:
-            confirmed = replies.pop()
-            if isinstance(confirmed, Exception):
-                raise confirmed
-            if confirmed < replicas:
-                rule = f"must be confirmed by {replicas} within {_REPLICA_TIMEOUT} ms"
-                raise NotReplicatedError(f"store: replicas={confirmed}: {rule}")
+        answers, replies = replies[len(commands) :], replies[: len(commands)]
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+        if proof.replicas:
+            self._require_replicas(answers[0], proof.replicas)
+        if proof.logged:
+            self._require_logged(answers[-1])
         return replies
+
+    def _require_replicas(self, confirmed: int, replicas: int) -> None:
+        if confirmed < replicas:
+            rule = f"must be confirmed by {replicas} within {_REPLICA_TIMEOUT} ms"
+            raise NotReplicatedError(f"store: replicas={confirmed}: {rule}")
+
+    def _require_logged(self, info: bytes) -> None:
+        """Wait until the server, as its *info* says, has written its log."""
+        last = time.monotonic() + _LOG_TIMEOUT
+        while _SYNCED not in info:
+            if time.monotonic() > last:
+                rule = "its disk has not synced the append-only file for so long; see the disk"
+                raise NotLoggedError(f"store: seconds={_LOG_TIMEOUT:g}: {rule}")
+            time.sleep(_LOG_PAUSE)
+            info = self.replies([_INFO])[0]
+            if isinstance(info, Exception):
+                raise info
 
     def _exchange(self, commands: Sequence[Command]) -> list[Any]:
         """Send *commands* and read as many replies: a pipeline of redis-py takes twice the time."""

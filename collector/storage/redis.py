@@ -20,7 +20,7 @@ from ..core.errors import (
     TallyOverflowError,
 )
 from .archive_queue import classes_of
-from .connection import Command, Connection, Part, parse_info
+from .connection import Command, Connection, Part, Proof, parse_info
 from .inspection import counted, scan
 from .keys import Keys, member_of
 from .preparation import GROUP, answered_generation, faults, generation_of, prepare
@@ -64,7 +64,7 @@ class RedisStorage(TallyReader):
         """
         super().__init__(connection, keys)
         self._archived, self._profile = archived, profile
-        self._replicas = 1 if profile == HA else 0  # that must confirm an append
+        self._proof = Proof(replicas=int(profile == HA), logged=profile == STANDARD)  # of an append
         self._cursors: dict[int, bytes] = {}  # of each shard, where to look for left entries next
         self._generation = ""  # as of the first use; "" before
         self._forgotten: dict[int, int] = {}  # of each shard, up to which day ids were looked for
@@ -88,7 +88,7 @@ class RedisStorage(TallyReader):
             self._append_command(*where, [uploads[place] for place in group])
             for where, group in places.items()
         ]
-        replies = self._call_many(commands, self._replicas)
+        replies = self._call_many(commands, self._proof)
         answered = zip(chain(*places.values()), chain(*replies), strict=True)
         return [bool(first) for _, first in sorted(answered)]
 
@@ -241,7 +241,7 @@ class RedisStorage(TallyReader):
             ("FCALL", "hearsay_ready", 2, stream, self._keys.state(shard), generation)
             for shard, stream in enumerate(map(self._keys.stream, range(self.shards)))
         ]
-        replies = self._connection.try_many(commands, self._replicas)
+        replies = self._connection.try_many(commands, self._proof)
         return {
             shard: reply for shard, reply in enumerate(replies) if isinstance(reply, CollectorError)
         }
@@ -257,7 +257,7 @@ class RedisStorage(TallyReader):
         name = self._keys
         keys = name.seen(shard, sealed_day), name.stream(shard), name.counters(shard)
         forgotten = (sealed_day + SEEN_DAYS) * DAY
-        checked = forgotten, self._replicas, self._first_generation(), sealed_day
+        checked = forgotten, self._proof.replicas, self._first_generation(), sealed_day
         arguments: list[Part] = []
         for upload_id, _, entry, reports in uploads:
             arguments += upload_id, entry, reports

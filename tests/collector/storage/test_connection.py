@@ -31,7 +31,7 @@ from collector.core.errors import (
 )
 from collector.demo.embedded import EmbeddedStore
 from collector.storage.cluster import ClusterConnection
-from collector.storage.connection import RETRIES, Connection
+from collector.storage.connection import RETRIES, Connection, Proof
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
@@ -357,7 +357,7 @@ def test_a_write_without_its_replica_is_refused_where_a_slot_is_moving_too() -> 
         target.replies = {b"ASKING": "+OK\r\n", b"SET": "+OK\r\n", b"WAIT": ":0\r\n"}
         cluster = ClusterConnection.open(f"redis-cluster://127.0.0.1:{home.port}")
         with pytest.raises(NotReplicatedError):
-            cluster.call_many([("SET", "key", "value")], replicas=1)
+            cluster.call_many([("SET", "key", "value")], Proof(replicas=1))
         cluster.close()
 
     assert [command[0] for command in target.commands].count(b"SET") == 1

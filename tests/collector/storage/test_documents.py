@@ -10,7 +10,7 @@ import pytest
 from collector.core.errors import DamagedIndexError, RefusedByStoreError, StorageFullError
 from collector.demo.embedded import EmbeddedStore
 from collector.storage.access import INGEST, QUERY, USERS, WORKER
-from collector.storage.connection import Command, Connection
+from collector.storage.connection import NO_PROOF, Command, Connection, Proof
 from collector.storage.documents import (
     DocumentStore,
     Entry,
@@ -169,11 +169,11 @@ class DyingConnection(Connection):
     def __init__(self, inner: Connection, left: int) -> None:
         self._inner, self._left = inner, left
 
-    def call_many(self, commands: Sequence[Command], replicas: int = 0) -> list[Any]:
+    def call_many(self, commands: Sequence[Command], proof: Proof = NO_PROOF) -> list[Any]:
         if self._left == 0:
             raise ConnectionError
         self._left -= 1
-        return self._inner.call_many(commands, replicas)
+        return self._inner.call_many(commands, proof)
 
 
 @pytest.mark.parametrize("commands", [0, 1])
@@ -200,9 +200,9 @@ class CountingConnection(Connection):
     def __init__(self, inner: Connection) -> None:
         self._inner, self.trips = inner, 0
 
-    def call_many(self, commands: Sequence[Command], replicas: int = 0) -> list[Any]:
+    def call_many(self, commands: Sequence[Command], proof: Proof = NO_PROOF) -> list[Any]:
         self.trips += 1
-        return self._inner.call_many(commands, replicas)
+        return self._inner.call_many(commands, proof)
 
 
 def test_room_is_made_in_two_round_trips_however_many_documents_make_it(
@@ -232,10 +232,10 @@ class FullConnection(Connection):
     def __init__(self, inner: Connection) -> None:
         self._inner = inner
 
-    def call_many(self, commands: Sequence[Command], replicas: int = 0) -> list[Any]:
+    def call_many(self, commands: Sequence[Command], proof: Proof = NO_PROOF) -> list[Any]:
         if any(command[0] == "HSET" for command in commands):
             raise StorageFullError("store: is out of memory")
-        return self._inner.call_many(commands, replicas)
+        return self._inner.call_many(commands, proof)
 
 
 def test_a_change_that_a_full_store_refuses_changes_nothing(server: Connection, keys: Keys) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from collector.core.config import HA, PROFILES, STANDARD, STRICT, VOLATILE
 from collector.core.errors import RefusedByStoreError, UnsafeStoreError
-from collector.storage.connection import Connection, Part, parse_info
+from collector.storage.connection import NO_PROOF, Connection, Part, Proof, parse_info
 from collector.storage.diagnosis import Diagnosis, Server
 from collector.storage.keys import Keys
 from collector.storage.preparation import LIBRARY_VERSION, faults
@@ -133,7 +133,7 @@ class Refusing(Connection):
     def call(self, *command: Any) -> Any:
         raise RefusedByStoreError("NOPERM")
 
-    def call_many(self, commands: Any, replicas: int = 0) -> list[Any]:
+    def call_many(self, commands: Any, proof: Proof = NO_PROOF) -> list[Any]:
         raise RefusedByStoreError("NOPERM")
 
 

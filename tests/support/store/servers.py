@@ -14,7 +14,7 @@ import pytest
 
 from collector.core.config import STANDARD, VOLATILE
 from collector.demo.embedded import PATH, WHEEL, EmbeddedStore, launch
-from collector.storage.connection import Connection, Part
+from collector.storage.connection import NO_PROOF, Connection, Part, Proof
 from collector.storage.keys import Keys, member_of
 from collector.storage.redis import RedisStorage
 
@@ -70,13 +70,13 @@ class RecordingConnection(Connection):
         self.commands.append(command)
         return self._inner.call(*command)
 
-    def call_many(self, commands: Any, replicas: int = 0) -> list[Any]:
+    def call_many(self, commands: Any, proof: Proof = NO_PROOF) -> list[Any]:
         self.commands += commands
-        return self._inner.call_many(commands, replicas)
+        return self._inner.call_many(commands, proof)
 
-    def try_many(self, commands: Any, replicas: int = 0) -> list[Any]:
+    def try_many(self, commands: Any, proof: Proof = NO_PROOF) -> list[Any]:
         self.commands += commands
-        return self._inner.try_many(commands, replicas)
+        return self._inner.try_many(commands, proof)
 
 
 class AcknowledgingStorage(RedisStorage):
