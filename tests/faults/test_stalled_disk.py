@@ -45,7 +45,7 @@ def stalling(node: Node, folder: Path) -> Iterator[None]:
 
 def of_server(node: Node, name: str, section: str = "persistence") -> str:
     """Return what the server says of itself."""
-    info = node.connection.call("INFO", section).decode()
+    info: str = node.connection.call("INFO", section).decode()
     return dict(line.split(":", 1) for line in info.split() if ":" in line)[name]
 
 
