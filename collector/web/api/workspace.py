@@ -140,7 +140,9 @@ def list_notes() -> ResponseReturnValue:
 
 @blueprint.post("/v1/notes")
 @scope(ASK)
-@Operation(KeptNote, status=_CREATED, takes={JSON: NoteDraft}, problems=(400, 404, 408, 413, 415, 429))
+@Operation(
+    KeptNote, status=_CREATED, takes={JSON: NoteDraft}, problems=(400, 404, 408, 413, 415, 429)
+)
 def add_note() -> ResponseReturnValue:
     """Keep a note, such as a release."""
     if request.mimetype != JSON:
