@@ -246,12 +246,12 @@ class Connection:
 
     def replies(self, commands: Sequence[Command], proof: Proof = NO_PROOF) -> list[Any]:
         """Send *commands* in one round trip; an error of one is its reply, not yet translated."""
-        asked: list[Command] = []
+        proofs: list[Command] = []
         if proof.replicas:
-            asked.append(("WAIT", proof.replicas, _REPLICA_TIMEOUT))
+            proofs.append(("WAIT", proof.replicas, _REPLICA_TIMEOUT))
         if proof.logged:
-            asked.append(_INFO)
-        sent = [*commands, *asked]
+            proofs.append(_INFO)
+        sent = [*commands, *proofs]
         replies = self._retry.call_with_retry(lambda: self._exchange(sent), lambda _: None)
         answers, replies = replies[len(commands) :], replies[: len(commands)]
         for answer in answers:

@@ -18,7 +18,7 @@ from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
 from ...analytics.rows import AGAINST, ALL, ITEM, TIME, Period, Row
-from ...analytics.verb import COMPARE, SEGMENTS, load
+from ...analytics.verb import COMPARE, load
 from ...core.catalog import Catalog
 from ...core.config import RelayTerms
 from ...core.credentials import ASK
@@ -274,7 +274,7 @@ class Answers:
         """Return the period that *request* compares its lines or groups with, None for none."""
         query = structs.replace(request.query, against=request.against or None)
         is_over_time = any(name.startswith(TIME) for name in query.dimensions)
-        if not request.against or not (is_over_time or query.verb == SEGMENTS):
+        if not request.against or not (is_over_time or load(query.verb).ranks_segments):
             return None
         words = PERIODS[request.against]
         try:
