@@ -57,7 +57,7 @@ from .timeline import Point, Run, Series, Timeline, runs, timeline
 _MOST_MARKS: Final = 150  # of a picture: more would weigh more than the page
 _MARKER_ROOM: Final = 15.0  # user units between markers at least, if every point has one
 _MARKER_PACE: Final = 50.0  # user units between markers, if not
-_TICK_ROOM: Final = 60.0  # user units between the labels of times at least
+_TICK_ROOM: Final = 50.0  # user units between the labels of times at least
 _LINE: Final = 15.0  # user units between the labels of two lines at least
 _MOST_WHOLES: Final = 6  # numbers of all stretches together
 _NAMES: Final = 0.28  # of the width at most

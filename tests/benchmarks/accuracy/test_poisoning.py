@@ -133,7 +133,7 @@ def test_the_page_says_that_an_exclusion_undoes_what_came_under_one_key() -> Non
     names = [case.name for case in cases()]
     assert {line[0] for line in one} == {line[0] for line in every} == set(names)
     runs = SEEDS * sum(len(case.attacks) for case in cases())
-    assert f"it had never sent: in {runs} of {runs} runs." in PAGE
+    assert f"it had never sent: in {runs} of {runs} runs." in FIGURES
     assert {line[-2] for line in every} == {"0"}
 
 
