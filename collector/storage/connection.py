@@ -65,7 +65,8 @@ ANSWER_TIMEOUT: Final = 5  # seconds; a synced write on a busy disk takes well u
 _REPLICA_TIMEOUT: Final = 1_000  # milliseconds until a replica must have confirmed
 _LOG_TIMEOUT: Final = 4.0  # seconds; a server itself waits for no sync longer than two
 _LOG_PAUSE: Final = 0.003  # seconds between two questions whether a sync has ended
-_SYNCED: Final = b"\naof_pending_bio_fsync:0\r"  # a line of INFO persistence
+# A line of INFO persistence: no sync is at work.  Where many write, it is seen by chance only.
+_SYNCED: Final = b"\naof_pending_bio_fsync:0\r"
 # A command whose answer was lost is sent once more.  That is safe only because all our writes are
 # idempotent: an upload id, or a stream entry that is still there, decides inside the script.
 RETRIES: Final = 1
@@ -184,7 +185,8 @@ class Proof(NamedTuple):
     ``logged`` means that the operating system has it, so that it outlives the server's process.
     With ``appendfsync everysec`` that is not so while the sync before is still at work: then the
     server answers first and writes to its log up to two seconds later (``flushAppendOnlyFile`` of
-    Redis).  A server that says that no sync is at work writes all it holds before it says so.
+    Redis).  A server that says that no sync is at work writes all it holds before it says so; where
+    one is, its log must grow by what waited.
     """
 
     replicas: int = 0  # that must have confirmed it
@@ -269,11 +271,11 @@ class Connection:
             raise NotReplicatedError(f"store: replicas={confirmed}: {rule}")
 
     def _require_logged(self, info: bytes) -> None:
-        """Wait until the server, as its *info* says, has written its log."""
-        last = time.monotonic() + _LOG_TIMEOUT
-        while _SYNCED not in info:
+        """Wait until the server has written its log as far as it went when *info* came."""
+        last, wanted = time.monotonic() + _LOG_TIMEOUT, sum(_log_sizes(info))
+        while _SYNCED not in info and not 0 <= wanted <= _log_sizes(info)[0]:
             if time.monotonic() > last:
-                rule = "its disk has not synced the append-only file for so long; see the disk"
+                rule = "its disk has not taken the append-only file for so long; see the disk"
                 raise NotLoggedError(f"store: seconds={_LOG_TIMEOUT:g}: {rule}")
             time.sleep(_LOG_PAUSE)
             info = self.replies([_INFO])[0]
@@ -316,6 +318,12 @@ class StoreView:
         flat = self._call("HGETALL", self._keys.exclusions)
         pairs = zip(flat[::2], flat[1::2], strict=True)
         return {name.decode(errors="replace"): record for name, record in pairs}
+
+
+def _log_sizes(info: bytes) -> tuple[int, int]:
+    """Return how many bytes of the log are written, and wait to be; the first is -1 without one."""
+    fields = parse_info(info)
+    return int(fields.get("aof_current_size", -1)), int(fields.get("aof_buffer_length", 0))
 
 
 def _read(connection: Any) -> Any:

@@ -8,9 +8,9 @@ import secrets
 import socket
 import socketserver
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Final
+from typing import Any, Final
 
 import fakeredis
 import pytest
@@ -23,6 +23,7 @@ from collector.core.config import STANDARD, VOLATILE
 from collector.core.errors import (
     CollectorError,
     ConfigError,
+    NotLoggedError,
     NotPreparedError,
     NotReplicatedError,
     RefusedByStoreError,
@@ -31,7 +32,7 @@ from collector.core.errors import (
 )
 from collector.demo.embedded import EmbeddedStore
 from collector.storage.cluster import ClusterConnection
-from collector.storage.connection import RETRIES, Connection, Proof
+from collector.storage.connection import RETRIES, Command, Connection, Proof, client_of
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
@@ -397,3 +398,50 @@ def test_a_server_that_fails_is_asked_no_more_until_it_or_another_holds_its_slot
 
     assert asked == 1 + RETRIES
     assert (meanwhile, after) == (b"other", b"other" if taken_over else b"back")
+
+
+class Telling(Connection):
+    """A connection whose server says one *info* after another of its log, the last for ever."""
+
+    def __init__(self, *infos: str) -> None:
+        super().__init__(client_of("redis://127.0.0.1:9/0"))
+        self.infos, self.asked = infos, 0
+
+    def _exchange(self, commands: Sequence[Command]) -> list[Any]:
+        info = self.infos[min(self.asked, len(self.infos) - 1)].replace(" ", "\r\n")
+        self.asked += 1
+        return [*[b"OK"] * (len(commands) - 1), f"# Persistence\r\n{info}\r\n".encode()]
+
+
+def of_log(pending: int, size: int, waiting: int) -> str:
+    names = "aof_current_size", "aof_buffer_length", "aof_pending_bio_fsync"
+    values = zip(names, (size, waiting, pending), strict=True)
+    return " ".join(f"{name}:{value}" for name, value in values)
+
+
+@pytest.mark.parametrize(
+    ("infos", "asked"),
+    [
+        ([of_log(0, 100, 50)], 1),
+        ([of_log(1, 100, 50), of_log(0, 100, 60)], 2),
+        # others write and sync without end; an upload waits for its own bytes alone
+        ([of_log(1, 100, 50), of_log(1, 149, 90), of_log(1, 150, 90)], 3),
+        ([of_log(1, 100, 0)], 1),
+    ],
+)
+def test_a_write_counts_once_the_log_has_it(infos: list[str], asked: int) -> None:
+    server = Telling(*infos)
+
+    assert server.call_many([("SET", "key", "value")], Proof(logged=True)) == [b"OK"]
+    assert server.asked == asked
+
+
+@pytest.mark.parametrize("info", [of_log(1, 100, 50), "aof_enabled:0"], ids=["full", "no log"])
+def test_a_write_that_the_log_never_takes_is_refused(
+    info: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law: a disk that takes nothing, and a log that was switched off, acknowledge nothing."""
+    monkeypatch.setattr("collector.storage.connection._LOG_TIMEOUT", 0.05)
+
+    with pytest.raises(NotLoggedError, match="append-only file"):
+        Telling(info).call_many([("SET", "key", "value")], Proof(logged=True))
