@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
+from ..letters import one_line
 from .frame import SAMPLE_HEIGHT, SAMPLE_WIDTH, ChartOptions, Note, Picture, titled
 from .marks import dot
 from .svg import Drawn, Element, Placed, element, markup
@@ -38,7 +39,7 @@ def page_chart(draw: Draw, prefix: str, **fields: Any) -> str:
     for i, (picture, other) in enumerate(zip(pictures, others, strict=True)):
         suffix = f"-{i}" if i else ""
         if picture.subtitle:
-            nodes.append(element("p", picture.subtitle, class_="said"))
+            nodes.append(element("p", one_line(picture.subtitle), class_="said"))
         own = replace(options, prefix=options.prefix + suffix)
         if picture.plot:
             nodes.append(_fluid(picture, *picture.plot, own))
@@ -129,13 +130,13 @@ def _words(picture: Picture) -> Iterator[Element]:
 def _name(label: str, number: int) -> Element:
     sample = dot(_SAMPLE, _SAMPLE, number, size=3.5)
     drawn = _sample([sample], 2 * _SAMPLE, 2 * _SAMPLE)
-    return element("li", drawn, label, data_series=str(number))
+    return element("li", drawn, one_line(label), data_series=str(number))
 
 
 def _note(note: Note) -> Element:
     sample = list(note.sample())
     drawn = _sample(sample, SAMPLE_WIDTH, SAMPLE_HEIGHT) if sample else None
-    return element("li", drawn, note.text)
+    return element("li", drawn, one_line(note.text))
 
 
 def _sample(drawn: Sequence[Element], width: int, height: int) -> Element:

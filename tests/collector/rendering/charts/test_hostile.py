@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import pytest
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 from client_sdk.core.errors import InvalidParameterError
 from collector.analytics.rows import Chart, Row, empty_row
 from collector.core.remarks import Code, remark
-from collector.rendering.charts import ChartOptions, chart_of
+from collector.rendering.charts import ChartOptions, chart_of, page_chart, pictures_of
 from collector.rendering.charts.curve import Curve, curve
 from collector.rendering.charts.spark import spark
 from collector.rendering.letters import one_line
@@ -87,6 +88,24 @@ def test_hostile_texts_stay_texts_within_the_view(kind: str) -> None:
                 box.left >= -1 and box.right <= wide + 1 and box.top >= -1 and box.foot <= high + 1
                 for box in boxes(root)
             ), text
+
+
+def on_page(made: list[Row], title: str, kind: Chart = Chart.ROWS) -> str:
+    """Return the chart of a page with the words around it, as one element."""
+    return f"<div>{page_chart(partial(pictures_of, kind, made, title), 'p')}</div>"
+
+
+@pytest.mark.parametrize("kind", [Chart.ROWS, Chart.BUCKETS, Chart.CURVE])
+def test_hostile_texts_of_a_page_stay_texts_and_turn_nothing(kind: Chart) -> None:
+    """Law: of the words around a drawing, too, which are a page's own."""
+    for text in NASTY:
+        written = on_page(hostile_rows(text), text, kind)
+        root = parsed(written)
+
+        assert {tag(e) for e in root.iter()} <= {*TAGS, "div", "p", "ul", "li"}
+        attributes = {key for e in root.iter() for key in e.attrib}
+        assert not any(key.startswith("on") or key == "style" for key in attributes)
+        assert not {"\u202e", "\u2066", "\u2067"} & set("".join(root.itertext()))
 
 
 @pytest.mark.parametrize("text", NASTY)
@@ -177,8 +196,12 @@ def test_a_kind_of_chart_draws_any_rows_within_its_view(
 )
 def test_any_rows_of_any_verb_have_a_chart(kind: Chart, made: list[Row]) -> None:
     root = parsed(chart_of(kind, made, "t"))
+    shown = parsed(on_page(made, "t", kind))
 
     assert root.findtext("{*}desc")
+    assert shown.findtext(".//svg/desc")
+    places = [e.get("x", "") + e.get("cx", "") for e in shown.iter()]
+    assert not any("n" in place for place in places)  # nan, inf
 
 
 @given(
