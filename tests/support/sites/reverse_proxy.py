@@ -21,13 +21,17 @@ class ReverseProxy:
     def connect(
         self, sender: str = "127.0.0.1", patience: float = PATIENCE, name: str = "localhost"
     ) -> socket.socket:
-        """Return a connection from the address *sender* of this machine to the site *name*."""
-        plain = socket.create_connection(("127.0.0.1", self.port), patience, (sender, 0))
-        if not self.tls:
-            return plain
-        context = ssl.create_default_context(cafile=str(TRUSTED))
-        context.check_hostname = name == "localhost"  # whose certificate it is
-        return context.wrap_socket(plain, server_hostname=name)
+        """Return a connection from the address *sender* of this machine to the site *name*.
+
+        Args: patience: seconds that a read may take; for the handshake a busy machine has more.
+        """
+        connection = socket.create_connection(("127.0.0.1", self.port), PATIENCE, (sender, 0))
+        if self.tls:
+            context = ssl.create_default_context(cafile=str(TRUSTED))
+            context.check_hostname = name == "localhost"  # whose certificate it is
+            connection = context.wrap_socket(connection, server_hostname=name)
+        connection.settimeout(patience)
+        return connection
 
     def send(self, *parts: bytes, sender: str = "127.0.0.1", patience: float = PATIENCE) -> bytes:
         """Return all that comes back to *parts* until the other side closes or is quiet."""
