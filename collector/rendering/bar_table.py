@@ -91,7 +91,8 @@ def _change(row: Row | None) -> Element:
     if numbers is None:
         return element("td", one_line(reading(row)), class_="reason")
     unit = POINTS if row.unit == SHARE else row.unit
-    said = f"{value_of(row, unit, signed=True)} {margin(row, unit)}"
+    half = margin(row, unit).replace(" ", "\N{NO-BREAK SPACE}")  # a phone breaks the line before it
+    said = f"{value_of(row, unit, signed=True)} {half}"
     is_sure = numbers.low > 0 or numbers.high < 0
     return element("td", element("strong", said) if is_sure else said, class_="nowrap")
 

@@ -39,7 +39,10 @@ def picture(page: Page, panel: str) -> Locator:
     return page.locator(f"{panel} .picture").first
 
 
-@pytest.mark.parametrize("path", ["/metric/one_page", "/metric/first_page", "/plan"])
+@pytest.mark.parametrize(
+    "path",
+    ["/metric/one_page", "/metric/first_page", "/metric/household", "/metric/region", "/plan"],
+)
 @pytest.mark.parametrize("width", [360, 390, 700, 1000, 1280])
 def test_letters_of_charts_have_eleven_pixels_at_any_width(
     visit: Open, path: str, width: int

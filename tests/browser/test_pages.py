@@ -23,6 +23,7 @@ ASKED: Final = (
     "/compare?metric=one_page&by=platform",
     "/compare?metric=first_page",
     "/plan?metric=page_views&devices=5.2&epsilon=2&share=30",
+    "/metric/one_page?range=7d&before=previous",
     "/metric/first_page?range=7d&segment.platform=phone&segment.platform=tablet&item=news",
 )
 PAGES: Final = (

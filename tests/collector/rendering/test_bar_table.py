@@ -151,9 +151,9 @@ def test_a_change_is_bold_only_where_its_interval_leaves_zero_out_and_none_is_le
     table = parsed(f"<div>{bar_table(rows, 'By platform', ChartOptions(), before)}</div>")
 
     said = ["".join(cells[-1].itertext()) for cells in table.findall(".//tbody/tr")]
-    assert said[:2] == ["+2 points ± 4", "−10 points ± 4"]
+    assert said[:2] == ["+2 points ±\xa04", "−10 points ±\xa04"]
     assert said[2] not in ("", said[3])
     assert said[3] == "none known"
-    assert [each.text for each in table.findall(".//strong")] == ["−10 points ± 4"]
+    assert [each.text for each in table.findall(".//strong")] == ["−10 points ±\xa04"]
     caption = table.findtext(".//caption") or ""
     assert "change: 22 to 28 Nov against 15 to 21 Nov" in caption
