@@ -17,7 +17,7 @@ from client_sdk.core.epoch import epoch_start
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
-from ...analytics.rows import AGAINST, ALL, ITEM, TIME, Period, Row
+from ...analytics.rows import AGAINST, ALL, ITEM, TIME, Chart, Period, Row
 from ...analytics.verb import COMPARE, load
 from ...core.catalog import Catalog
 from ...core.config import RelayTerms
@@ -53,6 +53,7 @@ PERIODS: Final[Mapping[str, str]] = {"previous": "previous period", "year": "a y
 BEFORE_PARAMETER: Final = in_query(
     "before", {"enum": [*PERIODS, ""]}, "The earlier period that is drawn below lines."
 )
+_WITHOUT_ROWS: Final = frozenset({Chart.MAP, Chart.CURVE, Chart.BUCKETS})  # all are drawn
 OVER_TIME: Final = "time"  # the panel of a line of the metric's own numbers
 _BOOLEAN: Final = "boolean"
 NOTHING: Final = Markup("")
@@ -130,11 +131,12 @@ class Panel:
         return name_of(self.request.query, self.request.id if is_of_page else "")
 
     @property
-    def hidden_rows(self) -> int:
-        """How many rows the chart leaves out."""
-        is_listed = not any(name.startswith(TIME) for name in self.request.query.dimensions)
-        rows = len(self.reply.rows) if self.reply and is_listed else 0
-        return max(rows - self.request.rows, 0) if self.request.all_rows else 0
+    def hides_rows(self) -> bool:
+        """Whether the chart leaves rows out, which another address shows."""
+        if not self.request.all_rows or not self.reply or self.reply.meta.chart in _WITHOUT_ROWS:
+            return False
+        is_over_time = any(name.startswith(TIME) for name in self.request.query.dimensions)
+        return not is_over_time and len(self.reply.rows) > self.request.rows
 
 
 class Answers:

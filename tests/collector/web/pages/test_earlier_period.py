@@ -150,6 +150,14 @@ def test_a_quantile_is_followed_over_time_in_place_of_the_mean(visit: Visit) -> 
     assert all(number > numbers["p50"][day] for day, number in numbers["p95"].items())
 
 
+def test_a_chart_that_has_all_its_rows_leads_to_no_chart_of_all_rows(visit: Visit) -> None:
+    """The curve of a number has more points than a list of bars has rows, and draws each."""
+    curve = visit("/metric/number").text.partition('id="up-to"')[2].partition("</section>")[0]
+
+    assert 'id="up-to-title"' in curve
+    assert "all=" not in curve
+
+
 ALONE = "Each device is asked once; these are all reports so far."
 
 
