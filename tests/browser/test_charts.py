@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -9,6 +10,8 @@ from typing import Final
 import pytest
 from playwright.sync_api import Locator, Page, ViewportSize, expect
 
+from collector.analytics.rows import GOOD, Chart, Row
+from collector.rendering.charts import page_chart, pictures_of
 from tests.browser.conftest import Open, menu_of
 from tests.browser.test_controls import choose, query_of
 from tests.support.sites.browsing import NARROW, WIDE
@@ -81,6 +84,27 @@ def test_one_drawing_is_as_wide_as_its_panel_at_any_width(visit: Open) -> None:
     widths, circles = zip(*seen, strict=True)
     assert widths[0] < widths[1] < widths[2]
     assert circles == pytest.approx([circles[0]] * 3, abs=0.1)
+
+
+def test_a_wider_line_has_more_labels_of_time_and_none_touch_at_any_width(visit: Open) -> None:
+    days = [f"2026-11-{day:02}" for day in range(8, 25)]
+    rows = [Row({"time": day}, 0.3, 0.2, 0.4, 0.05, 900, 0.05, GOOD) for day in days]
+    line = page_chart(partial(pictures_of, Chart.ROWS, rows, "A line"), "c-line")
+    page, _ = visit("/ask", viewport=NARROW)
+    page.locator("main").evaluate(
+        "(main, line) => { main.innerHTML = `<div class=picture>${line}</div>` }", line
+    )
+    counts = []
+    for viewport in (NARROW, _MIDDLE, WIDE):
+        page.set_viewport_size(viewport)
+        boxes = page.locator(".plot g[text-anchor=middle] text").evaluate_all(
+            "all => all.filter(one => one.getClientRects().length)"
+            ".map(one => one.getBoundingClientRect().toJSON())"
+        )
+        assert all(before["right"] < after["left"] for before, after in pairwise(boxes))
+        counts.append(len(boxes))
+
+    assert 2 < counts[0] < counts[1] < counts[2]
 
 
 def test_a_row_leads_to_its_segment_by_pointer_and_by_keys(visit: Open) -> None:

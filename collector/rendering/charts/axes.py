@@ -56,21 +56,24 @@ def bottom_axis(
 
 
 def labels_below(
-    places: Sequence[float], labels: Sequence[str], foot: float, scale: Linear
+    places: Sequence[float], labels: Sequence[str], foot: float, scale: Linear, wider: float = 1.0
 ) -> list[Drawn]:
-    """Return the labels that fit, middles below *places*, kept near the ends of *scale*."""
+    """Return the labels that fit, middles below *places*, kept near the ends of *scale*.
+
+    Args: wider: how many times wider a page may draw them, whose style then leaves some out.
+    """
     drawn: list[Drawn] = []
     free = float("-inf")
     apart = (scale.end - scale.start) / max(len(places), 1)
     room = min(max(apart - _APART, _ROOM), scale.end - scale.start)
     for x, label in zip(places, labels, strict=True):
-        half = min(width_of(one_line(label), SMALL), room) / 2
+        half = min(width_of(one_line(label), SMALL), room) / 2 / wider
         middle = min(max(x, scale.start - _OVERHANG + half), scale.end + _OVERHANG - half)
         if middle - half >= free:
             name = text(label, middle, foot + FOOT / 2 + 2, "tick", room=room)
             drawn.append(Placed(x, name))
-            free = middle + half + _APART
-    return [group(drawn, text_anchor="middle")]
+            free = middle + half + _APART / wider
+    return [group(drawn, text_anchor="middle", class_="dense" if wider > 1 else None)]
 
 
 def left_axis(

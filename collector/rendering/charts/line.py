@@ -58,6 +58,7 @@ _MOST_MARKS: Final = 150  # of a picture: more would weigh more than the page
 _MARKER_ROOM: Final = 15.0  # user units between markers at least, if every point has one
 _MARKER_PACE: Final = 50.0  # user units between markers, if not
 _TICK_ROOM: Final = 50.0  # user units between the labels of times at least
+_WIDER: Final = 2.0  # times that a page draws a plot wider, or else leaves labels out
 _LINE: Final = 15.0  # user units between the labels of two lines at least
 _MOST_WHOLES: Final = 6  # numbers of all stretches together
 _NAMES: Final = 0.28  # of the width at most
@@ -103,7 +104,7 @@ def line_picture(
     if noise is not None:
         body.append(noise)
     body += left_axis(plot.ticks, plot.y, unit, plot.x.start, plot.x.end)
-    body += _time_labels(times, plot, drawn)
+    body += _time_labels(times, plot, _WIDER if options.styled else 1.0)
     marker = Marker.of(options, drawn)
     body += past_drawn(past, plot.x, plot.y, marker) if past else ()
     cut = [(series, runs(series, times.step)) for series in times.series]
@@ -169,11 +170,12 @@ def _noise(drawn: Sequence[Row], plot: _Plot) -> Element | None:
     return rectangle(plot.x.start, top, plot.x.end - plot.x.start, foot - top, "noise")
 
 
-def _time_labels(times: Timeline, plot: _Plot, drawn: Sequence[Row]) -> Iterator[Drawn]:
+def _time_labels(times: Timeline, plot: _Plot, wider: float) -> Iterator[Drawn]:
     foot = plot.y.start
+    most = (plot.x.end - plot.x.start) / _TICK_ROOM
     if times.dated:
-        most = int((plot.x.end - plot.x.start) / _TICK_ROOM)
-        ticks = time_ticks(plot.x.low, plot.x.high, most)
+        own = sorted({point.at for series in times.series for point in series.points})
+        ticks = time_ticks(plot.x.low, plot.x.high, int(wider * most), own)
         places = [plot.x.at(tick.hours) for tick in ticks]
         names = [tick.label for tick in ticks]
     else:
@@ -182,7 +184,7 @@ def _time_labels(times: Timeline, plot: _Plot, drawn: Sequence[Row]) -> Iterator
         places = [plot.x.at(rank) for rank in ranks]
         names = [times.names[rank] for rank in ranks]
     yield short_ticks(places, foot)
-    yield from labels_below(places, names, foot, plot.x)
+    yield from labels_below(places, names, foot, plot.x, wider if len(places) > most else 1.0)
 
 
 def _bands(series: Series, cut: Sequence[Run], plot: _Plot) -> Iterator[Element]:

@@ -121,12 +121,18 @@ class Tick:
     label: str
 
 
-def ticks(low: float, high: float, most: int) -> tuple[Tick, ...]:
-    """Return at most about *most* ticks from *low* to *high* hours; years where they begin."""
+def ticks(low: float, high: float, most: int, own: Sequence[float] = ()) -> tuple[Tick, ...]:
+    """Return at most about *most* ticks from *low* to *high* hours; years where they begin.
+
+    Args: own: the times of what is drawn, ascending: the ticks, if they are no more than *most*.
+    """
     most = max(most, 2)
     length = high - low
-    step = next((hours for hours in _STEPS if length / hours <= most - 1), None)
-    places = _even(low, high, float(step)) if step else _months(low, high, most)
+    step: float | None = next((hours for hours in _STEPS if length / hours <= most - 1), None)
+    if 0 < len(own) <= most:
+        step, places = usual_step(own), own
+    else:
+        places = _even(low, high, step) if step else _months(low, high, most)
     labels, year = [], None
     for place in places:
         moment = _START + timedelta(hours=place)

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from collector.analytics.rows import RELATIVE, SHARE, Row
-from collector.rendering.charts.scale import log_ticks
+from collector.rendering.charts.scale import log_ticks, ticks
 from tests.support.charts import bars, cdf, difference, dots, histogram, line
 from tests.support.sites.drawing import of_class, parsed, path_points, tag
 from tests.support.sites.gallery import (
@@ -249,3 +249,20 @@ def test_powers_of_ten_have_twos_and_fives_between_them_if_they_are_few(
     low: float, high: float, expected: tuple[int, ...]
 ) -> None:
     assert log_ticks(low, high) == pytest.approx(expected)
+
+
+def test_times_that_are_few_are_the_ticks_of_their_axis_and_of_many_some_round_ones_are() -> None:
+    """Law: no tick is between the weeks of what is counted by week, where each week has room."""
+    monday, week, day = 96.0, 168.0, 24.0  # hours from the start of 1970
+    weeks = [monday + i * week for i in range(3)]
+    days = [monday + i * day for i in range(15)]
+
+    assert [tick.hours for tick in ticks(weeks[0], weeks[-1], 8, weeks)] == weeks
+    assert [tick.label for tick in ticks(weeks[0], weeks[-1], 8, weeks)] == [
+        "5 Jan 1970",
+        "12 Jan",
+        "19 Jan",
+    ]
+    of_days = [tick.hours for tick in ticks(days[0], days[-1], 8, days)]
+    assert 2 < len(of_days) <= 8
+    assert set(of_days) < set(days)
