@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from ...analytics.rows import SHARE, Row
 from ..coasts import coasts_within
-from ..numbers import numbers_of, reading
+from ..numbers import finest, numbers_of, reading
 from ..places import Box, degrees
 from .axes import labels_below
 from .distribution import cell_of
@@ -23,7 +23,9 @@ from .scale import Linear, nice_ticks
 from .svg import Drawn, Element, coordinate, element, paint
 
 _HIGHEST: Final = 420  # user units of the plot
-_GREATEST: Final = 56  # user units a cell
+_GREATEST: Final = 80  # user units a cell
+_ENTRY: Final = 40  # user units of a cell in words
+_WORDS_ROOM: Final = 200  # user units to the right of a map at least, for cells in words
 _MOST_MARKS: Final = 300  # cells that answer a pointer; more are drawn as one path a colour
 _FOOT: Final = 28  # user units
 _LEFT: Final = 56.0  # user units, for the labels of latitudes
@@ -58,6 +60,7 @@ def grid_picture(
     else:
         body += _merged(sure, ground, ramp)
     body += _graticule(ground) if places else _sides(ground)
+    body += _greatest(sure, ground, options.width - PAD)
     foot = ground.foot + _FOOT
     body += ramp.legend(foot, options.width)
     return Picture(
@@ -120,6 +123,10 @@ class _Ground:
     def high(self) -> float:
         return self.foot - self.top
 
+    def name(self, box: Box, row: Row) -> str:
+        """Return how a cell is called."""
+        return box.in_words if self.is_placed else row.item
+
     def placed(self, box: Box) -> tuple[float, float, float, float]:
         """Return left, top, width and height of a cell."""
         left, top = self.x.at(box.west), self.y.at(box.north)
@@ -136,9 +143,21 @@ def _marked(box: Box, row: Row, ground: _Ground, ramp: Ramp, marker: Marker) -> 
     x, y, wide, high = ground.placed(box)
     step = ramp.step(row.value or 0.0)
     gap = 0.5 if min(wide, high) > 8 else 0.0
-    label = box.in_words if ground.is_placed else row.item
     drawn = cell(x + gap, y + gap, wide - 2 * gap, high - 2 * gap, step, opacity_of(row))
-    return marker.mark(row, label, drawn)
+    return marker.mark(row, ground.name(box, row), drawn)
+
+
+def _greatest(sure: Sequence[_Cell], ground: _Ground, right: float) -> Iterator[Element]:
+    """Yield the greatest cells in words, where there is room for them next to the map."""
+    left = ground.x.end + 2 * PAD
+    if right - left < _WORDS_ROOM:
+        return
+    ranked = sorted(sure, key=lambda cell: -(cell[1].value or 0.0))
+    least = finest([row for _, row in sure])
+    for rank, (box, row) in enumerate(ranked[: int(ground.high / _ENTRY)]):
+        top = ground.top + _ENTRY * rank + PAD
+        yield text(reading(row, least=least), left, top, "value", room=right - left)
+        yield text(ground.name(box, row), left, top + _ENTRY / 2 - 4, "label", room=right - left)
 
 
 def _merged(sure: Sequence[_Cell], ground: _Ground, ramp: Ramp) -> Iterator[Element]:

@@ -386,6 +386,14 @@ DRAWN: Final = {
         grid(cells(4, 4, 0.01), "t", places=PLACES),
         has={"tick": ["13° E", "17° E", "52° N", "56° N"]},
     ),
+    "the greatest cells stand in words next to a map that leaves room": Drawn(
+        grid([row("0,0", 0.2, 0.01), row("0,1", 0.001, 0.01), row("1,0", 0.3, 0.01)], "t"),
+        texts={"value": ["30.0 % ± 1.0", "20.0 % ± 1.0"], "label": ["1,0", "0,0"]},
+    ),
+    "no cell stands in words next to a map that leaves no room": Drawn(
+        grid([row("0,0", 0.2, 0.01), row("1,0", 0.3, 0.01)], "t", ChartOptions(width=300)),
+        texts={"value": [], "label": []},
+    ),
     "a note within the last stretch is drawn and one out of view is not": Drawn(
         line(OF_WEEKS, "t", ChartOptions(), MARKS),
         texts={"flag": ["1"]},
