@@ -245,7 +245,7 @@ def _with_compared_periods(panel: Panel, answers: Answers) -> Panel:
     running = " (in progress)" if is_running else ""
     periods = f"{shown.get(TIME, 'Each')}{running} against {shown.get(AGAINST)}."
     if not stretches and (said := period_text(reply, answers)):
-        periods = f"{periods} {said}"
+        periods = f"{periods} {said}."
     notes = [
         _notice(mark)
         for mark in answers.marks(panel_request.query)

@@ -22,7 +22,7 @@ from .choices import Choices, granularity
 from .items import items_of
 from .metric_panels import LEVELS, levels_of
 from .panels import Answers
-from .remarks import Step, counts_text, period_text
+from .remarks import Step, counts_text
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Finding:
     value: str = ""  # in words with its unit; "" if there is none
     margin: str = ""  # half of its interval, or both ends
     what: str = ""  # it is of: an item, or "" of what the title says
-    when: str = ""  # it is of, as a sentence
+    when: str = ""  # it is of, where that is not all of the time
     before: str = ""  # beside the time before, of counts
     reason: str = ""  # why there is no number
     changes: tuple[Change, ...] = ()  # of its line, that are more than noise
@@ -82,9 +82,8 @@ def finding_of(
             f"since {step.since}",
             changes=changes,
         )
-    when = "" if metric.every == ONCE else period_text(reply, answers)
     what = choices.item if choices.item in levels_of(metric) else subject_of(metric, row)
-    return Finding(value_of(row), margin(row, in_words=True), what, when, changes=changes)
+    return Finding(value_of(row), margin(row, in_words=True), what, changes=changes)
 
 
 def subject_of(metric: Metric, row: Row) -> str:

@@ -51,7 +51,7 @@ from .panels import (
     Panel,
     PanelRequest,
 )
-from .remarks import end_of, ranked_hints, sample_in_words, told_once, with_levels
+from .remarks import period_text, ranked_hints, sample_in_words, told_once, with_levels
 
 _MUCH_LATE: Final = 0.2  # share of late reports from which it is shown
 blueprint = Blueprint("metric", __name__)
@@ -103,7 +103,7 @@ def metric_page(name: str) -> ResponseReturnValue:
         main=main,
         parts={part: panels for part, panels in parts.items() if panels},
         basis=basis,
-        last_day=basis and end_of(basis, answers.today),
+        period=first.reply and period_text(first.reply, answers),
         shuffled=(basis and basis.epsilon_shuffled) or None,
         above=above,
         chosen=choices.shown_for([metric]),

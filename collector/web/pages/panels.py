@@ -33,7 +33,7 @@ from ...core.remarks import Code, Remark, remark
 from ...query import Answer, Plan, Query, Reader, answer, earlier, options, plan
 from ...query.window import PERIOD, days_for, epochs_of
 from ...rendering.charts import Before, Mark
-from ...rendering.wording import days_in_words, last_day, remark_text
+from ...rendering.wording import days_in_words, remark_text
 from ...storage.connection import allowed
 from ...workspace.documents import MAX_TITLE, Document, Note
 from ...workspace.notes import is_planned, notes_on, readable
@@ -288,7 +288,8 @@ class Answers:
         now, then = (answer.meta.metrics[0].window for answer in (reply, other))
         begins = [Period.read(window.first) for window in (now, then)]
         hours = [0.0 if period is None else period.hours for period in begins]
-        name = f"{words}, {then.first} – {last_day(then.last, every_of(other))}"
+        label = f"{then.first}/{then.last}"
+        name = f"{words}, {days_in_words([label], every_of(other)).get(label, label)}"
         return Before(other.rows, round((hours[0] - hours[1]) / 24), name)
 
 

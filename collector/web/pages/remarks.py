@@ -30,7 +30,6 @@ from ...rendering.possible import possible
 from ...rendering.wording import (
     capitalized,
     days_in_words,
-    last_day,
     remark_text,
     sentence,
     when_counted,
@@ -80,8 +79,8 @@ class Level:
     def words(self) -> str:
         """It with its interval and its days."""
         low, high = ends_of(self.row)
-        days = f"from {self.first} to {self.last}" if self.first < self.last else f"on {self.first}"
-        return f"{value_of(self.row)} ({low} to {high}) {days}"
+        label = f"{self.first}/{self.last}"
+        return f"{value_of(self.row)} ({low} to {high}), {days_in_words([label])[label]}"
 
 
 @dataclass(frozen=True)
@@ -211,7 +210,9 @@ def average_text(basis: Basis, steps: Sequence[Step], line: Answer | None, today
         return ""
     rows = line.rows if line else ()
     first = rows[0].dimensions[TIME] if rows else basis.window.first
-    days = f"The average of {first} to {end_of(basis, today)}"
+    label = f"{first}/{basis.window.last}"
+    words = days_in_words([label], basis.every, today=today)
+    days = f"The average of {words.get(label, label)}"
     if steps:
         return f"{days}, across a change. {' '.join(step.words for step in steps)}"
     if line is None or not line.meta.facts.get("changes"):
@@ -219,16 +220,10 @@ def average_text(basis: Basis, steps: Sequence[Step], line: Answer | None, today
     return f"{days}; no change was detected in them."
 
 
-def end_of(basis: Basis, today: date) -> str:
-    """Return the last day with reports: *today* if the window is still running."""
-    end = last_day(basis.window.last, basis.every)
-    return min(end, today.isoformat()) if basis.window_open and end[:1].isdigit() else end
-
-
 def with_period(panel: Panel, answers: Answers) -> Panel:
     """Return *panel* with the period of its numbers at the start of its hint, if it is known."""
     said = period_text(panel.reply, answers) if panel.reply else ""
-    hint = f"{said} {panel.request.hint}".strip()
+    hint = f"{said}. {panel.request.hint}".strip()
     return replace(panel, request=replace(panel.request, hint=hint)) if said else panel
 
 
@@ -239,7 +234,7 @@ def period_text(reply: Answer, answers: Answers) -> str:
         return ""
     window, every = windows.pop()
     if every == ONCE:
-        return "Each device is asked once; these are all reports so far."
+        return "Each device is asked once; these are all reports so far"
     period = Period.read(f"{window.first}/{window.last}", every)
     if period is None or (days := period.days) is None:  # hours
         return ""
@@ -247,7 +242,7 @@ def period_text(reply: Answer, answers: Answers) -> str:
     label = f"{first}/{window.last}"
     words = days_in_words([label], every, today=answers.today)[label]
     before = "; there are no reports before" if first > days[0] else ""
-    return f"{words}{before}."
+    return f"{words}{before}"
 
 
 def sample_in_words(metric: Metric, panels: Iterable[Panel]) -> str:

@@ -402,8 +402,8 @@ def test_a_board_draws_earlier_periods_and_leads_on_but_not_by_a_link(desk: Desk
     plain, drawn = (desk.get(f"/board/{name}{more}").text for more in ("", "?before=previous"))
 
     assert '<select name="before"' in plain
-    assert re.search(r"previous period, 2\d{3}-", drawn)
-    assert not re.search(r"previous period, 2\d{3}-", plain)
+    assert re.search(r"previous period, \d+ ", drawn)
+    assert not re.search(r"previous period, \d+ ", plain)
     assert '<a href="/metric/' in plain
     assert desk.get(f"/board/{name}?before=ever").status_code == 400
     assert 'href="/metric/' not in desk.get(desk.link(board=name), "").text

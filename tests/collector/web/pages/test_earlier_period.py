@@ -28,9 +28,7 @@ NOTICE = re.compile(r'<section[^>]* id="time".*?</h2>\s*(.*?)<div class="picture
 OVER_TIME = json.dumps(
     {"metrics": [ONE_METRIC], "verb": "trend", "dimensions": ["time:day"], "date_range": "7d"}
 )
-EARLIER = re.compile(
-    r"previous period, \d{4}-\d\d-\d\d – \d{4}-\d\d-\d\d"
-)  # its name, in the legend
+EARLIER = re.compile(r"previous period, \d+ (?:\w{3} )?to \d+ \w{3}\b")  # its name, in the legend
 
 
 def above_the_line(visit: Visit, query: dict[str, str]) -> str:
@@ -53,7 +51,7 @@ def test_a_period_without_reports_is_said_above_the_chart_with_a_range_that_has_
     assert followed.status_code == 200
     assert "range=7d" in link
     assert "The previous period has no reports" not in followed.text
-    assert "previous period, 2" in followed.text  # the legend, with its dates
+    assert EARLIER.search(followed.text)
 
 
 @pytest.mark.parametrize("query", [{}, {"range": "7d"}, {"range": "7d", "before": "previous"}])
@@ -71,8 +69,7 @@ def test_a_year_without_reports_is_said_without_a_range(visit: Visit) -> None:
 
 
 def test_chosen_days_are_named_with_a_link_to_all_days(visit: Visit) -> None:
-    whole = visit(PAGE, {"range": "7d"}).text
-    first, last = re.findall(r"\d{4}-\d\d-\d\d", whole[whole.index(" reports, ") :])[:2]
+    first, last = "2026-02-26", "2026-03-04"
     said = above_the_line(visit, {"from": first, "to": last, "before": "previous"})
 
     assert f"Only {first} – {last} is shown." in said

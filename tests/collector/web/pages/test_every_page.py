@@ -245,7 +245,7 @@ OF_A_GROUP: Final = json.dumps(
     }
 )
 NUMBER: Final = re.compile(r'data-row="[^"]*  [^"]')  # a row of a chart that has a number
-NO_PERIOD: Final = re.compile(r"previous period, \d{4}-")
+NO_PERIOD: Final = re.compile(r"previous period, \d+ ")
 
 # By address: fields of the question of the first panel, None for those that it does not have.
 QUESTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
