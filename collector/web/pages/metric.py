@@ -71,16 +71,12 @@ def metric_page(name: str) -> ResponseReturnValue:
     answers, choices = Answers(relay=services().config.relay), choices_of(request.args)
     metric = answers.catalog.metric(name)
     notices = tuple(_notices(metric, choices, answers))
-    panel_request = _shown(own_panel(metric, choices), metric, choices, notices)
-    first = answers.panel(panel_request, _csv(metric, panel_request, choices))
+    first = _panel(own_panel(metric, choices), metric, choices, notices, answers)
     item = _item(metric, choices, first)
     panels = [
         first,
         *(
-            answers.panel(
-                _shown(panel_request, metric, choices, notices),
-                _csv(metric, panel_request, choices),
-            )
+            _panel(panel_request, metric, choices, notices, answers)
             for panel_request in more_panels(metric, choices, item)
         ),
     ]
@@ -101,6 +97,7 @@ def metric_page(name: str) -> ResponseReturnValue:
         doubts=[text for text in (sample, *doubts, *ranked_hints(panels)) if text],
         notes=notes,
         main=main,
+        unasked="previous period, line only" if main.request.against else "nothing",
         parts={part: panels for part, panels in parts.items() if panels},
         basis=basis,
         period=first.reply and period_text(first.reply, answers),
@@ -172,22 +169,34 @@ def _notices(metric: Metric, choices: Choices, answers: Answers) -> Iterator[Not
         yield Notice("The previous period has no reports, for this range or any shorter one.")
 
 
-def _shown(
-    panel_request: PanelRequest, metric: Metric, choices: Choices, notices: tuple[Notice, ...]
-) -> PanelRequest:
-    """Return *panel_request* with the links of its rows and the period to compare with."""
+def _panel(
+    panel_request: PanelRequest,
+    metric: Metric,
+    choices: Choices,
+    notices: tuple[Notice, ...],
+    answers: Answers,
+) -> Panel:
+    """Return the answer to *panel_request*, with links of its rows and the period before.
+
+    A main line that is alone has the previous period where that has reports from its beginning.
+    """
     is_over_time = any(name.startswith(TIME) for name in panel_request.query.dimensions)
     stretch = next((name for name in panel_request.query.dimensions if name.startswith(TIME)), TIME)
     own = replace(choices, item=str(panel_request.query.options.get("item", "")) or choices.item)
     page = url_for("metric.metric_page", name=metric.address) + choices.address()
-    return replace(
+    query, against = panel_request.query, choices.against
+    is_alone = bool(query.options) or not has_choice(metric)
+    if not against and panel_request.full and is_over_time and is_alone:
+        against = PREVIOUS if answers.has_earlier(metric, query, PREVIOUS, whole=True) else ""
+    whole = replace(
         panel_request,
         link=leads(metric, own, items_of(metric) if has_choice(metric) else (), stretch),
-        against=choices.against,
+        against=against,
         rows=ALL_DRAWN if request.args.get("all") == panel_request.id else MOST_DRAWN,
         notices=notices if is_over_time else (),
         all_rows=f"{page}{'&' if '?' in page else '?'}all={panel_request.id}#{panel_request.id}",
     )
+    return answers.panel(whole, _csv(metric, whole, choices))
 
 
 def _csv(metric: Metric, panel_request: PanelRequest, choices: Choices) -> str:
@@ -196,7 +205,7 @@ def _csv(metric: Metric, panel_request: PanelRequest, choices: Choices) -> str:
     if "levels" in panel_request.query.options and panel_request.id == OVER_TIME:
         item = choices.item
     is_over_time = any(name.startswith(TIME) for name in panel_request.query.dimensions)
-    against = choices.against if is_over_time else ""
+    against = panel_request.against if is_over_time else ""
     address = replace(choices, item=item, against=against).address()
     file = url_for("metric.metric_file", name=metric.address, panel=panel_request.id, kind="csv")
     return file + address

@@ -207,21 +207,26 @@ class Answers:
             first = min(first, max(days[0], datetime.fromtimestamp(seconds, UTC).date()))
         return first
 
-    def has_earlier(self, metric: Metric, query: Query, against: str) -> bool:
+    def has_earlier(
+        self, metric: Metric, query: Query, against: str, *, whole: bool = False
+    ) -> bool:
         """Return whether *metric* has reports in the period *against* which *query* is compared.
 
         True also if this cannot be known: the chart then says so.
+
+        Args: whole: from the first of several epochs on, and known to have them.
         """
         try:
-            whole = structs.replace(query, against=against)
-            ends = earlier(whole, self._catalog, self._now).date_range
+            held = structs.replace(query, against=against)
+            ends = earlier(held, self._catalog, self._now).date_range
             if not isinstance(ends, tuple):  # it always is one: of dates
                 return True
             first, last = map(date.fromisoformat, ends)
             looked = epochs_of(metric, first, last, "against")
-            return any(True for _ in self._epochs(metric, looked))
+            begins = min(self._epochs(metric, looked), default=looked.stop)
+            return begins <= looked.start < looked[-1] if whole else begins < looked.stop
         except (BusyError, QueryError, DamagedTallyError, RefusedByStoreError):
-            return True
+            return not whole
 
     def marks(self, query: Query) -> list[Mark]:
         """Return the notes that charts of *query* show; a shared link opens none."""

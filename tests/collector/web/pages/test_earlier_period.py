@@ -147,6 +147,33 @@ def test_a_quantile_is_followed_over_time_in_place_of_the_mean(visit: Visit) -> 
     assert all(number > numbers["p50"][day] for day, number in numbers["p95"].items())
 
 
+@pytest.mark.parametrize(
+    ("metric", "query", "is_drawn"),
+    [
+        ("boolean", {"range": "7d"}, True),
+        ("number", {"range": "7d", "item": "p95"}, True),
+        ("set", {"range": "7d", "item": "git"}, True),
+        ("set", {"range": "7d"}, False),  # several lines
+        ("boolean", {}, False),  # of the 30 days before are no reports
+        ("boolean", {"from": "2026-02-23", "to": "2026-03-04"}, False),  # of some days before
+        ("boolean", {"from": "2026-03-02", "to": "2026-03-02"}, False),  # a day is no line
+    ],
+)
+def test_a_line_alone_is_drawn_over_a_whole_previous_period_unasked(
+    visit: Visit, metric: str, query: dict[str, str], is_drawn: bool
+) -> None:
+    """Law: the main line alone has it, the file has what the chart shows, and the form says so."""
+    text = visit(f"/metric/{metric}", query).text
+    line, _, others = text.partition('id="time"')[2].partition("</section>")
+    saved = re.findall(r'href="([^"]*/time\.svg[^"]*)"', line)[0].replace("&amp;", "&")
+
+    assert bool(EARLIER.search(line)) == is_drawn
+    assert not EARLIER.search(others)
+    assert '<th scope="col">change</th>' not in others
+    assert ('<option value="">previous period, line only</option>' in text) == is_drawn
+    assert bool(EARLIER.search(visit(saved).text)) == is_drawn
+
+
 def test_a_chart_that_has_all_its_rows_leads_to_no_chart_of_all_rows(visit: Visit) -> None:
     """The curve of a number has more points than a list of bars has rows, and draws each."""
     curve = visit("/metric/number").text.partition('id="up-to"')[2].partition("</section>")[0]
