@@ -244,6 +244,6 @@ VERB = Verb(
         "What did the experiment change?",
         190,
         has_sense=lambda metric: bool(arms_of(metric)),  # groups that no lot drew are none
-        typed="lift experiment ab effect treatment uplift arm winner test",
+        typed="lift experiment ab effect treatment uplift arm variant winner win test",
     ),
 )

@@ -22,7 +22,7 @@ from client_sdk.registry.metric import Metric
 
 from ...analytics.comparing.arms import arms_of
 from ...analytics.rows import TIME, Chart
-from ...analytics.verb import load, names
+from ...analytics.verb import AVERAGED, load, names
 from ..options import types_of
 from ..request import Query
 from ..window import PREVIOUS
@@ -267,8 +267,8 @@ class _Reading:
     def is_about(self, verb: str) -> bool:
         """Whether a word has to do with the metric, or asks for a *verb* that needs no such word.
 
-        That is the one of its type, or one that only counts reports.  Values of its dimensions are
-        enough where every other word asks for *verb*.
+        That is the one of its type, one of arms, or one that only counts reports.  Values of its
+        dimensions are enough where every other word asks for *verb*.
         """
         words = self._phrase.words
         if any(self._own[word] >= _LEAST for word in words):
@@ -277,7 +277,8 @@ class _Reading:
         if self._are_named and all(self._vocabulary.of_verb(verb, w) >= _ASKS for w in others):
             return True
         kind = load(verb)
-        is_free = verb == self._metric.domain.verb or kind.counts(kind.options())
+        is_of_arms = kind.about is arms_of and bool(arms_of(self._metric))
+        is_free = verb == self._metric.domain.verb or kind.counts(kind.options()) or is_of_arms
         return is_free and any(self._vocabulary.of_verb(verb, word) >= _ASKS for word in words)
 
     def match(self, verb: str) -> Match:
@@ -340,15 +341,17 @@ class _Reading:
         if kind.needs_segment and not dimensions:
             dimensions = about[:1]
             filters = [each for each in filters if each[1] not in dimensions]
-        is_over_time = kind.compares and not dimensions and metric.every != ONCE
+        against = self._phrase.times.against
+        is_of_two = kind.compares or (kind.counts_devices and against is not None)
+        is_held = is_of_two and not dimensions and metric.every != ONCE
         return Query(
             metrics=[metric.address],
             verb=verb,
             date_range=self._date_range,
-            against=(self._phrase.times.against or PREVIOUS) if is_over_time else None,
+            against=(against or PREVIOUS) if is_held else None,
             dimensions=[*dimensions, *([TIME] if is_by_time else [])],
             filters=filters,
-            options=self._options(verb),
+            options=dict(AVERAGED) if is_held and kind.counts_devices else self._options(verb),
         )
 
     def _options(self, verb: str) -> dict[str, object]:

@@ -105,6 +105,8 @@ def test_what_people_type_is_the_question_that_they_mean() -> None:
         ("median and 90th percentile start-up time", "quantile", {"levels": [0.5, 0.9]}),
         ("did the cart screen change", "compare", {"item": "cart"}),
         ("how many users by platform last week", "actives", {}),
+        ("how many users this week vs last", "actives", {"average": True}),
+        ("which arm wins", "lift", {}),
         ("trend of home and deals screen", "trend", {}),  # of several, none is chosen
     ],
 )
@@ -136,6 +138,8 @@ def test_what_else_is_typed_are_options(typed: str, verb: str, options: dict[str
         ("crash rate 20 december to 5 january", "2025-12-20/2026-01-05"),
         ("crash rate past week", "7d"),
         ("crash rate change vs last week", "7d"),
+        ("crash rate change this week vs last", "7d"),
+        ("crash rate change this month vs last month", "30d"),
     ],
 )
 def test_days_and_periods_are_whole_ones_of_the_calendar(typed: str, days: str) -> None:
@@ -195,6 +199,7 @@ def test_days_are_no_rows_where_they_are_more_than_a_question_may_have(
         ("what changed lately", ""),
         ("what changed yesterday", ("2026-11-28", "2026-11-28")),
         ("changes of the last 7 days", "7d"),
+        ("what changed since the last release", ""),
         ("what changed on android", None),
         ("not changed", None),
         ("yesterday", None),
