@@ -222,7 +222,8 @@ def change_of(now: Row, before: Row | None) -> str:
     """Return how a count changed: "91 more (+3.9 %)"; "" if either is not known, or was 0."""
     if before is None or not before.value or now.value is None:
         return ""
-    change = now.value - before.value
+    decimals = max(_EXACT - len(str(int(abs(now.value)))), 0)  # that *now* is read with
+    change = round(now.value - before.value, decimals)
     how = f"{_exact(abs(change))} {'more' if change > 0 else 'fewer'}" if change else "no change"
     part = f" ({number(change / before.value, SHARE, 0.01, signed=True)})" if change else ""
     return f"{how}{part}"

@@ -28,7 +28,8 @@ def with_latest(panel: Panel, metrics: Sequence[Metric]) -> Panel:
     reply, request = panel.reply, panel.request
     if reply is None or not load(request.query.verb).counts_devices:
         return panel
-    hint = f"{counts_text(reply)} {request.hint}".strip()
+    # A comparison has them in its hint already.
+    hint = request.hint if request.query.against else f"{counts_text(reply)} {request.hint}".strip()
     notices = (*request.notices, *longer(reply.meta.metrics[0].name, metrics))
     return replace(panel, request=replace(request, hint=hint, notices=notices))
 
