@@ -347,4 +347,5 @@ def require(keyring: Keyring, needed: str, header: str, *, is_page: bool = False
 def _require_scope(credential: Credential, needed: str) -> None:
     """Raise ForbiddenError unless *credential* has the scope *needed*."""
     if needed not in credential.scopes:
-        raise ForbiddenError(f"you need the {_LEAST_ROLE.get(needed, needed)} role for this")
+        role = _LEAST_ROLE.get(needed, needed)
+        raise ForbiddenError(f"you need the {role} role for this: ask an operator for such a token")

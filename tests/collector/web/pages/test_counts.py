@@ -13,8 +13,10 @@ from client_sdk.core.epoch import epoch_of
 from client_sdk.core.errors import RegistryError
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import COUNT, Metric
+from collector.analytics.rows import GOOD, Row
 from collector.cli import main
 from collector.core.catalog import Catalog
+from collector.rendering.numbers import change_of
 from collector.storage.records import WatchState
 from collector.workspace.watch.report import report
 from tests.support.crowds.asked import post, store
@@ -158,6 +160,30 @@ def test_a_comparison_says_how_many_more_devices_there_were(
 
     assert said in text
     assert "between" not in text.partition("Compare one number")[2].partition("segments")[2]
+
+
+def test_a_typed_comparison_of_counts_is_answered_once(site: FlaskClient) -> None:
+    text = shown(site, "/ask?find=active+day+devices+reported+this+week+vs+last")
+
+    said = "A day on average from 25 Feb to 3 Mar: 2,320 devices against 2,180: 140 more"
+    assert text.count(said) == 1
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "said"),
+    [
+        (3438.143, 3432.119, "6 more (+0.2 %)"),
+        (12.5, 12.25, "0.25 more (+2.0 %)"),
+        (3432.4, 3432.1, "no change"),
+        (2_380, 2_360, "20 more (+0.8 %)"),
+    ],
+)
+def test_a_difference_of_averages_has_the_digits_that_they_are_read_with(
+    now: float, before: float, said: str
+) -> None:
+    rows = [Row({}, value, value, value, 0.0, 1, 0.05, GOOD) for value in (now, before)]
+
+    assert change_of(*rows) == said
 
 
 def test_the_page_of_a_metric_begins_with_its_count_and_has_no_share_of_yes(
