@@ -19,6 +19,7 @@ _ANSWERS: Final = MappingProxyType({"true": "yes", "false": "no"})
 _QUANTILES: Final = MappingProxyType({"p50": "median"})
 _OTHERS: Final = "the others"
 _STRETCHES: Final = MappingProxyType({f"{TIME}:day": "1d", f"{TIME}:week": "7d"})
+_SINCE: Final = MappingProxyType({"7d": "the week of ", "28d": "the four weeks of "})
 _EACH: Final = MappingProxyType({"1h": "an hour", "1d": "a day", "7d": "a week"})
 
 
@@ -86,6 +87,15 @@ def when_counted(label: str, every: str, stretch: str = TIME) -> str:
     at = moment(label, length)
     place = f"on {at}" if at == label else f"in {at}"
     return place if length == every else f"{_EACH.get(every, 'each')} on average {place}"
+
+
+def since_in_words(label: str, stretch: str) -> str:
+    """Return the stretch of time that *label* names, after "since": "the week of 2 to 8 Nov".
+
+    Args: stretch: how long it is, as metrics say how often they are reported.
+    """
+    words = days_in_words([label], stretch, alone=True).get(label, label)
+    return f"{_SINCE.get(stretch, '')}{words}"
 
 
 def last_day(label: str, every: str) -> str:

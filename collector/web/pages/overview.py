@@ -30,7 +30,6 @@ from ...analytics.rows import (
     TIME,
     Period,
     Row,
-    moment,
 )
 from ...analytics.verb import TREND
 from ...core.credentials import ASK, VIEW
@@ -44,7 +43,7 @@ from ...rendering.charts import ChartOptions
 from ...rendering.charts.spark import spark
 from ...rendering.numbers import margin, numbers_of, reading, value_of
 from ...rendering.possible import possible
-from ...rendering.wording import last_day, when_counted
+from ...rendering.wording import last_day, since_in_words, when_counted
 from .. import auth
 from ..api.openapi import in_query
 from ..auth import scope, visible
@@ -340,7 +339,7 @@ def _change(reply: Answer) -> tuple[str, float | None]:
     """Return the surest change in words, and its p-value; nothing for a line without one."""
     for change in reply.meta.facts.get("changes", ())[:1]:
         how = "higher" if change["after"] > change["before"] else "lower"
-        at = moment(change["changed_at"], change["stretch"])
+        at = since_in_words(change["changed_at"], change["stretch"])
         return f"{how} since {at}", change["p_value"]
     return "", None
 

@@ -18,7 +18,7 @@ from client_sdk.core.epoch import ONCE
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
-from ...analytics.rows import ITEM, RAW, TIME, Period, Row, moment
+from ...analytics.rows import ITEM, RAW, TIME, Period, Row
 from ...analytics.verb import ESTIMATE, load
 from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
 from ...core.remarks import Code, Remark
@@ -32,6 +32,7 @@ from ...rendering.wording import (
     days_in_words,
     remark_text,
     sentence,
+    since_in_words,
     when_counted,
 )
 from .panels import OVER_TIME, Answers, Notice, Panel
@@ -96,7 +97,7 @@ class Step:
     @property
     def since(self) -> str:
         """The stretch of the change, in words."""
-        return moment(self.label, self.stretch)
+        return since_in_words(self.label, self.stretch)
 
     @property
     def stretch_end(self) -> date:
