@@ -18,14 +18,15 @@ from client_sdk.core.epoch import ONCE
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
-from ...analytics.rows import ITEM, RAW, TIME, Period, Row
+from ...analytics.rows import AGAINST, ITEM, MEASURE, RAW, SHARE, TIME, Chart, Period, Row
 from ...analytics.verb import ESTIMATE, load
 from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
 from ...core.remarks import Code, Remark
 from ...query import Answer, Query
 from ...query.basis import Basis
 from ...query.headline import latest
-from ...rendering.numbers import beside, ends_of, numbers_of, reading, value_of
+from ...rendering.charts.frame import named
+from ...rendering.numbers import POINTS, beside, ends_of, margin, numbers_of, value_of
 from ...rendering.possible import possible
 from ...rendering.wording import (
     capitalized,
@@ -104,11 +105,6 @@ class Step:
         """The last day of that stretch."""
         period = Period.read(self.label, self.stretch)
         return period.days[1] if period and period.days else self.now.first
-
-    @property
-    def number(self) -> str:
-        """The number now, with its interval."""
-        return reading(self.now.row)
 
     @property
     def words(self) -> str:
@@ -263,7 +259,8 @@ def without_title(panel: Panel) -> Panel:
 def with_ranking(panel: Panel, *, is_sure: bool = False) -> Panel:
     """Return *panel* with a ranking of its segments where their intervals are apart.
 
-    The intervals hold simultaneously, so the ranking has their level.
+    A panel of several differences gets those that are more than noise.  The intervals hold
+    simultaneously, so the ranking has their level.
 
     Args: is_sure: add no remark if no segment is surely higher.
     """
@@ -271,6 +268,8 @@ def with_ranking(panel: Panel, *, is_sure: bool = False) -> Panel:
     if reply is None:  # then the verb may not exist
         return panel
     rows = reply.rows
+    if reply.meta.chart == Chart.DIFFERENCES and (sure := differences_text(rows)):
+        return _with_notice(panel, Notice(sure))
     is_ranked = load(query.verb).ranks_segments and query.postprocess == RAW
     if (
         not is_ranked
@@ -300,6 +299,23 @@ def ranking_text(rows: Sequence[Row]) -> str:
             than = f"{', '.join(others)} and {last}" if others else last
             sure.append(f"{_segment(row)} is higher than {than}")
     return f"More than noise: {'; '.join(sure)}." if sure else ""
+
+
+def differences_text(rows: Sequence[Row]) -> str:
+    """Return which of several differences, of the first measure of *rows*, leave zero out.
+
+    It is "" of a single one, of very many, and where none has a number.
+    """
+    own = [row for row in rows if row.dimensions.get(MEASURE) == rows[0].dimensions.get(MEASURE)]
+    if not any(map(numbers_of, own)) or not 1 < len(own) <= _MOST_ORDERED:
+        return ""
+    sure = [
+        f"{label} {value_of(row, unit, signed=True)} {margin(row, unit)}"
+        for label, row in zip(named(own, (AGAINST,))[0], own, strict=True)
+        for unit in (POINTS if row.unit == SHARE else row.unit,)
+        if (numbers := numbers_of(row)) and (numbers.low > 0 or numbers.high < 0)
+    ]
+    return f"More than noise: {'; '.join(sure)}." if sure else "No difference is more than noise."
 
 
 def _segment(row: Row) -> str:

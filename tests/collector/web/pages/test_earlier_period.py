@@ -15,7 +15,7 @@ from client_sdk.registry import Registry
 from collector.analytics.rows import GOOD, SHARE, Row, empty_row
 from collector.core.remarks import Code, remark
 from collector.web.pages.devices import longer
-from collector.web.pages.remarks import ranking_text
+from collector.web.pages.remarks import differences_text, ranking_text
 from tests.collector.web.pages.conftest import BROWSER, ONE_METRIC, Visit
 from tests.support.crowds.uploads import READ_TOKEN, bearer
 from tests.support.device.every_type import fill, registry_text
@@ -269,6 +269,41 @@ def test_a_segment_without_a_number_is_higher_than_none() -> None:
     assert ranking_text([*rows(("a", 0.1, 0.2), ("b", 0.5, 0.6)), blank]) == (
         "More than noise: b is higher than a."
     )
+
+
+def differences(*ends: tuple[str, float, float]) -> Sequence[Row]:
+    """Return the difference of each item, in two measures, in the middle of its interval."""
+    return [
+        Row(
+            {"arm": "new", "against": "old", "item": name, "measure": measure},
+            (low + high) / 2,
+            low,
+            high,
+            0.01,
+            900,
+            0.05,
+            GOOD,
+        )
+        for name, low, high in ends
+        for measure in ("difference", "lift")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ([("a", 0.04, 0.08), ("b", -0.1, 0.1), ("c", -0.3, -0.1)],
+         "More than noise: a +6 points ± 2; c −20 points ± 10."),
+        ([("a", -0.02, 0.08), ("b", -0.1, 0.1)], "No difference is more than noise."),
+        ([("a", 0.04, 0.08)], ""),  # its chart says so
+        ([(name, 0.04, 0.08) for name in "abcdefghi"], ""),
+    ],
+)  # fmt: skip
+def test_an_experiment_says_first_which_differences_are_more_than_noise(
+    ends: list[tuple[str, float, float]], said: str
+) -> None:
+    """Law: each is named once, by what it differs in from the others."""
+    assert differences_text(differences(*ends)) == said
 
 
 @pytest.mark.parametrize(
