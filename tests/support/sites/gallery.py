@@ -70,7 +70,7 @@ def month_before() -> Before:
     """Return the four weeks before those of ``months``, of which it has a day less."""
     waves = [0.27 + 0.03 * sin(i / 4) for i in range(27)]
     rows = [row({TIME: day(i - 28)}, wave, 0.008) for i, wave in enumerate(waves)]
-    return Before(rows, 28, "previous period, 2026-09-22 – 2026-10-19")
+    return Before(rows, 28, "previous period, 22 Sep to 19 Oct")
 
 
 def themes_before() -> Before:
@@ -80,7 +80,7 @@ def themes_before() -> Before:
         for j, name in enumerate(THEMES)
         for i in range(28)
     ]
-    return Before(rows, 28, "previous period, 2026-09-22 – 2026-10-19")
+    return Before(rows, 28, "previous period, 22 Sep to 19 Oct")
 
 
 def notes() -> list[Mark]:
