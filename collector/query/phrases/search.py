@@ -325,7 +325,8 @@ class _Reading:
         if kind.about is arms_of and about:
             is_named = about[0] in self.dimensions or max(said.values(), default=0.0) >= _VERB
             return _EXPERIMENT if is_named else 0.0
-        if kind.ranks_segments and self._held_together:
+        is_by_group = self._metric.domain.boolean and bool(self.dimensions)
+        if kind.ranks_segments and (self._held_together or is_by_group):
             return _EXPERIMENT
         return -_PREFERENCE if "k" in types_of(verb) and self._item() else 0.0
 

@@ -107,6 +107,8 @@ def test_what_people_type_is_the_question_that_they_mean() -> None:
         ("how many users by platform last week", "actives", {}),
         ("how many users this week vs last", "actives", {"average": True}),
         ("which arm wins", "lift", {}),
+        ("crash rate by version", "segments", {}),  # of yes alone
+        ("crashes per day by version", "trend", {}),
         ("trend of home and deals screen", "trend", {}),  # of several, none is chosen
     ],
 )
