@@ -142,7 +142,7 @@ def question_faults(cell: Cell, error: str | None) -> Iterator[str]:
             f"answered, where ANSWERED or QUESTIONS_REFUSED says: {each.pattern}" for each in rights
         )
     elif not any(re.fullmatch(each.pattern, error) for each in rights):
-        yield f"refused for no listed reason: {error}"
+        yield f"refused, and QUESTIONS_REFUSED lists no such reason for it: {error}"
 
 
 def _too_few(case: Case, row: Row) -> bool:
