@@ -55,7 +55,7 @@ def test_every_page_with_an_address_of_its_own_is_looked_at(site: Flask) -> None
         if is_page(site.view_functions[rule.endpoint])
     }
 
-    assert pages - set(PAGES) == OTHERS
+    assert pages - set(PAGES) == OTHERS, "add it to PAGES"
 
 
 @every_page
