@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from client_sdk.core.epoch import epoch_of
 from client_sdk.registry import Registry
 from collector.analytics.rows import GOOD, SHARE, Row, empty_row
 from collector.core.remarks import Code, remark
 from collector.web.pages.devices import longer
 from collector.web.pages.remarks import ranking_text
 from tests.collector.web.pages.conftest import BROWSER, ONE_METRIC, Visit
-from tests.support.crowds.uploads import READ_TOKEN, bearer
+from tests.support.crowds.uploads import NOON, READ_TOKEN, bearer
 from tests.support.device.every_type import fill, registry_text
 from tests.support.sites.in_memory import browser_of, in_memory
 from tests.support.store.memory_storage import MemoryStorage
@@ -286,3 +288,19 @@ def test_a_breakdown_has_the_change_of_each_group_as_the_api_answers_it(
     assert "change: " in table[0]
     assert " against " in table[0]
     assert " points" not in own[0]
+
+
+def test_what_an_earlier_period_lacks_is_said_where_changes_since_are_shown(
+    tmp_path: Path,
+) -> None:
+    """Law: no change is of a part of the period that its caption names, without a word."""
+    storage = MemoryStorage()
+    digest = fill(storage).metric("boolean").digest
+    storage.marks[digest] = epoch_of("1d", NOON) - 10
+    query = {"range": "7d", "before": "previous"}
+
+    site = browser_of(in_memory(tmp_path, registry_text(), storage=storage))
+    text = site.get("/metric/boolean", query_string=query, headers=BROWSER).text
+
+    assert "change: 25 Feb to 3 Mar against 18 to 24 Feb" in text
+    assert "(pruned), 4 of 14 epochs of the window" in text
