@@ -61,6 +61,7 @@ _OF_PAST: Final = frozenset(
         Code.EXCLUDED,
         Code.EXCLUDED_LATER,
         Code.NO_EARLIER_REPORTS,
+        Code.EARLIER_LEFT_OUT,
     }
 )
 OVER_TIME: Final = "time"  # the panel of a line of the metric's own numbers
