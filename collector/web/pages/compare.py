@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -78,7 +79,7 @@ def compare() -> ResponseReturnValue:
     if metric is not None:
         by = _by(metric)
         choices = _over(metric, choices, by, answers)
-        item = _item(metric, choices, answers)
+        item = _item(metric, choices, by, answers)
         panels = [
             _with_compared_periods(
                 answers.panel(_led(panel_request, answers), _address(panel_request)), answers
@@ -156,16 +157,28 @@ def _by(metric: Metric) -> str:
     return by if by in ways else next(iter(ways), "")
 
 
-def _item(metric: Metric, choices: Choices, answers: Answers) -> str:
+def _item(metric: Metric, choices: Choices, by: str, answers: Answers) -> str:
+    """Return the item that is compared: the chosen one, or the greatest.
+
+    Of two periods that is the greatest of both together: the greatest of one owes some of that to
+    noise, which the other has not, so the difference would be one by the choice alone.
+    """
     items = () if metric.show == COUNT else items_of(metric)
     if not items or choices.item in items or not item_needed(metric):
         return choices.item if choices.item in items else ""
     query = Query(metrics=[metric.address], verb=TOP, date_range=choices.date_range)
+    if by == BEFORE:
+        before = earlier_of(request.args) or PREVIOUS
+        query = structs.replace(query, dimensions=[_PERIODS], against=before)
     try:
-        item = usual_item(metric, answers.reply(query).rows)
+        rows = [row for row in answers.reply(query).rows if row.value is not None]
     except QueryError:
-        item = ""
-    return item or items[0]
+        return items[0]
+    totals = defaultdict[str, float](float)
+    for row in rows:
+        totals[row.item] += row.value or 0.0
+    wholes = [structs.replace(row, value=totals[row.item]) for row in rows]
+    return usual_item(metric, wholes) or items[0]
 
 
 def _over(metric: Metric, choices: Choices, by: str, answers: Answers) -> Choices:
