@@ -380,5 +380,5 @@ def test_two_periods_are_compared_by_the_item_that_is_greatest_in_both_together(
     by_time = site.get("/compare", query_string={**asked, "by": "time"}, headers=BROWSER).text
     by_group = site.get("/compare", query_string={**asked, "by": "platform"}, headers=BROWSER).text
 
-    assert '<option selected>dark</option>' in by_time
-    assert '<option selected>light</option>' in by_group
+    assert "<option selected>dark</option>" in by_time
+    assert "<option selected>light</option>" in by_group
