@@ -372,8 +372,10 @@ def test_two_periods_are_compared_by_the_item_that_is_greatest_in_both_together(
     metric = Registry.from_text(text).metric("category")
     for back in range(15):
         light, dark = (260, 250) if back < 8 else (100, 250)
-        cell = Cell(metric.digest, epoch_of("1d", NOON) - back, '{"platform":"mac"}')
-        storage.put({cell: [(0, 600), (1, light), (2, dark), (3, 600 - light - dark)]})
+        many = [(0, 600), (1, light), (2, dark), (3, 600 - light - dark)]
+        for platform, pairs in (("linux", many), ("mac", [(0, 50), (1, 2), (2, 3), (3, 45)])):
+            cell = Cell(metric.digest, epoch_of("1d", NOON) - back, f'{{"platform":"{platform}"}}')
+            storage.put({cell: pairs})
     site = browser_of(in_memory(tmp_path, text, storage=storage))
 
     asked = {"metric": "category", "range": "7d"}
@@ -382,3 +384,14 @@ def test_two_periods_are_compared_by_the_item_that_is_greatest_in_both_together(
 
     assert "<option selected>dark</option>" in by_time
     assert "<option selected>light</option>" in by_group
+
+    segments = {**asked, "verb": "segments", "by": "platform"}
+    for days, before, item in (("7d", "previous", "dark"), ("7d", "", "light")):
+        query = {"range": days, "before": before}
+        page = site.get("/metric/category", query_string=query, headers=BROWSER).text
+        answer = site.get("/ask", query_string={**segments, **query}, headers=BROWSER).text
+        assert f"{item.capitalize()} by platform" in page
+        assert f'<option value="{item}" selected>' in answer
+    few = {**asked, "verb": "segments", "by": "platform", "segment.platform": "mac"}
+    answer = site.get("/ask", query_string={**few, "before": "previous"}, headers=BROWSER).text
+    assert '<option value="sepia" selected>' in answer
