@@ -21,6 +21,7 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib.resources import files
 from typing import Final, NamedTuple
 
@@ -243,7 +244,7 @@ def prepare(connection: Connection, keys: Keys, profile: str, renew: bool = Fals
 
     Args:   renew: whether a store that has lost a part may be used again, as another one.
     Raises: UnsafeStoreError, NotPreparedError.
-            NotLoggedError: the groups would not outlive a store that dies now.
+            NotLoggedError: what was prepared would not outlive a store that dies now.
     """
     nodes = connection.nodes()
     settings = [settings_of(node) for node in nodes]
@@ -267,11 +268,12 @@ def prepare(connection: Connection, keys: Keys, profile: str, renew: bool = Fals
         with suppress(StorageFullError):  # a worker must start then too: folding makes room
             connection.call("SET", keys.checked_profile, profile)
     _record_shards(connection, keys)
-    proof = Proof(logged=profile == STANDARD)
     for shard in range(keys.shards):
-        _create_group(connection, keys.stream(shard), proof)
+        _create_group(connection, keys.stream(shard))
     _begin_shards(connection, keys, renew)
     establish(connection, keys, renew)
+    for node in nodes if profile == STANDARD else ():
+        allowed(partial(node.call_many, [("INFO", "server")], Proof(logged=True)), None)
 
 
 def _checked(
@@ -375,9 +377,9 @@ def library_of(node: Connection) -> int:
         return 0
 
 
-def _create_group(connection: Connection, stream: str, proof: Proof) -> None:
+def _create_group(connection: Connection, stream: str) -> None:
     try:
-        connection.call_many([("XGROUP", "CREATE", stream, GROUP, "0", "MKSTREAM")], proof)
+        connection.call("XGROUP", "CREATE", stream, GROUP, "0", "MKSTREAM")
     except RefusedByStoreError as error:
         # Application users may not; a group that is missing is named when it is first needed.
         if error.code not in ("BUSYGROUP", "NOPERM"):
