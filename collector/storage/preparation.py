@@ -32,7 +32,7 @@ from ..core.errors import (
     StorageFullError,
     UnsafeStoreError,
 )
-from .connection import Connection, Part, allowed, parse_info
+from .connection import Connection, Part, Proof, allowed, parse_info
 from .keys import Keys
 
 _SIZE: Final = 8  # bytes of chance
@@ -240,6 +240,7 @@ def prepare(connection: Connection, keys: Keys, profile: str, renew: bool = Fals
 
     Args:   renew: whether a store that has lost a part may be used again, as another one.
     Raises: UnsafeStoreError, NotPreparedError.
+            NotLoggedError: the groups would not outlive a store that dies now.
     """
     nodes = connection.nodes()
     settings = [settings_of(node) for node in nodes]
@@ -263,8 +264,9 @@ def prepare(connection: Connection, keys: Keys, profile: str, renew: bool = Fals
         with suppress(StorageFullError):  # a worker must start then too: folding makes room
             connection.call("SET", keys.checked_profile, profile)
     _record_shards(connection, keys)
+    proof = Proof(logged=profile == STANDARD)
     for shard in range(keys.shards):
-        _create_group(connection, keys.stream(shard))
+        _create_group(connection, keys.stream(shard), proof)
     _begin_shards(connection, keys, renew)
     establish(connection, keys, renew)
 
@@ -370,9 +372,9 @@ def library_of(node: Connection) -> int:
         return 0
 
 
-def _create_group(connection: Connection, stream: str) -> None:
+def _create_group(connection: Connection, stream: str, proof: Proof) -> None:
     try:
-        connection.call("XGROUP", "CREATE", stream, GROUP, "0", "MKSTREAM")
+        connection.call_many([("XGROUP", "CREATE", stream, GROUP, "0", "MKSTREAM")], proof)
     except RefusedByStoreError as error:
         # Application users may not; a group that is missing is named when it is first needed.
         if error.code not in ("BUSYGROUP", "NOPERM"):

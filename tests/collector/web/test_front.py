@@ -139,7 +139,7 @@ def test_an_upload_has_one_deadline_for_all_that_the_store_is_asked(
     app: Flask, storage: MemoryStorage, hangs: str
 ) -> None:
     """Whichever of its questions a store does not answer; it is not asked the next one for it."""
-    go, asked = threading.Event(), []
+    go, asked, tries = threading.Event(), [], 0
 
     def hang(some: Collection[object]) -> list[bool]:
         asked.append(len(some))
@@ -149,13 +149,15 @@ def test_an_upload_has_one_deadline_for_all_that_the_store_is_asked(
     setattr(storage, hangs, hang)
 
     while not asked:  # on a busy machine the time may be over before the store is asked
+        tries += 1
         [found] = answers(Front(app, store_s=0.0, sweep_s=0.01), UPLOAD)
     go.set()
 
     assert found is not None
     problem = json.loads(found.body)["type"]
     assert (found.status, problem) == (503, "urn:hearsay:problem:store-unavailable")
-    assert asked == [1]
+    assert set(asked) == {1}
+    assert len(asked) <= tries
     assert not storage.entries
 
 
