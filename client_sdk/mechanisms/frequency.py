@@ -15,7 +15,8 @@ Derived here; p, q and the law of one item are those of Wang et al., USENIX Secu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import lru_cache, wraps
 
@@ -174,6 +175,19 @@ class ItemMechanism(Mechanism[int]):
         Returns: shape (sums, items).
         """
         return None
+
+
+class DesignedMechanism(ItemMechanism):
+    """A mechanism over items whose channel is a table of weighted sets of items.
+
+    Two chances, in the ratio e^epsilon, tell how likely a report of a set is from those who hold
+    one of its items and from all others.
+    """
+
+    @classmethod
+    @abstractmethod
+    def table_of(cls, sets: Iterable[tuple[int, int]], domain_size: int) -> dict[str, int]:
+        """Return the parameters of *sets*: weight, the largest 256 to 65,535, and items as bits."""
 
 
 class FrequencyOracle(SupportReports[int], ItemMechanism):

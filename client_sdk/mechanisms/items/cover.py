@@ -26,7 +26,7 @@ Draws: true(truth) takes the sets that hold the item, else the others; then halv
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 
@@ -37,7 +37,7 @@ from ...core.typing import Final
 from ..base import Array, Debiased, EpsilonLike, NoiseLaw, Numpy, RatioMechanism, Reach
 from ..exact import THRESHOLD_BITS, exp_floor, truth_chance
 from ..families import CountedReports
-from ..frequency import ItemMechanism
+from ..frequency import DesignedMechanism
 
 MAX_ITEMS: Final = 256
 MAX_SETS: Final = 2048  # of a table; without those that complete it
@@ -45,7 +45,7 @@ _WEIGHT: Final = 2  # bytes
 
 
 @dataclass(frozen=True, init=False)
-class Cover(CountedReports[int], ItemMechanism, RatioMechanism[int]):
+class Cover(CountedReports[int], DesignedMechanism, RatioMechanism[int]):
     """Weighted sets that cover every item alike.  A report is a set."""
 
     name = "cover"
@@ -67,10 +67,18 @@ class Cover(CountedReports[int], ItemMechanism, RatioMechanism[int]):
         self.prepare(epsilon, domain_size, precision)
         if domain_size > MAX_ITEMS:
             raise InvalidParameterError("domain_size", domain_size, f"must be at most {MAX_ITEMS}")
-        table = table_of(windows(domain_size), domain_size) if sets is None else sets
-        object.__setattr__(self, "sets", table)
+        own = self.table_of(windows(domain_size), domain_size) if sets is None else {"sets": sets}
+        object.__setattr__(self, "sets", own["sets"])
         self._require_table()
         self.validate()
+
+    @classmethod
+    def table_of(cls, sets: Iterable[tuple[int, int]], domain_size: int) -> dict[str, int]:
+        """Return ``sets``, from the heaviest one down."""
+        rows = sorted(sets, key=lambda each: (-each[0], each[1]))
+        width = _width(domain_size)
+        lines = (w.to_bytes(_WEIGHT, "big") + items.to_bytes(width, "big") for w, items in rows)
+        return {"sets": int.from_bytes(b"".join(lines), "big")}
 
     def _require_table(self) -> None:
         """Refuse a table that is none, or that cannot tell all items apart."""
@@ -261,20 +269,12 @@ def windows(domain_size: int) -> Iterator[tuple[int, int]]:
         length *= 2
 
 
-def table_of(sets: Iterator[tuple[int, int]] | Sequence[tuple[int, int]], domain_size: int) -> int:
-    """Return ``sets`` of the parameters: *sets* are weight, the largest from 256 on, and items."""
-    rows = sorted(sets, key=lambda each: (-each[0], each[1]))
-    width = _width(domain_size)
-    parts = (w.to_bytes(_WEIGHT, "big") + items.to_bytes(width, "big") for w, items in rows)
-    return int.from_bytes(b"".join(parts), "big")
-
-
 def _width(domain_size: int) -> int:
     """Return the bytes of the items of a set."""
     return (domain_size + 7) // 8
 
 
-def _rank(rows: Iterator[int]) -> int:
+def _rank(rows: Iterable[int]) -> int:
     """Return the rank of rows of bits modulo 2, which is at most that over the rationals."""
     pivots: dict[int, int] = {}
     for row in rows:
