@@ -177,19 +177,19 @@ def design_lines(metric: Metric, asks: Mapping[str, float], most: int | None) ->
         raise QueryError("metric", "must be of items: a category or a boolean")
     epsilon, size = mechanism.epsilon, mechanism.domain_size
     questions = gram(asks, size)
-    made = design(epsilon, size, questions, most)
+    result = design(epsilon, size, questions, most)
     points = 100 * normal_quantile(ALPHA) / math.sqrt(DEVICES)
     yield f"{metric.address}: {size} items, epsilon {float(epsilon):g}, asked {', '.join(asks)}"
     yield f"half-widths of 95 % intervals for {DEVICES:,} devices, in points"
-    bound = "" if made.bound is None else f"; no channel goes below {points * made.bound:.2f}"
-    yield f"  {made.name:18} {points * made.error:.2f}{bound}"
+    bound = "" if result.bound is None else f"; no channel goes below {points * result.bound:.2f}"
+    yield f"  {result.name:18} {points * result.error:.2f}{bound}"
     for name, error in others(epsilon, size, questions).items():
-        more = f"{(error / made.error) ** 2:.2f} times as many devices for the same"
+        more = f"{(error / result.error) ** 2:.2f} times as many devices for the same"
         yield f"  {name:18} {points * error:.2f}, {more}"
-    yield f"one item by {made.name}: {points * made.mechanism.predict(1):.2f}"
+    yield f"one item by {result.name}: {points * result.mechanism.predict(1):.2f}"
     yield "in the registry:"
-    yield f'mechanism = "{made.name}"'
-    own = (f"{name} = {hex(number)}" for name, number in made.mechanism.parameters.items())
+    yield f'mechanism = "{result.name}"'
+    own = (f"{name} = {hex(number)}" for name, number in result.mechanism.parameters.items())
     yield f"parameters = {{ {', '.join(own)} }}"
 
 
