@@ -264,8 +264,8 @@ class _Program:
         """Return how much each of *sets* breaks what holds of all sets at the optimum."""
         rows = self._row_of(sets)
         squares = np.einsum("si,ij,sj->s", rows, self._slope, rows, optimize=True)
-        found: Array = squares / rows.sum(axis=1) - rows @ self._multipliers
-        return found
+        excess: Array = squares / rows.sum(axis=1) - rows @ self._multipliers
+        return excess
 
     def better(self, starts: Array) -> list[Array]:
         """Return the sets that lower the error, best first: of all, or near *starts*."""

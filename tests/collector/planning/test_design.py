@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 import re
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -13,12 +14,19 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from client_sdk.core.errors import RegistryError
 from client_sdk.mechanisms import ItemMechanism
+from client_sdk.mechanisms.items.cover import Cover
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.registry.contract import Registry
 from collector.cli.registry import registry as registry_commands
+from collector.core.config import Config
 from collector.core.errors import QueryError
+from collector.planning.compilation import compiled
 from collector.planning.design import ASKS, design, error_of, gram, others
+from collector.web import create_app
+from tests.support.crowds.uploads import NOON, READ_TOKEN, WRITE_KEY, bearer
+from tests.support.store.memory_storage import MemoryStorage
 
 REGISTRY: Final = """
 schema = 1
@@ -134,6 +142,36 @@ def test_the_lines_that_are_printed_are_taken_by_the_registry(tmp_path: Path) ->
     assert isinstance(metric.mechanism, ItemMechanism)
     error = error_of(metric.mechanism, gram({"ranges": 1}, 6))
     assert float(half_width) == pytest.approx(100 * 1.96 * error / math.sqrt(100_000), abs=0.006)
+
+
+def test_a_table_of_kilobytes_is_read_compiled_and_shown(tmp_path: Path) -> None:
+    """Python writes no integer of more than 4,300 digits in decimal: nothing may try to."""
+    items, chance = 64, random.Random(1)
+    sets = [(60_000 - i, chance.getrandbits(items) | 1 << i % items) for i in range(300)]
+    table = Cover.table_of(sets, items)["sets"]
+    with pytest.raises(ValueError, match="integer string conversion"):
+        str(table)
+    labels = ", ".join(f'"item {i}"' for i in range(items))
+    text = re.sub(r"values = .*", f"values = [{labels}]", REGISTRY)
+    own = f'mechanism = "cover"\nparameters = {{ sets = {hex(table)} }}'
+
+    registry = Registry.from_text(text + own)
+
+    metric = registry.metric("start")
+    again = Registry.from_text(compiled(registry)).metric("start")
+    assert (again.digest, again.mechanism) == (metric.digest, metric.mechanism)
+    place = tmp_path / "metrics.toml"
+    place.write_text(text + own, encoding="utf-8")
+    settings = {
+        "HEARSAY_REGISTRY": str(place),
+        "HEARSAY_WRITE_KEY": WRITE_KEY,
+        "HEARSAY_READ_TOKEN": READ_TOKEN,
+    }
+    client = create_app(Config.from_env(settings), MemoryStorage(), lambda: NOON).test_client()
+    for path in ("/metric/start", "/privacy", "/privacy/record.json", "/privacy/people"):
+        assert client.get(path, headers=bearer(READ_TOKEN)).status_code == 200
+    with pytest.raises(RegistryError, match=r"sets=\.\.\.: is not a parameter of grr"):
+        Registry.from_text(text + own.replace("cover", "grr"))
 
 
 def test_a_metric_of_numbers_is_refused_with_what_can_be_designed_for(tmp_path: Path) -> None:
