@@ -203,6 +203,9 @@ def faults(
         value = appendfsync or UNKNOWN
         rule = f"must be always for profile {profile}; who may not read it needs hearsay init to"
         reasons.append(f"appendfsync={value}: {rule}")
+    if profile == STANDARD and appendfsync == "no":
+        rule = f"must be everysec or always for profile {profile}, or half a minute may be lost"
+        reasons.append(f"appendfsync={appendfsync}: {rule}")
     if profile != VOLATILE and replays is False:
         rule = "must have all rights, and be off: a restart forgets what this user may not replay"
         reasons.append(f"user default=without rights: {rule}")

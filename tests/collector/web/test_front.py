@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from itertools import count
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 import pytest
 from flask import Flask
@@ -396,6 +397,10 @@ AT_ONCE = {
         Request("/login", headers=FORM | {"content-length": "4097"}),
         413,
     ),
+    "a large form of a page without a good token": (
+        Request("/pin", headers=FORM | {"content-length": "4097", "cookie": "hearsay=no-good"}),
+        413,
+    ),
     "a route that reads no body": (Request("/v1/metrics", headers=bearer(READ_TOKEN)), 405),
     "a path that is encoded twice": (LOG_IN._replace(path="/%256Cogin"), 404),
     "and each sign of it": (LOG_IN._replace(path="/%25%36Cogin"), 404),
@@ -410,6 +415,17 @@ def test_what_its_head_refuses_waits_for_no_body(
 
     assert found is not None
     assert found.status == status
+
+
+def test_a_form_of_a_page_may_be_large_with_a_good_token(app: Flask) -> None:
+    """The form of a board is, and its sender is known before it is read."""
+    form = urlencode({"q": QUESTION.decode().ljust(8_000), "title": "t", "board": "questions"})
+    known = {"cookie": f"hearsay={READ_TOKEN}", "sec-fetch-site": "same-origin"}
+
+    [found] = answers(app, Request("/pin", headers=FORM | known, parts=(form.encode(),)))
+
+    assert found is not None
+    assert found.status == 303
 
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz"])
