@@ -51,11 +51,11 @@ def leading_item(query: Query, metric: Metric, answers: Answers) -> str:
     Of two periods that is the greatest of both together: the greatest of one owes some of that to
     noise, which the other has not, so the difference would be one by the choice alone.
     """
-    asked = Query([metric.address], TOP, query.date_range, filters=query.filters)
+    top = Query([metric.address], TOP, query.date_range, filters=query.filters)
     if query.against is not None:
-        asked = structs.replace(asked, dimensions=[PERIODS_APART], against=query.against)
+        top = structs.replace(top, dimensions=[PERIODS_APART], against=query.against)
     try:
-        rows = [row for row in answers.reply(asked).rows if row.value is not None]
+        rows = [row for row in answers.reply(top).rows if row.value is not None]
     except (BusyError, DamagedTallyError, QueryError, RefusedByStoreError):
         return ""
     totals = defaultdict[str, float](float)
