@@ -48,7 +48,7 @@ APACHE_2_0 = (
 EGG = "hearsay_collector.egg-info"  # of who has built in this folder
 HOLDER = "Copyright 2026 Hearsay contributors"
 MAX_DEVICE_PART = (
-    405_000  # bytes in the wheel; the bar of 100 KB is missed, see docs/guide/costs.md
+    412_000  # bytes in the wheel; the bar of 350 KB is missed, see docs/guide/costs.md
 )
 SECRETS = ("write_key", "gateway_key", "read_token", "admin_token", "ingest_url", "users_acl")
 

@@ -28,6 +28,8 @@ TYPE_CHECKING = False  # type checkers take it for true; a program that ends at 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+_LONG = 4_096  # bits of an integer of which Python may write no decimal digits
+
 
 class HearsayError(Exception):
     """Root of the errors of client_sdk."""
@@ -39,7 +41,8 @@ class InvalidParameterError(HearsayError, ValueError):
     def __init__(self, name: str, value: object, rule: str) -> None:
         """Keep the parts as data; *value* is configuration, never a user's value."""
         self.name, self.value, self.rule = name, value, rule
-        super().__init__(f"{name}={value}: {rule}")
+        is_long = isinstance(value, int) and value.bit_length() > _LONG
+        super().__init__(f"{name}={'...' if is_long else value}: {rule}")
 
 
 class InvalidValueError(HearsayError, ValueError):

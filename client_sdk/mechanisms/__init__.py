@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .families import NumberReports as NumberReports
     from .families import SetMechanism as SetMechanism
     from .families import TextMechanism as TextMechanism
+    from .frequency import DesignedMechanism as DesignedMechanism
     from .frequency import FrequencyOracle as FrequencyOracle
     from .frequency import ItemMechanism as ItemMechanism
     from .key_value import KeyValueMechanism as KeyValueMechanism
@@ -68,6 +69,7 @@ _HOMES: Final = {  # the public names, loaded when first used: most need a few o
         "TextMechanism",
     ),
     "frequency": (
+        "DesignedMechanism",
         "FrequencyOracle",
         "ItemMechanism",
     ),

@@ -15,7 +15,8 @@ Derived here; p, q and the law of one item are those of Wang et al., USENIX Secu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import lru_cache, wraps
 
@@ -149,13 +150,19 @@ class ItemMechanism(Mechanism[int]):
     def sum_variances(
         self, weights: Array, np: Numpy, *, tally: Array, n: int, shares: Array
     ) -> Array:
-        """Return the variance of weighted sums of shares, shape (sums,): here an upper bound.
+        """Return the variance of weighted sums of shares, shape (sums,).
+
+        From ``sum_laws``; where they are not known, an upper bound.
 
         Args: weights: shape (sums, items).  shares: the unbiased shares of *tally*, which has *n*
               independent reports.
         """
-        marginal = self.debias(tally, n, np).variances
-        return (np.abs(weights) @ np.sqrt(marginal) / n) ** 2
+        laws = self.sum_laws(weights, np)
+        if laws is None:
+            marginal = self.debias(tally, n, np).variances
+            return (np.abs(weights) @ np.sqrt(marginal) / n) ** 2
+        # Unbiased shares may be below 0; no population scatters less than its calmest devices.
+        return np.clip(laws @ shares, laws.min(axis=1), laws.max(axis=1)) / n
 
     def pair_law(self) -> PairLaw | None:
         """Return the chances that a report supports two items; None if it matters which."""
@@ -168,6 +175,19 @@ class ItemMechanism(Mechanism[int]):
         Returns: shape (sums, items).
         """
         return None
+
+
+class DesignedMechanism(ItemMechanism):
+    """A mechanism over items whose channel is a table of weighted sets of items.
+
+    Two chances, in the ratio e^epsilon, tell how likely a report of a set is from those who hold
+    one of its items and from all others.
+    """
+
+    @classmethod
+    @abstractmethod
+    def table_of(cls, sets: Iterable[tuple[int, int]], domain_size: int) -> dict[str, int]:
+        """Return the parameters of *sets*: weight, the largest 256 to 65,535, and items as bits."""
 
 
 class FrequencyOracle(SupportReports[int], ItemMechanism):
@@ -262,15 +282,11 @@ class FrequencyOracle(SupportReports[int], ItemMechanism):
     def sum_variances(
         self, weights: Array, np: Numpy, *, tally: Array, n: int, shares: Array
     ) -> Array:
-        """Return variances from reports counted one by one, from ``sum_laws``, or the bound."""
+        """Return variances from reports counted one by one, or as for any items."""
         met = self.report_sums(weights, np)
         if met is not None:
             p, q = self.chances
             stands = (met - q * weights.sum(axis=1)[:, None]) / (p - q)
             counts = tally.astype(np.float64)
             return mean_square_variances(stands, counts, np, weights=weights, shares=shares, n=n)
-        laws = self.sum_laws(weights, np)
-        if laws is None:
-            return super().sum_variances(weights, np, tally=tally, n=n, shares=shares)
-        # Unbiased shares may be below 0; no population scatters less than its calmest devices.
-        return np.clip(laws @ shares, laws.min(axis=1), laws.max(axis=1)) / n
+        return super().sum_variances(weights, np, tally=tally, n=n, shares=shares)

@@ -29,6 +29,7 @@ from .keys import (
     Key,
     Rule,
     load_parameters,
+    meant_parameters,
     rule_of,
 )
 from .metric import MEANING, Metric, digest_of, meaning_of, sha256
@@ -202,7 +203,7 @@ def _meaning_of_entry(entry: Entry, app: str | None) -> str:
     """Return the meaning of a metric from its entry, as ``Metric.meaning`` does from its parts."""
     otherwise = entry["otherwise"]
     own = {
-        "mechanism": load_parameters(entry["mechanism"]),
+        "mechanism": meant_parameters(load_parameters(entry["mechanism"])),
         "otherwise": None if otherwise is None else otherwise["value"],
     }
     return meaning_of({**{key: entry[key] for key in MEANING}, **own}, app)

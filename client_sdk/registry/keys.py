@@ -43,6 +43,7 @@ FORMAT: Final = "hearsay_registry"  # the key of the version of a compiled regis
 _LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_.")  # of names
 
 _PLAIN: Final = 1 << 53  # every language's integers are exact below it
+_DECIMAL: Final = 4_096  # bits
 REQUIRED: Final = object()  # the default of a key that has none
 
 
@@ -243,6 +244,17 @@ def dump_parameters(parameters: Mapping[str, int]) -> dict[str, int | str]:
     """Return *parameters* with those that some language could round as hexadecimal text."""
     return {
         name: number if number < _PLAIN else f"0x{number:x}" for name, number in parameters.items()
+    }
+
+
+def meant_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return name and parameters of a mechanism as ``Metric.meaning`` has them.
+
+    Integers are decimal; long ones, which Python does not write so (4,300 digits), hexadecimal.
+    """
+    return {
+        name: f"0x{value:x}" if isinstance(value, int) and value.bit_length() > _DECIMAL else value
+        for name, value in parameters.items()
     }
 
 

@@ -11,7 +11,7 @@ from ..core.dataclass import dataclass
 from ..core.epoch import LENGTHS, epoch_of, epoch_start
 from ..core.limits import DIGEST_SIZE
 from ..core.typing import TYPE_CHECKING, Any, Final, NamedTuple
-from .keys import AGGREGATES, ANY, METRIC
+from .keys import AGGREGATES, ANY, METRIC, meant_parameters
 
 if TYPE_CHECKING:
     from datetime import date
@@ -154,7 +154,9 @@ class Metric:
         own = {
             "domain": self.domain.canonical(),
             "epsilon": str(self.epsilon),
-            "mechanism": {"name": self.mechanism_name, **self.mechanism.parameters},
+            "mechanism": meant_parameters(
+                {"name": self.mechanism_name, **self.mechanism.parameters}
+            ),
             "otherwise": None if otherwise is None else self.domain.as_given(otherwise),
         }
         parts = {key: own[key] if key in own else getattr(self, key) for key in MEANING}

@@ -56,16 +56,21 @@ class Connections:
 
     def adapter(self) -> HTTPAdapter:
         """Return an adapter for a session of requests, whose connections are added here."""
+        from socket import socket
+
         from requests.adapters import HTTPAdapter
 
         add = self.add
 
         class Watched:
-            """A connection whose socket is added as soon as there is one, before any handshake."""
+            """A connection whose socket is added as soon as there is one, before any handshake.
+
+            What comes in its place may be none: TLS by a proxy to which the way is TLS, too.
+            """
 
             def __setattr__(self, name: str, value: Any) -> None:
                 super().__setattr__(name, value)
-                if name == "sock" and value is not None:
+                if name == "sock" and isinstance(value, socket):
                     add(value)
 
         class Adapter(HTTPAdapter):

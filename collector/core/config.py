@@ -87,9 +87,9 @@ class Config:
     )  # fmt: skip
     profile: str = setting(
         "HEARSAY_PROFILE", parse.one_of(*PROFILES),
-        "`standard` needs an append-only file; `strict` needs it synced at every write; `ha` is"
-        " `strict`, and acknowledges an upload only once a replica has confirmed it; `volatile`"
-        " keeps nothing",
+        "`standard` needs an append-only file, synced every second; `strict` needs it synced at"
+        " every write; `ha` is `strict`, and acknowledges an upload only once a replica has"
+        " confirmed it; `volatile` keeps nothing",
         STANDARD,
     )  # fmt: skip
     write_key: bytes | None = setting(

@@ -79,6 +79,8 @@ def bar_table(
     texts = [note.text for note in remarks([row for row, _ in shown])]
     if len(rows) > most:
         texts.append(f"and {len(rows) - most:,} more")
+    if before and before.reason:
+        texts.append(f"{before.name}: {before.reason}")
     notes = (element("p", text, class_="hint") for text in texts)
     return "".join(map(markup, (table, *notes)))
 

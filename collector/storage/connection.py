@@ -65,12 +65,13 @@ ANSWER_TIMEOUT: Final = 5  # seconds; a synced write on a busy disk takes well u
 _REPLICA_TIMEOUT: Final = 1_000  # milliseconds until a replica must have confirmed
 _LOG_TIMEOUT: Final = 4.0  # seconds; a server itself waits for no sync longer than two
 _LOG_PAUSE: Final = 0.003  # seconds between two questions whether a sync has ended
-# A line of INFO persistence: no sync is at work.  Where many write, it is seen by chance only.
-_SYNCED: Final = b"\naof_pending_bio_fsync:0\r"
+# Lines of INFO: no sync is at work (where many write, that is seen by chance only); and one thread
+# writes both log and answers.
+_SYNCED: Final = b"\naof_pending_bio_fsync:0\r", b"\nio_threads_active:0\r"
 # A command whose answer was lost is sent once more.  That is safe only because all our writes are
 # idempotent: an upload id, or a stream entry that is still there, decides inside the script.
 RETRIES: Final = 1
-_INFO: Final[Command] = ("INFO", "persistence")
+_INFO: Final[Command] = ("INFO", "persistence", "server")
 _PAUSE: Final = ExponentialBackoff(cap=0.5, base=0.05)  # seconds
 
 
@@ -185,8 +186,9 @@ class Proof(NamedTuple):
     ``logged`` means that the operating system has it, so that it outlives the server's process.
     With ``appendfsync everysec`` that is not so while the sync before is still at work: then the
     server answers first and writes to its log up to two seconds later (``flushAppendOnlyFile`` of
-    Redis).  A server that says that no sync is at work writes all it holds before it says so; where
-    one is, its log must grow by what waited.
+    Redis).  A server of one thread that says that no sync is at work writes all it holds before it
+    says so.  Where a sync is, or where threads of their own send answers (``io-threads`` of Redis 8
+    and Valkey 8, which wait for the log under ``always`` alone), its log must grow by what waited.
     """
 
     replicas: int = 0  # that must have confirmed it
@@ -273,7 +275,7 @@ class Connection:
     def _require_logged(self, info: bytes) -> None:
         """Wait until the server has written its log as far as it went when *info* came."""
         last, wanted = time.monotonic() + _LOG_TIMEOUT, sum(_log_sizes(info))
-        while _SYNCED not in info and not 0 <= wanted <= _log_sizes(info)[0]:
+        while not _is_logged(info, wanted):
             if time.monotonic() > last:
                 rule = "its disk has not taken the append-only file for so long; see the disk"
                 raise NotLoggedError(f"store: seconds={_LOG_TIMEOUT:g}: {rule}")
@@ -321,9 +323,15 @@ class StoreView:
 
 
 def _log_sizes(info: bytes) -> tuple[int, int]:
-    """Return how many bytes of the log are written, and wait to be; the first is -1 without one."""
+    """Return how many bytes of the log are written, and wait to be; -1 each without one."""
     fields = parse_info(info)
-    return int(fields.get("aof_current_size", -1)), int(fields.get("aof_buffer_length", 0))
+    return int(fields.get("aof_current_size", -1)), int(fields.get("aof_buffer_length", -1))
+
+
+def _is_logged(info: bytes, wanted: int) -> bool:
+    """Return whether a server of this *info* has written its log up to *wanted* bytes."""
+    written, waiting = _log_sizes(info)
+    return waiting == 0 or 0 <= wanted <= written or all(line in info for line in _SYNCED)
 
 
 def _read(connection: Any) -> Any:

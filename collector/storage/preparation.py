@@ -21,6 +21,7 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib.resources import files
 from typing import Final, NamedTuple
 
@@ -32,7 +33,7 @@ from ..core.errors import (
     StorageFullError,
     UnsafeStoreError,
 )
-from .connection import Connection, Part, allowed, parse_info
+from .connection import Connection, Part, Proof, allowed, parse_info
 from .keys import Keys
 
 _SIZE: Final = 8  # bytes of chance
@@ -203,6 +204,9 @@ def faults(
         value = appendfsync or UNKNOWN
         rule = f"must be always for profile {profile}; who may not read it needs hearsay init to"
         reasons.append(f"appendfsync={value}: {rule}")
+    if profile == STANDARD and appendfsync == "no":
+        rule = f"must be everysec or always for profile {profile}, or half a minute may be lost"
+        reasons.append(f"appendfsync={appendfsync}: {rule}")
     if profile != VOLATILE and replays is False:
         rule = "must have all rights, and be off: a restart forgets what this user may not replay"
         reasons.append(f"user default=without rights: {rule}")
@@ -240,6 +244,7 @@ def prepare(connection: Connection, keys: Keys, profile: str, renew: bool = Fals
 
     Args:   renew: whether a store that has lost a part may be used again, as another one.
     Raises: UnsafeStoreError, NotPreparedError.
+            NotLoggedError: what was prepared would not outlive a store that dies now.
     """
     nodes = connection.nodes()
     settings = [settings_of(node) for node in nodes]
@@ -267,6 +272,8 @@ def prepare(connection: Connection, keys: Keys, profile: str, renew: bool = Fals
         _create_group(connection, keys.stream(shard))
     _begin_shards(connection, keys, renew)
     establish(connection, keys, renew)
+    for node in nodes if profile == STANDARD else ():
+        allowed(partial(node.call_many, [("INFO", "server")], Proof(logged=True)), None)
 
 
 def _checked(

@@ -55,7 +55,7 @@ from .ingest import recent, route
 from .ingest.front import Front
 from .ingest.recent import RecentReports
 from .ingest.upload import HotRoute
-from .pages import BLUEPRINTS
+from .pages import blueprints
 from .pages.layout import OPENED, page_of, utc
 from .services import CACHE, EVERY_ANSWER, FRAMES, NO_FRAMES, NO_STORE, Services, services
 
@@ -181,7 +181,7 @@ def create_app(
         app.register_blueprint(module.blueprint)
     if config.development:
         app.register_blueprint(recent.blueprint)
-    for blueprint in BLUEPRINTS:
+    for blueprint in blueprints():
         app.register_blueprint(blueprint)
     app.before_request(_answer_preflight)
     auth.guard(app)

@@ -95,12 +95,12 @@ def test_the_pointer_draws_a_line_in_every_chart_of_the_same_time_and_tells_its_
 
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] - 3)
 
-    expect(page.locator("#time svg:visible line.pointer")).to_have_count(1)
-    expect(page.locator("#devices svg:visible line.pointer")).to_have_count(1)
+    expect(page.locator("#time svg:visible .pointer")).to_have_count(1)
+    expect(page.locator("#devices svg:visible .pointer")).to_have_count(1)
     expect(page.locator(".tip")).to_contain_text(time)
 
     page.locator("h1").hover()
-    expect(page.locator("line.pointer")).to_have_count(0)
+    expect(page.locator(".pointer")).to_have_count(0)
 
 
 def test_a_breakdown_is_sorted_by_its_heads_and_a_name_filters_the_page(visit: Open) -> None:

@@ -51,6 +51,7 @@ def test_a_table_is_sorted_by_its_heads_and_stays_so_when_the_page_is_renewed(vi
         for (const head of fresh.querySelectorAll("thead th")) head.textContent = head.textContent;
         for (const one of fresh.querySelectorAll("[data-sorts]")) delete one.dataset.sorts;
         main.replaceChildren(...fresh.getElementById("main").childNodes);
+        document.dispatchEvent(new Event("dressed"));
     }""")
     expect(page.locator("#answer th[aria-sort=descending] button")).to_have_text("value")
 

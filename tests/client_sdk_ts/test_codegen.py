@@ -253,6 +253,7 @@ def test_the_types_that_typescript_has_are_those_of_the_registry() -> None:
     ours = {name for name, kind in kinds().items() if kind.__module__.startswith("client_sdk.")}
 
     assert files | {"boolean", "category"} | MISSING_TYPES == ours
+    assert ours - MISSING_TYPES == {metric.type for metric in Registry.from_text(EVERY_TYPE)}
     assert not files & MISSING_TYPES
 
 

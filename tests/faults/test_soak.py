@@ -141,6 +141,8 @@ class Senders:
                 if was_over and not folded and not storage.backlog():
                     return
             except CollectorError:
+                if self.failures:  # what was to be folded will never come
+                    return
                 time.sleep(0.05)
 
 

@@ -53,6 +53,28 @@ def id_of(number: int) -> bytes:
     return number.to_bytes(16, "big")
 
 
+def test_a_store_that_is_prepared_while_its_disk_stalls_stays_prepared(tmp_path: Path) -> None:
+    node = Node(tmp_path, {"appendfsync": "everysec"})
+    node.start()
+    try:
+        storage = RedisStorage(node.connection, Keys("stalled", 4), STANDARD)
+        with stalling(node, tmp_path):
+            node.connection.call("SET", "other", 0)
+            wait_for(lambda: of_server(node, "aof_pending_bio_fsync") == "1")
+            storage.prepare()
+            node.signal(signal.SIGKILL)
+            node.stop()
+        node.start()
+        groups = [
+            node.connection.call("EXISTS", Keys("stalled", 4).stream(shard)) for shard in range(4)
+        ]
+    finally:
+        node.stop()
+        node.connection.close()
+
+    assert groups == [1, 1, 1, 1]
+
+
 @pytest.mark.parametrize(("profile", "is_kept"), [(STANDARD, True), (VOLATILE, False)])
 def test_what_is_acknowledged_while_the_disk_stalls_outlives_the_store(
     tmp_path: Path, profile: str, is_kept: bool

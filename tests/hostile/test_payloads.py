@@ -188,6 +188,7 @@ _KINDS: Final[dict[str, dict[str, Kind]]] = {
         "row_out_of_range": (_always, _row_beyond),
         "bits_beyond_row": _spare(lambda m: int(m.columns)),
     },
+    "cover": {"set_out_of_range": _number("payload_count")},
     "dbitflip": {
         "item_out_of_range": (_has_more_items, _item_beyond),
         "items_not_rising": (lambda m: m.sampled > 1, _not_rising),

@@ -110,7 +110,9 @@ def table() -> dict[str, dict[str, str]]:
 
 
 def test_the_table_has_each_route_and_no_other(app: Flask) -> None:
-    assert sorted(table()) == sorted(f"{method} {path_of(rule)}" for rule, method in routes(app))
+    there = sorted(f"{method} {path_of(rule)}" for rule, method in routes(app))
+
+    assert sorted(table()) == there, f"write each route into the table of {PAGE}"
 
 
 @pytest.mark.parametrize("name", ["none", *BAD, *GOOD])

@@ -64,6 +64,7 @@ HOMES: Final = {
         "collector.planning.composition",
         "collector.planning.amplification",
         "collector.planning.binomials",
+        "collector.planning.design",
         "collector.planning.two_reports",
         "collector.planning.shuffling",
         "collector.planning.buckets",

@@ -32,6 +32,7 @@ from .words import NEAR, SAID, SAME, likeness, plain, raw_words, stem_of, words_
 MOST_CHARACTERS: Final = 200  # of a phrase; what is longer is cut off
 MOST_WORDS: Final = 12
 _LIMIT: Final = 8  # questions that are returned
+_MOST_ITEMS: Final = 2_048  # of a metric; more would take a second of a processor to look through
 _LEVEL: Final = re.compile(r"p?(\d{1,2}(?:\.\d)?)(?:st|nd|rd|th)?")
 _LEAST: Final = 0.4  # what the words of a metric must say, of which one word that fits is more
 # What a word of each place says of a metric.
@@ -157,7 +158,7 @@ class _Vocabulary:
     """What typed words have to do with the words of metrics, verbs and dimensions."""
 
     def __init__(self, metrics: Sequence[Metric], typed: Sequence[str]) -> None:
-        self._of_metric = {metric.address: dict(_words_of(metric)) for metric in metrics}
+        self._of_metric = {metric.address: dict(_words_of(metric, typed)) for metric in metrics}
         counts = Counter(
             stem for words in self._of_metric.values() for stem in {stem_of(word) for word in words}
         )
@@ -205,10 +206,10 @@ def _like(typed: str, words: Iterable[str]) -> dict[str, float]:
     return {word: much for word in words if (much := likeness(typed, word))}
 
 
-def _words_of(metric: Metric) -> Iterator[tuple[str, float]]:
+def _words_of(metric: Metric, typed: Sequence[str]) -> Iterator[tuple[str, float]]:
     """Yield the words of a metric with what they say of it; those that say most come last."""
     places: list[tuple[str, float]] = [(metric.question, _QUESTION), (metric.group, _QUESTION)]
-    places += [(item, _VALUE) for item in _items_of(metric)]
+    places += [(item, _VALUE) for item in _items_of(metric, typed)]
     places += [(metric.app, _QUESTION), (metric.name, _TITLE), (metric.title, _TITLE)]
     for text, weight in places:
         words = words_in(text)
@@ -216,9 +217,10 @@ def _words_of(metric: Metric) -> Iterator[tuple[str, float]]:
         yield from (("".join(pair), weight) for pair in pairwise(words))
 
 
-def _items_of(metric: Metric) -> Sequence[str]:
-    """Return the values of a metric that have names."""
-    return metric.domain.compared or (() if metric.domain.grid else metric.domain.labels)
+def _items_of(metric: Metric, typed: Sequence[str]) -> Sequence[str]:
+    """Return the values of a metric that have names; of very many, those *typed* as they are."""
+    items = metric.domain.compared or (() if metric.domain.grid else metric.domain.labels)
+    return items if len(items) <= _MOST_ITEMS else [i for i in items if i.casefold() in typed]
 
 
 class _Reading:
@@ -369,7 +371,8 @@ class _Reading:
 
     def _item(self) -> str:
         """Return the value of the metric that was typed, "" if none or more than one was."""
-        typed = [item for item in _items_of(self._metric) if self._vocabulary.of_text(item) >= NEAR]
+        items = _items_of(self._metric, self._phrase.words)
+        typed = [item for item in items if self._vocabulary.of_text(item) >= NEAR]
         return typed[0] if len(typed) == 1 else ""
 
 

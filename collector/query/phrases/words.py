@@ -93,7 +93,8 @@ def likeness(typed: str, word: str) -> float:
         return _BEGIN
     if _is_near(typed, word) or _is_near(stem, other):
         return NEAR
-    return _ALIKE if _groups_of(stem) & _groups_of(other) else 0.0
+    # of words that are not typed only the list itself: a registry has more of them than are kept
+    return _ALIKE if _groups_of(stem) & _groups().get(other, frozenset()) else 0.0
 
 
 def _is_near(typed: str, word: str) -> bool:

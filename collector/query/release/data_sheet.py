@@ -12,6 +12,7 @@ from typing import Any, Final
 from client_sdk import __version__
 from client_sdk.core.epoch import ONCE
 from client_sdk.mechanisms import DistributionMechanism
+from client_sdk.registry.keys import dump_parameters
 
 from ...analytics.answer import quantile_estimates
 from ...analytics.verb import OTHER
@@ -85,7 +86,7 @@ def facts_of(
         **drawn,
         "digest": metric.digest.hex(),
         "mechanism": metric.mechanism_name,
-        "parameters": metric.mechanism.parameters,
+        "parameters": dump_parameters(metric.mechanism.parameters),
         "epsilon_per_report": float(metric.mechanism.spent),
         "delta_per_report": float(metric.mechanism.delta),
         "every": metric.every,

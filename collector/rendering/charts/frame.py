@@ -15,6 +15,7 @@ from typing import Final
 from client_sdk.core.errors import InvalidParameterError
 
 from ...analytics.rows import AGAINST, ITEM, MEASURE, POSSIBLE, RAW, RELATIVE, SHARE, Row
+from ...core.remarks import Remark
 from ..letters import one_line, shortened, wrapped
 from ..numbers import POINTS, numbers_of
 from .svg import (
@@ -126,7 +127,8 @@ class Before:
     """The rows of an earlier period, drawn below a later period's at the same places.
 
     ``days`` is how much later a row is drawn than it was; ``name`` names the period.  ``changes``
-    are differences from it, one a group, where there is a row a group and no line.
+    are differences from it, one a group, where there is a row a group and no line.  ``remarks``
+    are of the earlier period alone, for the text next to the chart.
     """
 
     rows: Sequence[Row]
@@ -134,6 +136,7 @@ class Before:
     name: str
     reason: str = ""  # why there are no rows
     changes: Sequence[Row] = ()
+    remarks: tuple[Remark, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -297,7 +297,8 @@ class Front(Application):
         is_said = not is_page(view) or (header and self._shared.config.proxy is None)
         if needed not in (None, OPEN) and is_said:
             await self._require(str(needed), header, self._waiting.knows(scope))
-        of_form = LARGE_FORM if is_page(view) else MOST_BYTES  # the log-in is open to all
+        # Without a good credential a form is as small as at the log-in, which is open to all.
+        of_form = LARGE_FORM if is_page(view) and self._waiting.knows(scope) else MOST_BYTES
         limit = of_form if is_form else MAX_DEVICE_BODY
         length = length_of(scope.headers)
         if is_form and length is None:  # the server cannot distinguish its end from a cut

@@ -23,7 +23,7 @@ from client_sdk.registry.metric import Metric
 
 from ...analytics.comparing.arms import arms_of
 from ...analytics.rows import TIME, Chart
-from ...analytics.verb import ESTIMATE, TOP, Verb, load, names, summary
+from ...analytics.verb import ESTIMATE, Verb, load, names, summary
 from ...core.catalog import Catalog
 from ...core.credentials import ASK
 from ...core.errors import QueryError
@@ -55,7 +55,7 @@ from .compare import with_periods
 from .devices import with_latest
 from .fields import OPTION, as_text, fields_of, labelled
 from .files import CSV, FILES, KIND_PARAMETER, name_of
-from .items import item_needed, items_of, leads_of, usual_item
+from .items import item_needed, items_of, leading_item, leads_of
 from .layout import EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
 from .panels import BEFORE_PARAMETER, PERIODS, Answers, Panel, PanelRequest, build_panel, in_page
 from .remarks import with_ranking, without_title
@@ -106,7 +106,7 @@ def ask_page() -> ResponseReturnValue:
             matches[0].query if matches else question_of(request.args, answers.catalog)
         )
         if is_chosen and not request.args.get("q"):
-            query = completed(query, answers)
+            query = completed(query, answers, before)
         if is_chosen:
             hint = in_words(query.filters)
             panel_request = PanelRequest(
@@ -219,8 +219,10 @@ def question_of(parameters: MultiDict[str, str], catalog: Catalog) -> Query:
     )
 
 
-def completed(query: Query, answers: Answers) -> Query:
+def completed(query: Query, answers: Answers, before: str = "") -> Query:
     """Return *query* of the form with what was not chosen in it.
+
+    Args: before: the period that the answer is held against; "" for none.
 
     Choices that belong to another question, such as the arm of another dimension, are left out.
     What cannot be asked at all stays as it is, to be refused by name.
@@ -238,12 +240,13 @@ def completed(query: Query, answers: Answers) -> Query:
         query = msgspec.structs.replace(query, date_range=answers.previous_range(metric))
     query = _over_time(with_defaults(_with_own_arms(query, metric), metric), metric)
     options = dict(query.options)
+    both = msgspec.structs.replace(query, against=query.against or before or None)
     if questions.needs_item(query.verb, metric) and "item" not in options:
-        options |= {"item": _leading_item(metric, query, answers)}
+        options |= {"item": _leading_item(both, metric, answers)}
     for side, name in zip(("numerator", "denominator"), query.metrics, strict=False):
         other = answers.catalog.metric(name)
         if side in types_of(query.verb) and side not in options and item_needed(other):
-            options |= {side: _leading_item(other, query, answers)}
+            options |= {side: _leading_item(both, other, answers)}
     return msgspec.structs.replace(query, options=options)
 
 
@@ -254,14 +257,10 @@ def _partners(query: Query, metric: Metric, metrics: Sequence[Metric]) -> list[M
     return [other for other in partners if named <= other.segments.keys()]
 
 
-def _leading_item(metric: Metric, query: Query, answers: Answers) -> str:
-    """Return the item that is shown if none was chosen: the most common in the range."""
-    ask = Query(metrics=[metric.address], verb=TOP, date_range=query.date_range)
-    try:
-        item = usual_item(metric, answers.reply(ask).rows)
-    except QueryError:
-        item = ""
-    return item or items_of(metric)[0]
+def _leading_item(query: Query, metric: Metric, answers: Answers) -> str:
+    alone = msgspec.structs.replace(query, against=None)
+    leading = (leading_item(each, metric, answers) for each in (query, alone))
+    return next(filter(None, leading), items_of(metric)[0])
 
 
 def _over_time(query: Query, metric: Metric) -> Query:

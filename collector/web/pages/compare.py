@@ -18,10 +18,8 @@ from client_sdk.registry.metric import COUNT, Metric
 from ...analytics.rows import AGAINST, TIME, Chart, Period
 from ...analytics.verb import ACTIVES, AVERAGED, COMPARE, SEGMENTS, TOP, TREND, load
 from ...core.credentials import ASK
-from ...core.errors import QueryError
-from ...query import Query
 from ...query.request import SEGMENT
-from ...query.window import PERIOD, PREVIOUS
+from ...query.window import PREVIOUS
 from ...rendering.charts import Mark
 from ...rendering.wording import worded
 from ..api.openapi import Operation, in_query
@@ -37,7 +35,7 @@ from .choices import (
     require_known,
 )
 from .files import CSV, FILES, KIND_PARAMETER, name_of
-from .items import called, item_needed, items_of, leads_of, usual_item
+from .items import PERIODS_APART, called, item_needed, items_of, leading_item, leads_of
 from .layout import EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
 from .panels import Answers, Notice, Panel, PanelRequest, every_of
 from .questions import by_length
@@ -49,7 +47,6 @@ BEFORE: Final = TIME  # what is compared: this stretch of time with the one befo
 DIFFERENCE: Final = "difference"
 MOST_NOTES: Final = 8  # above a difference; the page of notes has all
 _COUNTED: Final = "Reports that come late still add to the last days."
-_PERIODS: Final = f"{TIME}:{PERIOD}"
 _PARAMETERS: Final = (
     in_query("metric", {"type": "string"}, "The name of a metric."),
     in_query("by", {"type": "string"}, "``time`` or a dimension of the metric."),
@@ -78,7 +75,7 @@ def compare() -> ResponseReturnValue:
     if metric is not None:
         by = _by(metric)
         choices = _over(metric, choices, by, answers)
-        item = _item(metric, choices, answers)
+        item = _item(metric, choices, by, answers)
         panels = [
             _with_compared_periods(
                 answers.panel(_led(panel_request, answers), _address(panel_request)), answers
@@ -156,16 +153,15 @@ def _by(metric: Metric) -> str:
     return by if by in ways else next(iter(ways), "")
 
 
-def _item(metric: Metric, choices: Choices, answers: Answers) -> str:
+def _item(metric: Metric, choices: Choices, by: str, answers: Answers) -> str:
+    """Return the item that is compared: the chosen one, or the greatest."""
     items = () if metric.show == COUNT else items_of(metric)
     if not items or choices.item in items or not item_needed(metric):
         return choices.item if choices.item in items else ""
-    query = Query(metrics=[metric.address], verb=TOP, date_range=choices.date_range)
-    try:
-        item = usual_item(metric, answers.reply(query).rows)
-    except QueryError:
-        item = ""
-    return item or items[0]
+    query = choices.query(metric, TOP)
+    if by == BEFORE:
+        query = structs.replace(query, against=earlier_of(request.args) or PREVIOUS)
+    return leading_item(query, metric, answers) or items[0]
 
 
 def _over(metric: Metric, choices: Choices, by: str, answers: Answers) -> Choices:
@@ -192,7 +188,7 @@ def _panel_requests(metric: Metric, choices: Choices, by: str, item: str) -> Ite
     if by == BEFORE:
         before = earlier_of(request.args) or PREVIOUS
         queries = [
-            structs.replace(choices.query(metric, verb, of_one, [_PERIODS]), against=before)
+            structs.replace(choices.query(metric, verb, of_one, [PERIODS_APART]), against=before)
             for verb in (COMPARE, TREND)
         ]
     else:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Final
+
+from msgspec import structs
 
 from client_sdk.core.epoch import ONCE
 from client_sdk.registry.metric import Metric
 
 from ...analytics.rows import TIME, Row
+from ...analytics.verb import TOP
 from ...core.catalog import Catalog
+from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
 from ...query import Query
 from ...query.headline import greatest
+from ...query.window import PERIOD
 from .choices import DATES, Choices, segment_of
 from .drill import leads
+from .panels import Answers
+
+PERIODS_APART: Final = f"{TIME}:{PERIOD}"  # the dimension of two periods that are compared
 
 
 def item_needed(metric: Metric) -> bool:
@@ -33,6 +43,25 @@ def usual_item(metric: Metric, rows: Sequence[Row]) -> str:
         return items[-1]
     leading = greatest([row for row in rows if row.item in items])
     return leading.item if leading else ""
+
+
+def leading_item(query: Query, metric: Metric, answers: Answers) -> str:
+    """Return the usual item of *metric* over the reports of *query*; "" if that cannot be asked.
+
+    Of two periods that is the greatest of both together: the greatest of one owes some of that to
+    noise, which the other has not, so the difference would be one by the choice alone.
+    """
+    top = Query([metric.address], TOP, query.date_range, filters=query.filters)
+    if query.against is not None:
+        top = structs.replace(top, dimensions=[PERIODS_APART], against=query.against)
+    try:
+        rows = [row for row in answers.reply(top).rows if row.value is not None]
+    except (BusyError, DamagedTallyError, QueryError, RefusedByStoreError):
+        return ""
+    totals = defaultdict[str, float](float)
+    for row in rows:
+        totals[row.item] += row.value or 0.0
+    return usual_item(metric, [structs.replace(row, value=totals[row.item]) for row in rows])
 
 
 def called(metric: Metric, item: str) -> str:

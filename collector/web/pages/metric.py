@@ -9,6 +9,7 @@ from typing import Final
 
 from flask import Blueprint, request, url_for
 from flask.typing import ResponseReturnValue
+from msgspec import structs
 from werkzeug.exceptions import NotFound
 
 from client_sdk.core.epoch import ONCE
@@ -37,7 +38,7 @@ from .choices import (
 from .drill import leads
 from .files import CSV, FILES, KIND_PARAMETER, name_of
 from .finding import finding_of
-from .items import called, has_choice, item_needed, items_of, usual_item
+from .items import called, has_choice, item_needed, items_of, leading_item, usual_item
 from .layout import RANGE_PARAMETERS, shown
 from .metric_panels import BREAKDOWN, PARTS, levels_of, more_panels, own_panel
 from .panels import (
@@ -72,7 +73,7 @@ def metric_page(name: str) -> ResponseReturnValue:
     metric = answers.catalog.metric(name)
     notices = tuple(_notices(metric, choices, answers))
     first = _panel(own_panel(metric, choices), metric, choices, notices, answers)
-    item = _item(metric, choices, first)
+    item = _item(metric, choices, first, answers)
     panels = [
         first,
         *(
@@ -211,9 +212,13 @@ def _csv(metric: Metric, panel_request: PanelRequest, choices: Choices) -> str:
     return file + address
 
 
-def _item(metric: Metric, choices: Choices, first: Panel) -> str:
+def _item(metric: Metric, choices: Choices, first: Panel, answers: Answers) -> str:
     """Return the item of segments: the chosen one, or else the greatest."""
     items = items_of(metric)
     if not item_needed(metric) or choices.item in items:
         return choices.item if choices.item in items else ""
+    if choices.against and metric.every != ONCE:
+        both = structs.replace(first.request.query, against=choices.against)
+        if item := leading_item(both, metric, answers):
+            return item
     return usual_item(metric, first.reply.rows if first.reply else ())

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from msgspec import structs
 from werkzeug.wrappers import Response
 
-from client_sdk.core.epoch import epoch_start
+from client_sdk.core.epoch import ONCE, epoch_start
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
@@ -54,6 +54,17 @@ BEFORE_PARAMETER: Final = in_query(
     "before", {"enum": [*PERIODS, ""]}, "The earlier period that is drawn below lines."
 )
 _WITHOUT_ROWS: Final = frozenset({Chart.MAP, Chart.CURVE, Chart.BUCKETS})  # all are drawn
+# What else must be known of an earlier period: what is gone of it, left out, or not there.
+_OF_PAST: Final = frozenset(
+    {
+        Code.PRUNED,
+        Code.EXCLUSION,
+        Code.EXCLUDED,
+        Code.EXCLUDED_LATER,
+        Code.NO_EARLIER_REPORTS,
+        Code.EARLIER_LEFT_OUT,
+    }
+)
 OVER_TIME: Final = "time"  # the panel of a line of the metric's own numbers
 _BOOLEAN: Final = "boolean"
 NOTHING: Final = Markup("")
@@ -281,21 +292,29 @@ class Answers:
         """Return the period that *request* compares its lines or groups with, None for none."""
         query = structs.replace(request.query, against=request.against or None)
         is_over_time = any(name.startswith(TIME) for name in query.dimensions)
-        if not request.against or not (is_over_time or load(query.verb).ranks_segments):
+        has_none = not request.against or every_of(reply) == ONCE
+        if has_none or not (is_over_time or load(query.verb).ranks_segments):
             return None
         words = PERIODS[request.against]
         try:
-            if not is_over_time:
-                return _changed(self.reply(_differences(query)))
-            other = self.reply(earlier(query, self._catalog, self._now))
+            other = self.reply(
+                earlier(query, self._catalog, self._now) if is_over_time else _differences(query)
+            )
         except (BusyError, QueryError, DamagedTallyError, RefusedByStoreError) as error:
             return Before((), 0, words, in_page(error))
+        remarks = tuple(
+            structs.replace(each, group=f"compared with {words}")
+            for each in other.meta.warnings
+            if each.code in _OF_PAST and each not in reply.meta.warnings
+        )
+        if not is_over_time:
+            return _changed(other, remarks)
         now, then = (answer.meta.metrics[0].window for answer in (reply, other))
         begins = [Period.read(window.first) for window in (now, then)]
         hours = [0.0 if period is None else period.hours for period in begins]
         label = f"{then.first}/{then.last}"
         name = f"{words}, {days_in_words([label], every_of(other)).get(label, label)}"
-        return Before(other.rows, round((hours[0] - hours[1]) / 24), name)
+        return Before(other.rows, round((hours[0] - hours[1]) / 24), name, remarks=remarks)
 
 
 def _differences(query: Query) -> Query:
@@ -305,7 +324,7 @@ def _differences(query: Query) -> Query:
     return structs.replace(query, verb=COMPARE, dimensions=dimensions, options=options)
 
 
-def _changed(reply: Answer) -> Before:
+def _changed(reply: Answer, remarks: tuple[Remark, ...]) -> Before:
     """Return the differences of *reply* between two periods, which are whole and may end earlier.
 
     Each row is of the same two.
@@ -313,7 +332,7 @@ def _changed(reply: Answer) -> Before:
     names = [row.dimensions[name] for row in reply.rows[:1] for name in (TIME, AGAINST)]
     words = days_in_words(names, alone=True)
     periods = " against ".join(words.get(name, name) for name in names)
-    return Before((), 0, periods, changes=reply.rows)
+    return Before((), 0, periods, changes=reply.rows, remarks=remarks)
 
 
 def in_page(error: Exception) -> str:
@@ -356,7 +375,7 @@ def build_panel(
         json=options.as_json(query),
         csv=csv,
         title=_whole_title(request, reply),
-        remarks=(*note, *remarks),
+        remarks=(*note, *remarks, *(before.remarks if before else ())),
         titles={metric.name: metric.title for metric in reply.meta.metrics},
         facts=facts,
     )

@@ -31,6 +31,7 @@ from client_sdk.privacy.budget import (
     percent,
 )
 from client_sdk.privacy.wording import PERIODS, how_often, what_was_sent
+from client_sdk.registry.keys import dump_parameters
 from client_sdk.registry.metric import Metric
 
 from ...core.catalog import Catalog
@@ -218,7 +219,7 @@ def _entry(metric: Metric) -> dict[str, Any]:
     return {
         **describe(metric),
         "owner": metric.owner,
-        "parameters": metric.mechanism.parameters,
+        "parameters": dump_parameters(metric.mechanism.parameters),
         "epsilon": _amounts(metric),
         "odds_of_a_report": odds(most, delta),
         "best_guess_of_100": guesses(most, delta),

@@ -45,9 +45,9 @@
     const box = strip.querySelector("rect");
     const [left, wide] = [box.x.baseVal.value, box.width.baseVal.value];
     const x = box === all[0] ? left + wide - apart / 2 : left + apart / 2; // at the ends a strip is cut off
-    const line = document.createElementNS(SVG, "line");
+    const line = document.createElementNS(SVG, "path");
     line.setAttribute("class", "pointer");
-    for (const [name, value] of Object.entries({ x1: x, x2: x, y1: box.y.baseVal.value, y2: box.y.baseVal.value + box.height.baseVal.value })) line.setAttribute(name, value);
+    line.setAttribute("d", `M${x} ${box.y.baseVal.value}v${box.height.baseVal.value}`);
     strip.parentNode.before(line);
     return line;
   }

@@ -28,13 +28,11 @@
     name();
   });
 
-  // Moments in the time of this machine, with its zone and as the server writes dates; it tells UTC.
+  // Moments in the time of this machine, with its zone and as the server writes dates; its title is in UTC.
   function local(moment) {
-    const two = (number) => String(number).padStart(2, "0");
-    const day = [moment.getFullYear(), two(moment.getMonth() + 1), two(moment.getDate())].join("-");
-    const time = [moment.getHours(), moment.getMinutes(), moment.getSeconds()].map(two).join(":");
-    const parts = new Intl.DateTimeFormat("en", { timeZoneName: "short" }).formatToParts(moment);
-    return `${day} ${time} ${parts.find((part) => part.type === "timeZoneName").value}`;
+    const zone = moment.toLocaleTimeString("en", { timeZoneName: "short" }).split(" ").pop();
+    const here = new Date(moment - 60000 * moment.getTimezoneOffset());
+    return `${here.toISOString().slice(0, 19).replace("T", " ")} ${zone}`;
   }
   function localise(part) {
     for (const one of part.querySelectorAll("time[data-local]")) {
@@ -137,41 +135,6 @@
   }, true);
   document.addEventListener("pointerdown", () => { keyed = false; }, true);
   document.addEventListener("focusout", (event) => { if (event.target === passed) leave(passed.form); });
-
-  // Sliders: the plan is computed by the server, and its part of the page replaced.
-  for (const form of document.querySelectorAll("form[data-live]")) {
-    let waiting = null;
-    let current = null;
-    const show = async () => {
-      const target = document.querySelector(form.dataset.live);
-      if (current) current.abort();
-      current = new AbortController();
-      const address = `${location.pathname}?${new URLSearchParams(new FormData(form))}`;
-      target.classList.add("busy");
-      try {
-        const answer = await fetch(address, { signal: current.signal, headers: { Accept: "text/html" } });
-        if (!answer.ok) { tell("This cannot be planned: look at the numbers."); return; }
-        const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-        target.replaceChildren(...page.querySelector(form.dataset.live).childNodes);
-        history.replaceState(null, "", address);
-      } catch (error) {
-        if (error.name !== "AbortError") tell("The collector does not answer.");
-        else return;
-      }
-      target.classList.remove("busy");
-    };
-    form.addEventListener("input", (event) => {
-      const output = form.querySelector(`output[data-of="${event.target.name}"]`);
-      if (output) {
-        const value = Number(event.target.value);
-        const round = (x) => Number(x.toPrecision(2));
-        output.textContent = ("power" in output.dataset ? round(10 ** value) : value).toLocaleString("en") + (output.dataset.unit || "");
-      }
-      clearTimeout(waiting);
-      waiting = setTimeout(show, 150);
-    });
-    form.addEventListener("change", (event) => { if (event.target.name === "metric") { const url = new URL(location); url.search = `?metric=${encodeURIComponent(event.target.value)}`; location = url; } });
-  }
 
   // Parts of a page: the address keeps which is open.  Menus close where nothing of them is wanted.
   function openPart(id) {

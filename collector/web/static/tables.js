@@ -75,7 +75,6 @@
   function dress() {
     for (const table of document.querySelectorAll("table.chart-table")) prepare(table);
   }
+  document.addEventListener("dressed", dress); // also when the main part of a page was renewed
   dress();
-  // The main part of a page is renewed from time to time.
-  new MutationObserver(dress).observe(document.getElementById("main"), { childList: true });
 })();

@@ -132,12 +132,17 @@ def _listed(texts: Sequence[str]) -> str:
 
 
 def _changes(entries: Sequence[_Entry]) -> Iterator[str]:
-    """Yield the changes beyond noise, the surest first; of many metrics some are by chance."""
-    tested = [(entry.chance, entry) for entry in entries if entry.chance is not None]
-    chances = holm([chance for chance, _ in tested])
-    for chance, (_, entry) in sorted(zip(chances, tested, strict=True), key=lambda each: each[0]):
-        if chance <= ALPHA:
-            yield from entry.sentences
+    """Yield the changes beyond noise, the surest first; of many metrics some are by chance.
+
+    That a metric changed makes its further changes no surer: each counts all metrics (Bonferroni).
+    """
+    tested = [entry for entry in entries if entry.chances]
+    firsts = holm([entry.chances[0] for entry in tested])
+    for first, entry in sorted(zip(firsts, tested, strict=True), key=lambda each: each[0]):
+        others = (chance * len(tested) for chance in entry.chances[1:])
+        for chance, sentence in zip((first, *others), entry.sentences, strict=False):
+            if chance <= ALPHA:
+                yield sentence
 
 
 @dataclass(frozen=True)
@@ -147,8 +152,8 @@ class _Entry:
     metric: Metric
     number: str
     changes: str = ""
-    chance: float | None = None  # of the surest change, were there none; None: not tested
-    sentences: tuple[str, ...] = ()  # what changed
+    chances: tuple[float, ...] = ()  # of each item, were there no change, the surest first
+    sentences: tuple[str, ...] = ()  # what changed, of the first of these
     drawn: str = ""
 
     @property
@@ -230,20 +235,21 @@ class _Asker:
         what = metric.domain.headline(top.item, top.dimensions.get(MEASURE, ""))
         return f"{when}{reading(top)} {what}"
 
-    def _changes(self) -> tuple[str, float | None, tuple[str, ...]]:
-        """Return how the number changed against the period before, and the chance of the surest.
+    def _changes(self) -> tuple[str, tuple[float, ...], tuple[str, ...]]:
+        """Return how the number changed against the period before, and the chance of each item.
 
         Returns: the same in sentences, too: from which number to which.
         """
         metric = self.metric
         if load(COMPARE).refusal(metric) or metric.every == ONCE or metric.show == COUNT:
-            return "", None, ()
+            return "", (), ()
         before = f"the {'four weeks' if metric.every == '28d' else 'week'} before"
         rows = possible(self._ask(COMPARE, against=PREVIOUS).rows)
         known = [row for row in rows if numbers_of(row) and row.p_value is not None]
         if not known:
-            return f"{before} has not enough reports to compare with", None, ()
+            return f"{before} has not enough reports to compare with", (), ()
         known.sort(key=lambda row: row.p_value or 0.0)
+        chances = tuple(row.p_value or 0.0 for row in known)
         sure = [row for row in known if (row.p_value or 0.0) <= ALPHA][:_MOST_CHANGES]
         each = [
             f"{'' if row.item in _ALONE else f'{row.item} '}{reading(row, signed=True)}"
@@ -251,7 +257,7 @@ class _Asker:
         ]
         words = ", ".join(each) or "no change that is more than noise"
         sentences = tuple(self._sentences(sure, before)) if sure else ()
-        return f"{words} against {before}", known[0].p_value, sentences
+        return f"{words} against {before}", chances, sentences
 
     def _sentences(self, changes: Sequence[Row], before: str) -> Iterator[str]:
         """Yield each of *changes* as a sentence, with the numbers of both periods."""

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from client_sdk.mechanisms import Mechanism, RecordMechanism, names
+from client_sdk.mechanisms.items.cover import Cover
 from client_sdk.mechanisms.numbers._sums import SumReports
 from client_sdk.mechanisms.numbers._symbols import MomentReports
 from tests.support.enumeration.estimates import TOLERANCE, agree, stated
@@ -29,6 +30,7 @@ from tests.support.enumeration.vectors import (
     values_of,
 )
 from tests.support.loops import in_turn, per_mechanism
+from tests.support.references.cover_reference import weights_of
 
 GRID_STEP = Fraction(1, 1 << 120)  # far above one step of the 128-bit grid, far below a float's
 
@@ -77,6 +79,10 @@ def test_the_probabilities_are_those_of_the_textbook(small: Small) -> None:
             size = selection.parameters["subset_size"]
             held, others = size * Fraction(numbers["odds"]), selection.domain_size - size
             assert abs(truth - held / (held + others)) < GRID_STEP
+    elif isinstance(mechanism, Cover):
+        inside, outside = weights_of(mechanism.sets, mechanism.domain_size)
+        held = inside * Fraction(numbers["odds"])
+        assert abs(mechanism.truth - held / (held + outside)) < GRID_STEP
     elif isinstance(mechanism, MomentReports):
         moments = mechanism.moments
         assert float(moments.constant + moments.square / 4) == pytest.approx(float(numbers["end"]))

@@ -14,6 +14,7 @@ import pytest
 from client_sdk.core.errors import InvalidValueError, RegistryError
 from client_sdk.core.stats import Reason
 from client_sdk.registry import Registry
+from client_sdk.registry.types import kinds
 from client_sdk.registry.types.joint import MAX_JOINT
 from client_sdk.registry.types.vector import MAX_TASTE
 from tests.support.device.device import make_client
@@ -213,6 +214,12 @@ SECRETS: Final[list[Any]] = [
     [Decimal(f"NaN{CANARY}"), 1],
 ]  # which no type takes, but one of texts
 each = pytest.mark.parametrize("kind", TYPES.values(), ids=TYPES)
+
+
+def test_every_class_of_values_is_in_the_table() -> None:
+    tried = {kinds()[json.loads(kind.fields["type"])] for kind in TYPES.values()}
+
+    assert tried == {kind for kind in kinds().values() if kind.__module__.startswith("client_sdk.")}
 
 
 @each

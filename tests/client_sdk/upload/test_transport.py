@@ -576,12 +576,13 @@ def test_a_server_is_spoken_to_only_if_it_proves_its_name(certificate: str, trus
         assert (status, server.received) == ("no answer: SSLError", b"")
 
 
-def test_a_proxy_of_the_environment_carries_an_upload_and_learns_nothing() -> None:
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_of_the_environment_carries_an_upload_and_learns_nothing(scheme: str) -> None:
     """Law: HTTPS_PROXY and REQUESTS_CA_BUNDLE are obeyed; what passes the proxy is encrypted."""
-    server, proxy = TlsCollector("good"), Proxy()
+    server, proxy = TlsCollector("good"), Proxy(by_tls=scheme == "https")
     environment = {
         **{name: value for name, value in os.environ.items() if "proxy" not in name.lower()},
-        "HTTPS_PROXY": f"http://127.0.0.1:{proxy.port}",
+        "HTTPS_PROXY": f"{scheme}://localhost:{proxy.port}",
         "REQUESTS_CA_BUNDLE": str(TRUSTED),
     }
     with running(server), running(proxy):

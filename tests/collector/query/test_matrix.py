@@ -142,7 +142,7 @@ def question_faults(cell: Cell, error: str | None) -> Iterator[str]:
             f"answered, where ANSWERED or QUESTIONS_REFUSED says: {each.pattern}" for each in rights
         )
     elif not any(re.fullmatch(each.pattern, error) for each in rights):
-        yield f"refused for no listed reason: {error}"
+        yield f"refused, and QUESTIONS_REFUSED lists no such reason for it: {error}"
 
 
 def _too_few(case: Case, row: Row) -> bool:
@@ -410,8 +410,8 @@ def test_every_type_and_every_verb_is_in_the_tables() -> None:
     """Law: a new one joins by existing, and says here what is true of it."""
     ours = {name for name, kind in kinds().items() if kind.__module__.startswith("client_sdk")}
 
-    assert {subject.type for subject in SUBJECTS.values()} == ours
-    assert set(TRUTHS) == set(ANSWERED) == set(names())
+    assert {subject.type for subject in SUBJECTS.values()} == ours, "add it to SUBJECTS"
+    assert set(TRUTHS) == set(ANSWERED) == set(names()), "add it to TRUTHS and ANSWERED"
 
 
 def test_any_two_values_of_any_two_axes_meet() -> None:

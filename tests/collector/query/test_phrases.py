@@ -281,3 +281,16 @@ def test_a_metric_of_another_script_is_found_by_its_title_and_value() -> None:
         return find(typed, metrics, lambda _: ["frequency", "top_k"], TODAY)[0].query.metrics[0]
 
     assert first("taglich") == first("FARBE") == first("日本") == metrics[0].address
+
+
+def test_of_very_many_values_only_one_that_is_typed_as_it_is_is_read() -> None:
+    """Law: what a question costs to read does not grow with the values that a metric has."""
+    values = [f"w{number}x" for number in range(3_000)]
+    form = f'type = "category"\nvalues = {values}\n'.replace("'", '"')
+    text = metric_text("setting", form, epsilon="1", every="1d")
+    metrics = list(Registry.from_text(f'schema = 1\napp = "x"\n{text}'))
+
+    (match,) = find("setting w2871x w2872y", metrics, lambda _: ["trend"], TODAY)
+
+    assert match.query.options == {"item": "w2871x"}
+    assert match.unread == ("w2872y",)

@@ -208,7 +208,9 @@ def test_rows_have_an_influence_of_fakes_unless_they_join_items_of_a_report(
 
 
 def test_the_columns_of_every_verb_are_looked_at() -> None:
-    assert {verb for verb, _, _ in [*QUESTIONS, *BETWEEN]} == set(names())
+    asked = {verb for verb, _, _ in [*QUESTIONS, *BETWEEN]}
+
+    assert asked == set(names()), "ask it in QUESTIONS, or in BETWEEN"
 
 
 def test_a_record_asked_without_its_table_says_what_its_reports_are_of() -> None:

@@ -157,3 +157,12 @@ def test_a_change_is_bold_only_where_its_interval_leaves_zero_out_and_none_is_le
     assert [each.text for each in table.findall(".//strong")] == ["−10 points ±\xa04"]
     caption = table.findtext(".//caption") or ""
     assert "change: 22 to 28 Nov against 15 to 21 Nov" in caption
+
+
+def test_a_period_that_gives_no_changes_says_why() -> None:
+    before = Before((), 0, "previous period", "too many large questions at once")
+
+    table = bar_table([row(0.4, 0.1, name) for name in ("a", "b")], "t", ChartOptions(), before)
+
+    assert "previous period: too many large questions at once" in table
+    assert ">change<" not in table

@@ -413,9 +413,9 @@ class Telling(Connection):
         return [*[b"OK"] * (len(commands) - 1), f"# Persistence\r\n{info}\r\n".encode()]
 
 
-def of_log(pending: int, size: int, waiting: int) -> str:
-    names = "aof_current_size", "aof_buffer_length", "aof_pending_bio_fsync"
-    values = zip(names, (size, waiting, pending), strict=True)
+def of_log(pending: int, size: int, waiting: int, threads: int = 0) -> str:
+    names = "aof_current_size", "aof_buffer_length", "aof_pending_bio_fsync", "io_threads_active"
+    values = zip(names, (size, waiting, pending, threads), strict=True)
     return " ".join(f"{name}:{value}" for name, value in values)
 
 
@@ -427,6 +427,9 @@ def of_log(pending: int, size: int, waiting: int) -> str:
         # others write and sync without end; an upload waits for its own bytes alone
         ([of_log(1, 100, 50), of_log(1, 149, 90), of_log(1, 150, 90)], 3),
         ([of_log(1, 100, 0)], 1),
+        # a thread that sends answers does not wait for the one that writes the log
+        ([of_log(0, 100, 50, threads=1), of_log(0, 150, 90, threads=1)], 2),
+        ([of_log(0, 100, 50, threads=1), of_log(0, 20, 0, threads=1)], 2),
     ],
 )
 def test_a_write_counts_once_the_log_has_it(infos: list[str], asked: int) -> None:

@@ -36,6 +36,9 @@ GOOD = {
             (GOOD, sync, STRICT, [f"appendfsync={sync or '?'}"])
             for sync in ("everysec", "no", None)
         ),
+        # One that syncs when its system likes loses more than two seconds with the power.
+        *((GOOD, sync, STANDARD, []) for sync in ("everysec", None)),
+        (GOOD, "no", STANDARD, ["appendfsync=no"]),
         ({"redis_version": "6.0"}, None, STRICT, [...] * 5),
         # A stand-in that tells nothing is fit for volatile only.
         ({}, None, VOLATILE, []),

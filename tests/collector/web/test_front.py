@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from itertools import count
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 import pytest
 from flask import Flask
@@ -139,7 +140,7 @@ def test_an_upload_has_one_deadline_for_all_that_the_store_is_asked(
     app: Flask, storage: MemoryStorage, hangs: str
 ) -> None:
     """Whichever of its questions a store does not answer; it is not asked the next one for it."""
-    go, asked = threading.Event(), []
+    go, asked, tries = threading.Event(), [], 0
 
     def hang(some: Collection[object]) -> list[bool]:
         asked.append(len(some))
@@ -149,13 +150,15 @@ def test_an_upload_has_one_deadline_for_all_that_the_store_is_asked(
     setattr(storage, hangs, hang)
 
     while not asked:  # on a busy machine the time may be over before the store is asked
+        tries += 1
         [found] = answers(Front(app, store_s=0.0, sweep_s=0.01), UPLOAD)
     go.set()
 
     assert found is not None
     problem = json.loads(found.body)["type"]
     assert (found.status, problem) == (503, "urn:hearsay:problem:store-unavailable")
-    assert asked == [1]
+    assert set(asked) == {1}
+    assert len(asked) <= tries
     assert not storage.entries
 
 
@@ -394,6 +397,10 @@ AT_ONCE = {
         Request("/login", headers=FORM | {"content-length": "4097"}),
         413,
     ),
+    "a large form of a page without a good token": (
+        Request("/pin", headers=FORM | {"content-length": "4097", "cookie": "hearsay=no-good"}),
+        413,
+    ),
     "a route that reads no body": (Request("/v1/metrics", headers=bearer(READ_TOKEN)), 405),
     "a path that is encoded twice": (LOG_IN._replace(path="/%256Cogin"), 404),
     "and each sign of it": (LOG_IN._replace(path="/%25%36Cogin"), 404),
@@ -408,6 +415,17 @@ def test_what_its_head_refuses_waits_for_no_body(
 
     assert found is not None
     assert found.status == status
+
+
+def test_a_form_of_a_page_may_be_large_with_a_good_token(app: Flask) -> None:
+    """The form of a board is, and its sender is known before it is read."""
+    form = urlencode({"q": QUESTION.decode().ljust(8_000), "title": "t", "board": "questions"})
+    known = {"cookie": f"hearsay={READ_TOKEN}", "sec-fetch-site": "same-origin"}
+
+    [found] = answers(app, Request("/pin", headers=FORM | known, parts=(form.encode(),)))
+
+    assert found is not None
+    assert found.status == 303
 
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz"])

@@ -47,10 +47,14 @@ class _TlsHandler(socketserver.BaseRequestHandler):
 
 
 class Proxy(LoopbackServer):
-    """An HTTP proxy that tunnels CONNECT, and sees only what is said in clear text."""
+    """An HTTP proxy that tunnels CONNECT, by TLS or without, and sees only what is in the clear."""
 
-    def __init__(self) -> None:
-        self.received = b""
+    def __init__(self, *, by_tls: bool = False) -> None:
+        self.received = b""  # after decryption, if the way to it is encrypted
+        self.context: ssl.SSLContext | None = None
+        if by_tls:
+            self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self.context.load_cert_chain(CERTIFICATES / "good.pem")
         super().__init__(_ProxyHandler)
 
 
@@ -58,20 +62,30 @@ class _ProxyHandler(socketserver.BaseRequestHandler):
     server: Proxy
 
     def handle(self) -> None:
-        first = self.request.recv(65_536)
+        if self.server.context is None:
+            self._carry(self.request)
+            return
+        with (
+            suppress(ssl.SSLError, OSError),
+            self.server.context.wrap_socket(self.request, server_side=True) as tls,
+        ):
+            self._carry(tls)
+
+    def _carry(self, device: socket.socket) -> None:
+        first = device.recv(65_536)
         self.server.received += first
         host, _, port = first.split()[1].decode().rpartition(":")
         with socket.create_connection((host, int(port))) as other:
-            self.request.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            self._tunnel(other)
+            device.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            self._tunnel(device, other)
 
-    def _tunnel(self, other: socket.socket) -> None:
-        ways = {self.request: other, other: self.request}
+    def _tunnel(self, device: socket.socket, other: socket.socket) -> None:
+        ways = {device: other, other: device}
         while True:
             for source in select.select(list(ways), [], [], 10)[0]:
                 part = source.recv(65_536)
                 if not part:
                     return
-                if source is self.request:
+                if source is device:
                     self.server.received += part
                 ways[source].sendall(part)

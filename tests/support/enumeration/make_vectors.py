@@ -20,7 +20,7 @@ from client_sdk.mechanisms.items.exponential import Exponential
 from tests.support.enumeration.estimates import stated
 from tests.support.enumeration.formula import digits
 from tests.support.enumeration.seeded import SeededRandomness
-from tests.support.enumeration.vectors import FOLDER, build, read, textbook, values_of
+from tests.support.enumeration.vectors import FOLDER, build, path_of, read, textbook, values_of
 from tests.support.references.estimate_reference import estimates
 from tests.support.references.key_value_reference import HeldPairs
 from tests.support.references.prefix_reference import cells_of
@@ -89,6 +89,8 @@ def _estimates(
 def main(wanted: list[str]) -> None:
     """Write the vector files of the *wanted* mechanisms, or of all."""
     for name in wanted or names():
+        if not path_of(name).exists():
+            sys.exit(f"{path_of(name)}: is missing; begin with a copy of one of its family")
         text = regenerate(name)
         (FOLDER / f"{name}.json").write_text(text, encoding="utf-8")
 

@@ -23,6 +23,7 @@ from client_sdk.mechanisms.deployed.cms import CMS
 from client_sdk.mechanisms.deployed.dbitflip import DBitFlip
 from client_sdk.mechanisms.deployed.hcms import HCMS
 from client_sdk.mechanisms.deployed.rappor import RAPPOR
+from client_sdk.mechanisms.items.cover import Cover
 from client_sdk.mechanisms.items.exponential import Exponential
 from client_sdk.mechanisms.items.hierarchy import Hierarchy
 from client_sdk.mechanisms.numbers._symbols import MomentReports
@@ -31,6 +32,7 @@ from client_sdk.mechanisms.numbers.sampled_number import SampledNumber
 from tests.support.enumeration.formula import CONTEXT
 from tests.support.references import (
     codebook_reference,
+    cover_reference,
     exponential_reference,
     hierarchy_reference,
     key_value_reference,
@@ -75,6 +77,11 @@ def estimates(
             named = [int.from_bytes(payload, "big") for payload in payloads]
             return exponential_reference.counts_and_variances(
                 numbers["decay"], mechanism.domain_size, named
+            )
+        case Cover():
+            named = [int.from_bytes(payload, "big") for payload in payloads]
+            return cover_reference.counts_and_variances(
+                numbers["odds"], mechanism.sets, mechanism.domain_size, named
             )
         case SampledNumber():
             symbols = [int.from_bytes(payload, "big") for payload in payloads]

@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from itertools import product
+from pathlib import Path
 from typing import Final
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from client_sdk.core.epoch import epoch_of
 from client_sdk.registry import Registry
 from collector.analytics.rows import GOOD, SHARE, Row, empty_row
+from collector.core.cells import Cell
 from collector.core.remarks import Code, remark
 from collector.web.pages.devices import longer
 from collector.web.pages.remarks import differences_text, ranking_text
 from tests.collector.web.pages.conftest import BROWSER, ONE_METRIC, Visit
-from tests.support.crowds.uploads import READ_TOKEN, bearer
+from tests.support.crowds.uploads import NOON, READ_TOKEN, bearer
 from tests.support.device.every_type import fill, registry_text
 from tests.support.sites.in_memory import browser_of, in_memory
 from tests.support.store.memory_storage import MemoryStorage
@@ -353,3 +357,41 @@ def test_a_breakdown_has_the_change_of_each_group_as_the_api_answers_it(
     assert "change: " in table[0]
     assert " against " in table[0]
     assert " points" not in own[0]
+
+
+def test_what_an_earlier_period_lacks_is_said_where_changes_since_are_shown(
+    tmp_path: Path,
+) -> None:
+    """Law: no change is of a part of the period that its caption names, without a word."""
+    storage = MemoryStorage()
+    digest = fill(storage).metric("boolean").digest
+    storage.marks[digest] = epoch_of("1d", NOON) - 10
+    query = {"range": "7d", "before": "previous"}
+
+    site = browser_of(in_memory(tmp_path, registry_text(), storage=storage))
+    text = site.get("/metric/boolean", query_string=query, headers=BROWSER).text
+
+    assert "change: 25 Feb to 3 Mar against 18 to 24 Feb" in text
+    assert "(pruned), 4 of 14 epochs of the window" in text
+
+
+def test_reports_of_an_earlier_definition_are_said_where_a_period_has_no_others(
+    tmp_path: Path,
+) -> None:
+    """Law: no column of changes is missing in silence where only the definition is another."""
+    now = registry_text()
+    before = now.replace('["light", "dark", "sepia"]', '["light", "dark"]')
+    storage = MemoryStorage()
+    for text, days in ((now, range(7)), (before, range(7, 15))):
+        metric = Registry.from_text(text).metric("category")
+        for back, platform in product(days, ("linux", "mac")):
+            cell = Cell(metric.digest, epoch_of("1d", NOON) - back, f'{{"platform":"{platform}"}}')
+            storage.put({cell: [(0, 600), (1, 400), (2, 200)]})
+
+    site = browser_of(in_memory(tmp_path, now, before, storage=storage))
+    query = {"metric": "category", "verb": "segments", "option.item": "dark"}
+    asked = {"by": "platform", "range": "7d", "before": "previous"}
+    text = site.get("/ask", query_string={**query, **asked}, headers=BROWSER).text
+
+    assert "change: " not in text
+    assert "Compared with previous period: 9600 reports under earlier definitions are" in text

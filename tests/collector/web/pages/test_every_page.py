@@ -14,6 +14,7 @@ from flask import Flask
 
 from collector.core.cells import Cell
 from collector.core.remarks import WORDS, Code
+from collector.web.auth import is_page
 from collector.web.pages.remarks import AT_ONCE, UNSURE
 from tests.collector.web.conftest import MakeApp
 from tests.collector.web.pages.conftest import Visit
@@ -31,13 +32,30 @@ PAGES: Final = (
         "/privacy/differencing",
         "/login",
         "/watches",
+        "/boards",
+        "/boards/deleted",
+        "/notes",
         *(f"/metric/{name}" for name in NAMES),
     ),
 )
 HOSTILE: Final = [text for text in MARKUP if '"' not in text and "\\" not in text][:40]
 
+# Those that need a parameter, those of operators, and a file.
+OTHERS: Final = {"/pin", "/share", "/operations", "/privacy/record.json"}
+
 every_page = pytest.mark.parametrize("path", PAGES)
 every_type = pytest.mark.parametrize("name", NAMES)
+
+
+def test_every_page_with_an_address_of_its_own_is_looked_at(site: Flask) -> None:
+    pages = {
+        rule.rule
+        for rule in site.url_map.iter_rules()
+        if "GET" in (rule.methods or ()) and not rule.arguments
+        if is_page(site.view_functions[rule.endpoint])
+    }
+
+    assert pages - set(PAGES) == OTHERS, "add it to PAGES"
 
 
 @every_page

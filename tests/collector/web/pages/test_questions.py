@@ -6,6 +6,7 @@ import html
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,9 +14,11 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.datastructures import MultiDict
 
+from client_sdk.core.epoch import epoch_of
 from client_sdk.registry import Registry
 from collector.analytics.comparing.arms import are_arms, arms_of
 from collector.analytics.verb import load, names
+from collector.core.cells import Cell
 from collector.core.config import STRICT, VOLATILE
 from collector.core.errors import QueryError
 from collector.query.completion import dimension_of
@@ -24,6 +27,7 @@ from collector.web.pages import fields, questions
 from collector.web.pages.choices import choices_of, filters_of, in_words, segment_of
 from tests.collector.web.conftest import MakeApp
 from tests.collector.web.pages.conftest import BROWSER, Visit, as_operator
+from tests.support.crowds.uploads import NOON
 from tests.support.device.every_type import NAMES, fill, registry_text
 from tests.support.sites.in_memory import browser_of, in_memory
 from tests.support.sites.page import Page
@@ -358,3 +362,36 @@ def test_operations_say_when_an_upload_is_not_where_the_counts_say(
 
     assert "1 upload is not where the counts say" in text
     assert "Something is wrong" in text
+
+
+def test_two_periods_are_compared_by_the_item_that_is_greatest_in_both_together(
+    tmp_path: Path,
+) -> None:
+    """Law: an item that is picked for its size in one period differs from the other by noise."""
+    storage, text = MemoryStorage(), registry_text()
+    metric = Registry.from_text(text).metric("category")
+    for back in range(15):
+        light, dark = (260, 250) if back < 8 else (100, 250)
+        many = [(0, 600), (1, light), (2, dark), (3, 600 - light - dark)]
+        for platform, pairs in (("linux", many), ("mac", [(0, 50), (1, 2), (2, 3), (3, 45)])):
+            cell = Cell(metric.digest, epoch_of("1d", NOON) - back, f'{{"platform":"{platform}"}}')
+            storage.put({cell: pairs})
+    site = browser_of(in_memory(tmp_path, text, storage=storage))
+
+    asked = {"metric": "category", "range": "7d"}
+    by_time = site.get("/compare", query_string={**asked, "by": "time"}, headers=BROWSER).text
+    by_group = site.get("/compare", query_string={**asked, "by": "platform"}, headers=BROWSER).text
+
+    assert "<option selected>dark</option>" in by_time
+    assert "<option selected>light</option>" in by_group
+
+    segments = {**asked, "verb": "segments", "by": "platform"}
+    for days, before, item in (("7d", "previous", "dark"), ("7d", "", "light")):
+        query = {"range": days, "before": before}
+        page = site.get("/metric/category", query_string=query, headers=BROWSER).text
+        answer = site.get("/ask", query_string={**segments, **query}, headers=BROWSER).text
+        assert f"{item.capitalize()} by platform" in page
+        assert f'<option value="{item}" selected>' in answer
+    few = {**asked, "verb": "segments", "by": "platform", "segment.platform": "mac"}
+    answer = site.get("/ask", query_string={**few, "before": "previous"}, headers=BROWSER).text
+    assert '<option value="sepia" selected>' in answer

@@ -204,6 +204,29 @@ def test_of_many_metrics_none_changed_where_only_chance_made_one_differ() -> Non
     assert among.count(changed) == 0
 
 
+def test_no_change_of_an_item_is_surer_because_another_item_changed() -> None:
+    """Law: of 20 metrics, what one of them says of a further item counts all 20."""
+    form = {"type": '"category"', "values": '["a", "b", "c"]', "every": '"1d"', "epsilon": '"8"'}
+    asked = {**BOOLEAN, **form, "min_reports": "100"}
+    text = HEAD + "".join(table(f"m{place}", asked) for place in range(20))
+    catalog, storage = Catalog([Registry.from_text(text)]), MemoryStorage()
+    for place, metric in enumerate(catalog):
+        for back in range(14):
+            is_late = place == 0 and back < 7
+            counts = (450, 480, 70) if is_late else (300, 500, 200)
+            cell = Cell(metric.digest, TODAY - 3 - back, "")
+            storage.put({cell: [(0, 1_000), *enumerate(counts, 1)]})
+
+    said = report(catalog, storage, WatchState(), NOON).text
+    changed, _, lines = said.partition("\n\nDark mode")
+
+    assert sorted(re.findall(r"Dark mode \(.\) \w+", changed)) == [
+        "Dark mode (a) rose",
+        "Dark mode (c) fell",
+    ]
+    assert re.search(r"b −\d.* points .*against the week before", lines)
+
+
 def test_a_metric_of_four_weeks_is_held_against_the_four_weeks_before() -> None:
     """Law: of the last whole period, which says when it began."""
     form = {**BOOLEAN, "every": '"28d"', "min_reports": "100"}
