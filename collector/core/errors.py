@@ -202,7 +202,7 @@ class MalformedUploadError(RequestError):
     """The body is not an upload."""
 
 
-@answered(410, "upload-expired", "The upload is too old to be counted once")
+@answered(410, "upload-expired", "The upload is too old")
 class ExpiredUploadError(RequestError):
     """Sealed so long ago that its id may be forgotten, so it could be counted twice."""
 
@@ -234,7 +234,7 @@ class CapsuleError(RequestError):
         )
 
 
-@answered(404, "unknown-request", "No capsule can ask for this")
+@answered(404, "unknown-request", "Not allowed inside a capsule")
 class UnknownRequestError(RequestError):
     """A capsule holds a request that cannot be made in one."""
 
@@ -333,7 +333,7 @@ class QuotaExhaustedError(CollectorError):
     """The key has sent all the reports that it may send on this day."""
 
 
-@answered(429, "many-tallies", "The key has begun as many tallies as it may today")
+@answered(429, "many-tallies", "Daily limit of new tallies reached for this key")
 class ManyTalliesError(CollectorError):
     """The key has begun as many new tallies as it may on this day.  Nothing was stored."""
 

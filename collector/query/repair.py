@@ -206,7 +206,7 @@ def include(
     """Take the exclusion *name* back.  Raises ExclusionError: there is none in force."""
     stored = store.exclusions()
     if name not in stored:
-        raise ExclusionError("id: is of no exclusion; hearsay exclusions lists them")
+        raise ExclusionError("id: no such exclusion; see hearsay exclusions")
     (exclusion,) = read_all({name: stored[name]})
     if exclusion.deleted:
         raise ExclusionError(f"id={name}: its reports are deleted, so nothing can be put back")

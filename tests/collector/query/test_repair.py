@@ -283,7 +283,7 @@ def test_reports_of_keys_that_were_not_kept_apart_are_named() -> None:
 def test_an_id_that_there_is_not_cannot_be_taken_back() -> None:
     storage = store_of(columns(9, many))
 
-    with pytest.raises(ExclusionError, match="is of no exclusion; hearsay exclusions lists"):
+    with pytest.raises(ExclusionError, match="no such exclusion; see hearsay exclusions"):
         include("12345678", "why", "bob", storage, Records(storage))
 
 
