@@ -26,7 +26,7 @@ PACKAGE: Final = "hearsay-telemetry"
 # What the device in TypeScript does not draw by: mechanisms of others' telemetry, and one more.
 MISSING: Final = frozenset(
     {
-        *("cms", "codebook", "cover", "dbitflip", "discrete_gaussian", "hcms", "loloha", "rappor"),
+        *("cms", "codebook", "dbitflip", "discrete_gaussian", "hcms", "loloha", "rappor"),
         *("sampled_attribute", "sampled_number"),
     }
 )

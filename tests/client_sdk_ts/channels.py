@@ -19,7 +19,7 @@ MECHANISMS: Final = (
     *("grr", "sue", "oue", "subset_selection", "pgr", "olh", "block_design", "hadamard"),
     *("exponential", "hierarchy", "duchi", "piecewise", "hybrid", "minimax", "one_bit_mean"),
     *("square_wave", "discrete_laplace", "sampled_item", "padding_sampling", "privset"),
-    *("pckv_ue", "pckv_grr", "pem"),
+    *("pckv_ue", "pckv_grr", "pem", "cover"),
 )
 
 
@@ -30,7 +30,7 @@ def write_channel(mechanism: Mechanism[Any]) -> dict[str, Any]:
     if isinstance(mechanism, Mixture):
         constants["kept"] = mechanism.kept
     return {
-        "parameters": {name: str(number) for name, number in base.parameters.items()},
+        "parameters": {name: hex(number) for name, number in base.parameters.items()},
         "constants": {name: dump_constant(number) for name, number in constants.items()},
         "domainSize": str(base.domain_size),
         "payloadSize": base.payload_size,

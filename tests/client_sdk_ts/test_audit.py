@@ -23,7 +23,11 @@ MANY: Final = pytest.param(20_000, marks=pytest.mark.slow)
 OTHERS: Final = HEAD + "".join(
     table(f"{kind}_{number}", fields, mechanism=f'"{name}"')
     for kind, fields, mechanisms in (
-        ("item", CATEGORY, "sue oue subset_selection pgr olh block_design hadamard exponential"),
+        (
+            "item",
+            CATEGORY,
+            "sue oue subset_selection pgr olh block_design hadamard exponential cover",
+        ),
         ("place", LOCATION, "hierarchy"),
         ("number", NUMBER, "piecewise hybrid minimax one_bit_mean square_wave discrete_laplace"),
     )

@@ -54,6 +54,7 @@ from tests.support.node import Node
 
 # Texts that languages take differently: keys of every object, numbers, halves of pairs, accents.
 LABELS: Final = '["__proto__", "constructor", "10", "2", "😀", "\ufffd", "é", "e\u0301", "İ", "ß"]'
+LONG_ORDER: Final = str([f"step {number}" for number in range(64)]).replace("'", '"')
 STRANGE: Final = HEAD.replace('"notes"', '{ name = "strange", separate = true }') + "".join(
     (
         table("__proto__", BOOLEAN),
@@ -71,6 +72,7 @@ STRANGE: Final = HEAD.replace('"notes"', '{ name = "strange", separate = true }'
         table("far", {**NUMBER, "min": "-1e300", "max": "1e300", "step": "1e299"}),
         table("fine", {**NUMBER, "min": "0", "max": "1e-300", "step": "1e-301"}),
         table("map", {**LOCATION, "min": "[-180, -90]", "max": "[180, 90]", "cells": "[7, 11]"}),
+        table("order", {**CATEGORY, "values": LONG_ORDER, "mechanism": '"cover"'}),  # 4 kB of sets
         table("short", {**STRING, "length": "2"}),
         table("long", {**STRING, "length": "128"}),
         table("steps", {**FUNNEL, "values": LABELS}),

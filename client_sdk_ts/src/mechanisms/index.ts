@@ -1,6 +1,7 @@
 /** Every mechanism of this device.  An application that names the ones it needs is smaller. */
 
 import { block_design } from "./block_design.js";
+import { cover } from "./cover.js";
 import { discrete_laplace } from "./discrete_laplace.js";
 import { duchi } from "./duchi.js";
 import { exponential } from "./exponential.js";
@@ -25,7 +26,7 @@ import { subset_selection } from "./subset_selection.js";
 import { sue } from "./sue.js";
 import type { Mechanism } from "./mechanism.js";
 
-export { block_design, discrete_laplace, duchi, exponential, grr, hadamard, hierarchy, hybrid, minimax, olh, one_bit_mean, oue, padding_sampling, pckv_grr, pckv_ue, pem, pgr, piecewise, privset, sampled_item, square_wave, subset_selection, sue };
+export { block_design, cover, discrete_laplace, duchi, exponential, grr, hadamard, hierarchy, hybrid, minimax, olh, one_bit_mean, oue, padding_sampling, pckv_grr, pckv_ue, pem, pgr, piecewise, privset, sampled_item, square_wave, subset_selection, sue };
 export type { Channel, Encoded, Mechanism, Position } from "./mechanism.js";
 
 export const allMechanisms: readonly Mechanism[] = [
@@ -39,6 +40,7 @@ export const allMechanisms: readonly Mechanism[] = [
   hadamard,
   exponential,
   hierarchy,
+  cover,
   duchi,
   piecewise,
   hybrid,

@@ -17,6 +17,8 @@ const ENTRY = /* @__PURE__ */ shapeOf(
     " otherwise:encoded? need:text? shape:any|grid|smooth robust:flag weight:count.1 panel:flag",
 );
 const SPENT = /* @__PURE__ */ shapeOf("report:count value:count? delta:count");
+const LONG = 1n << 4096n; // from it on, the meaning of a metric has hexadecimal digits
+
 /** What a digest is of, beside mechanism and `otherwise`; what is null is left out. */
 const MEANING = ["name", "type", "domain", "epsilon", "epsilon_permanent", "every", "longitudinal", "aggregate"];
 
@@ -88,7 +90,8 @@ function channelOf(place: string, entry: Entry, own: Table, app: string | null):
   const parameters = named(own, parameter, "mechanism");
   const constants = named(entry.constants, constantOf, "constants");
   const parts = MEANING.map((key): [string, unknown] => [key, entry[key]]);
-  parts.push(["mechanism", { ...entry.mechanism, ...parameters }], ["otherwise", entry.otherwise && entry.otherwise.value], ["app", app]);
+  const decimal = tableFrom(Object.entries(parameters).filter(([, number]) => number < LONG)); // the others stay as they are written
+  parts.push(["mechanism", { ...entry.mechanism, ...decimal }], ["otherwise", entry.otherwise && entry.otherwise.value], ["app", app]);
   const meaning = canonical(tableFrom(parts.filter(([, part]) => part !== null)));
   need(digestOf(meaning).slice(0, 12) === entry.digest, `${place}digest`, "must match what the metric means");
   return { parameters, constants, domainSize: BigInt(entry.domain_size), payloadSize: entry.payload_size };
@@ -99,7 +102,7 @@ function constantOf(place: string, value: unknown): Channel["constants"][string]
 }
 
 function parameter(place: string, value: unknown): bigint {
-  const isLong = typeof value === "string" && /^0x[\da-f]{1,400}$/.test(value);
+  const isLong = typeof value === "string" && /^0x[\da-f]{1,80000}$/.test(value);
   need(isLong || isCount(value), place, "must be a whole number, from 2^53 on as 0x and hexadecimal digits");
   return BigInt(value);
 }
