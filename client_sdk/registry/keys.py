@@ -42,6 +42,7 @@ MAX_WEIGHT: Final = 1_000  # times the usual seat of a panel
 FORMAT: Final = "hearsay_registry"  # the key of the version of a compiled registry
 _LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_.")  # of names
 
+_DIGITS: Final = frozenset("0123456789abcdef")
 _PLAIN: Final = 1 << 53  # every language's integers are exact below it
 _DECIMAL: Final = 4_096  # bits
 REQUIRED: Final = object()  # the default of a key that has none
@@ -259,8 +260,13 @@ def meant_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load_parameters(parameters: Entry) -> dict[str, Any]:
-    """Return what was dumped; a name stays a text."""
+    """Return what was dumped; a name stays a text, and so does what nothing dumps."""
     return {
-        name: int(value, 16) if isinstance(value, str) and value[:2] == "0x" else value
-        for name, value in parameters.items()
+        name: int(value, 16) if _is_dumped(value) else value for name, value in parameters.items()
     }
+
+
+def _is_dumped(value: object) -> bool:
+    if not isinstance(value, str) or value[:2] != "0x":
+        return False
+    return len(value) > 2 and _DIGITS.issuperset(value[2:])
