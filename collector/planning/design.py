@@ -41,6 +41,7 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 ASKS: Final = ("items", "quantiles", "ranges")
 DEVICES: Final = 100_000  # of which half-widths are shown
 MAX_ITEMS: Final = 128
+MAX_WEIGHT: Final = 1_000_000  # of a question beside others
 SETS_AN_ITEM: Final = 4
 _HEAVIEST: Final = 65_535
 _ROUNDS: Final = 30
@@ -74,12 +75,12 @@ def gram(asks: Mapping[str, float], domain_size: int) -> Array:
     Args:    asks: weight by name, of ASKS: each item, the share up to each item, or the share of
                  every run of neighbouring items.
     Returns: shape (domain_size, domain_size).
-    Raises:  QueryError: another name, or a weight that is not above 0.
+    Raises:  QueryError: another name, or a weight that is not above 0 or above MAX_WEIGHT.
     """
     if not asks or not asks.keys() <= set(ASKS):
         raise QueryError("ask", f"must be of {', '.join(ASKS)}")
-    if not all(0 < weight < math.inf for weight in asks.values()):
-        raise QueryError("ask", "must have weights above 0")
+    if not all(0 < weight <= MAX_WEIGHT for weight in asks.values()):
+        raise QueryError("ask", f"must have weights above 0, of at most {MAX_WEIGHT:,}")
     item = np.arange(domain_size)
     first, last = np.minimum.outer(item, item), np.maximum.outer(item, item)
     grams = {
@@ -135,7 +136,7 @@ def design(
     most: int | None = None,
     seed: int = 0,
 ) -> Design:
-    """Return a mechanism of at most *most* sets, and those that complete it, for *questions*.
+    """Return a mechanism of at most *most* sets, and of single items, for *questions*.
 
     Args:   questions: as ``gram`` returns them.  most: SETS_AN_ITEM an item by default.
             seed: of the sets that are tried.
@@ -170,11 +171,14 @@ def design(
 def design_lines(metric: Metric, asks: Mapping[str, float], most: int | None) -> Iterator[str]:
     """Yield what a design for *metric* errs beside other mechanisms, and its lines of the registry.
 
-    Raises: QueryError: no metric of items, or as ``gram`` and ``design``.
+    Raises: QueryError: no metric of items, one that is not fresh, or as ``gram`` and ``design``.
     """
     mechanism = metric.mechanism
     if not isinstance(mechanism, ItemMechanism):
         raise QueryError("metric", "must be of items: a category or a boolean")
+    if metric.policy is not None:
+        rule = f"must be fresh, not {metric.longitudinal}: a design cannot be repeated"
+        raise QueryError("longitudinal", rule)
     epsilon, size = mechanism.epsilon, mechanism.domain_size
     questions = gram(asks, size)
     result = design(epsilon, size, questions, most)
@@ -199,6 +203,7 @@ class _Program:
     def __init__(self, sets: Array, odds: float, questions: Array) -> None:
         self.sets, self._odds, self._questions = sets, odds, questions
         self._rows = self._row_of(sets)
+        self._single = sets.sum(axis=1) == 1
         size = sets.shape[1]
         self._scaled = self._rows * np.sqrt(size / self._rows.sum(axis=1))[:, None]
         self._weights, self._multipliers = self._solve()
@@ -208,16 +213,21 @@ class _Program:
         self.chances = self._weights * self._rows.sum(axis=1) / size
 
     def joined(self, new: Sequence[Array]) -> _Program:
-        """Return the program of the sets in use and *new* ones."""
-        sets = np.unique(np.vstack([self.sets[self.chances > _USED], *new]), axis=0)
+        """Return the program of the sets in use, of single items and *new* ones."""
+        kept = (self.chances > _USED) | self._single
+        sets = np.unique(np.vstack([self.sets[kept], *new]), axis=0)
         return _Program(sets, self._odds, self._questions)
 
     def thinned(self, limit: int) -> _Program:
-        """Return the program of *limit* sets at most: the rarest go, a few at a time."""
+        """Return the program of *limit* sets at most: the rarest go, a few at a time.
+
+        Those of single items stay: with them all items can be covered alike, whatever else goes.
+        """
         program = self
-        while len(program.sets) > limit:
-            kept = max(limit, int(_THINNED * len(program.sets)))
-            sets = program.sets[np.argsort(-program.chances)[:kept]]
+        while (others := np.count_nonzero(~program._single)) > limit:
+            kept = max(limit, int(_THINNED * others)) + np.count_nonzero(program._single)
+            ranks = np.where(program._single, -math.inf, -program.chances)
+            sets = program.sets[np.argsort(ranks)[:kept]]
             program = _Program(sets, self._odds, self._questions)
         return program
 
