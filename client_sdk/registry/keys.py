@@ -143,7 +143,7 @@ METRIC: Final = (  # in the order of a compiled registry
 
 
 def _is_count(value: object, least: int = 0) -> bool:
-    return type(value) is int and value >= least
+    return type(value) is int and least <= value < _PLAIN
 
 
 def _is_text(value: object, *_: int) -> bool:
@@ -163,8 +163,8 @@ def _is_seat(value: object) -> bool:
     return (
         isinstance(value, list)
         and len(value) == 3
-        and all(map(_is_count, value[:2]))
-        and value[0] <= value[1]
+        and all(type(end) is int for end in value[:2])
+        and 0 <= value[0] <= value[1]
         and value[2] in ("life", "7d", "28d")
     )
 
@@ -186,7 +186,7 @@ def _table(check: Callable[[object], bool]) -> Callable[..., bool]:
 
 _KINDS: Final[dict[str, tuple[Callable[..., bool], str]]] = {  # what a key can be, and in words
     "choice": (lambda value, _: isinstance(value, str), '"auto" or the name of a mechanism'),
-    "count": (_is_count, "an integer of at least {}"),
+    "count": (_is_count, "an integer of at least {}, below 2^53"),
     "date": (lambda value, _: is_date(value), "a date such as 2027-12-31"),
     "day": (lambda value, _: type(value).__name__ == "date", "a date such as 2027-12-31"),
     "decimal": (
