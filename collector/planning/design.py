@@ -11,8 +11,10 @@ least error over all sets is a convex program: z >= 0, and columns that add up t
 into it as long as one is found that its multipliers say would lower the error.
 
 With G = d M^-1 V M^-1, multipliers m and s the largest (r'Gr/(r'1) - m'r)/(r'1) over all sets, no
-channel of any kind errs less than tr(V M^-1)^2 / (sum of m + d s) (derived: the error is convex and
-of degree -1 in M).  It is known only if all sets were looked at, which is done up to 16 items.
+channel of any kind has a smaller tr(V M^-1) than tr(V M^-1)^2 / (sum of m + d s).  Derived: the
+error is convex and of degree -1 in M.  A row of more than two values is a sum of rows of two, which
+M is no smaller of, as r r'/(r'1) is convex and of degree 1.  The bound holds for decoders that are
+linear and unbiased.  It is known only if all sets were looked at, which is done up to 16 items.
 
 Nothing here decides about privacy: any table is a channel of the ε that is asked for.
 """
@@ -184,7 +186,8 @@ def design_lines(metric: Metric, asks: Mapping[str, float], most: int | None) ->
     result = design(epsilon, size, questions, most)
     points = 100 * normal_quantile(ALPHA) / math.sqrt(DEVICES)
     yield f"{metric.address}: {size} items, epsilon {float(epsilon):g}, asked {', '.join(asks)}"
-    yield f"half-widths of 95 % intervals for {DEVICES:,} devices, in points"
+    alike = "devices that hold all items alike"
+    yield f"half-widths of 95 % intervals for {DEVICES:,} {alike}, in points"
     bound = "" if result.bound is None else f"; no channel goes below {points * result.bound:.2f}"
     yield f"  {result.name:18} {points * result.error:.2f}{bound}"
     for name, error in others(epsilon, size, questions).items():
