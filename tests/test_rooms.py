@@ -123,7 +123,6 @@ KINDS: Final = (
 SHORT: Final = {
     "client_sdk.core.launcher",  # the command begins here
     "client_sdk.pytest_fixture",  # pytest finds it by its entry point
-    "client_sdk.registry.mistakes",  # loaded when a registry is wrong
     "client_sdk.storage.readonly",  # loaded when somebody looks, not when values are recorded
     "client_sdk.upload.retired_list",  # loaded where a registry names who may retire its metrics
     "collector.worker.archive.dask",  # needs a package that few install

@@ -42,6 +42,7 @@ MAX_WEIGHT: Final = 1_000  # times the usual seat of a panel
 FORMAT: Final = "hearsay_registry"  # the key of the version of a compiled registry
 _LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_.")  # of names
 
+_DIGITS: Final = frozenset("0123456789abcdef")
 _PLAIN: Final = 1 << 53  # every language's integers are exact below it
 _DECIMAL: Final = 4_096  # bits
 REQUIRED: Final = object()  # the default of a key that has none
@@ -142,7 +143,7 @@ METRIC: Final = (  # in the order of a compiled registry
 
 
 def _is_count(value: object, least: int = 0) -> bool:
-    return type(value) is int and value >= least
+    return type(value) is int and least <= value < _PLAIN
 
 
 def _is_text(value: object, *_: int) -> bool:
@@ -162,8 +163,8 @@ def _is_seat(value: object) -> bool:
     return (
         isinstance(value, list)
         and len(value) == 3
-        and all(map(_is_count, value[:2]))
-        and value[0] <= value[1]
+        and all(type(end) is int for end in value[:2])
+        and 0 <= value[0] <= value[1]
         and value[2] in ("life", "7d", "28d")
     )
 
@@ -185,7 +186,7 @@ def _table(check: Callable[[object], bool]) -> Callable[..., bool]:
 
 _KINDS: Final[dict[str, tuple[Callable[..., bool], str]]] = {  # what a key can be, and in words
     "choice": (lambda value, _: isinstance(value, str), '"auto" or the name of a mechanism'),
-    "count": (_is_count, "an integer of at least {}"),
+    "count": (_is_count, "an integer of at least {}, below 2^53"),
     "date": (lambda value, _: is_date(value), "a date such as 2027-12-31"),
     "day": (lambda value, _: type(value).__name__ == "date", "a date such as 2027-12-31"),
     "decimal": (
@@ -259,8 +260,13 @@ def meant_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load_parameters(parameters: Entry) -> dict[str, Any]:
-    """Return what was dumped; a name stays a text."""
+    """Return what was dumped; a name stays a text, and so does what nothing dumps."""
     return {
-        name: int(value, 16) if isinstance(value, str) and value[:2] == "0x" else value
-        for name, value in parameters.items()
+        name: int(value, 16) if _is_dumped(value) else value for name, value in parameters.items()
     }
+
+
+def _is_dumped(value: object) -> bool:
+    if not isinstance(value, str) or value[:2] != "0x":
+        return False
+    return len(value) > 2 and _DIGITS.issuperset(value[2:])

@@ -53,7 +53,10 @@ def _at(place: str, table: Mapping[str, object]) -> tuple[tuple[str, ...], objec
 
 def _shown(value: object) -> str:
     is_json = isinstance(value, str | bool | list)  # a number is written as it stands there
-    text = json.dumps(value, default=str) if is_json else str(value)
+    try:
+        text = json.dumps(value, default=str) if is_json else str(value)
+    except ValueError:  # Python writes no integer of more than 4,300 digits in decimal
+        return "a number of too many digits"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 

@@ -236,7 +236,7 @@ def choose_policy(
     """
     of_value = epsilon if epsilon_permanent is None else epsilon_permanent
     if requested == AUTO and not parameters:
-        ranked = policy_candidates(domain_size, epsilon, epsilon_permanent)
+        ranked = policy_candidates(domain_size, epsilon, epsilon_permanent, automatic=True)
         near = contenders(ranked)
         if not near:
             raise next(candidate.refusal for candidate in ranked if candidate.refusal is not None)
@@ -257,12 +257,15 @@ def policy_candidates(
     epsilon: EpsilonLike,
     epsilon_permanent: EpsilonLike | None,
     payload_bits: int = MAX_AUTO_PAYLOAD,
+    automatic: bool = False,
 ) -> list[Candidate]:
     """Return every mechanism of items as a report under the policy shows it, or its refusal.
 
     Of two layers parameters are fitted to what a report shows, not to the permanent answer below.
+
+    Args: automatic: only those that ``auto`` may choose.
     """
-    fitted = candidates(ItemMechanism, epsilon, domain_size, payload_bits)
+    fitted = candidates(ItemMechanism, epsilon, domain_size, payload_bits, automatic=automatic)
     policies = [_policy_candidate(each, domain_size, epsilon, epsilon_permanent) for each in fitted]
     return sorted(policies, key=lambda candidate: (candidate.error, candidate.costs))
 

@@ -165,7 +165,11 @@ def plan(
     help="Each of the items, quantiles (the share up to an item) or ranges (the share from one item"
     " to another); may be repeated.",
 )  # fmt: skip
-@click.option("--sets", type=click.IntRange(2, 2_048), help="Most sets; 4 an item by default.")
+@click.option(
+    "--sets",
+    type=click.IntRange(2, 2_048),
+    help="Most sets of several items; 4 an item by default.",
+)
 def design(path: str, metric: str, asks: tuple[str, ...], sets: int | None) -> None:
     """Find the channel that answers the questions asked of ordered items with the least error.
 

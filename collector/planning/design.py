@@ -11,8 +11,10 @@ least error over all sets is a convex program: z >= 0, and columns that add up t
 into it as long as one is found that its multipliers say would lower the error.
 
 With G = d M^-1 V M^-1, multipliers m and s the largest (r'Gr/(r'1) - m'r)/(r'1) over all sets, no
-channel of any kind errs less than tr(V M^-1)^2 / (sum of m + d s) (derived: the error is convex and
-of degree -1 in M).  It is known only if all sets were looked at, which is done up to 16 items.
+channel of any kind has a smaller tr(V M^-1) than tr(V M^-1)^2 / (sum of m + d s).  Derived: the
+error is convex and of degree -1 in M.  A row of more than two values is a sum of rows of two, which
+M is no smaller of, as r r'/(r'1) is convex and of degree 1.  The bound holds for decoders that are
+linear and unbiased.  It is known only if all sets were looked at, which is done up to 16 items.
 
 Nothing here decides about privacy: any table is a channel of the ε that is asked for.
 """
@@ -41,6 +43,7 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 ASKS: Final = ("items", "quantiles", "ranges")
 DEVICES: Final = 100_000  # of which half-widths are shown
 MAX_ITEMS: Final = 128
+MAX_WEIGHT: Final = 1_000_000  # of a question beside others
 SETS_AN_ITEM: Final = 4
 _HEAVIEST: Final = 65_535
 _ROUNDS: Final = 30
@@ -74,12 +77,12 @@ def gram(asks: Mapping[str, float], domain_size: int) -> Array:
     Args:    asks: weight by name, of ASKS: each item, the share up to each item, or the share of
                  every run of neighbouring items.
     Returns: shape (domain_size, domain_size).
-    Raises:  QueryError: another name, or a weight that is not above 0.
+    Raises:  QueryError: another name, or a weight that is not above 0 or above MAX_WEIGHT.
     """
     if not asks or not asks.keys() <= set(ASKS):
         raise QueryError("ask", f"must be of {', '.join(ASKS)}")
-    if not all(0 < weight < math.inf for weight in asks.values()):
-        raise QueryError("ask", "must have weights above 0")
+    if not all(0 < weight <= MAX_WEIGHT for weight in asks.values()):
+        raise QueryError("ask", f"must have weights above 0, of at most {MAX_WEIGHT:,}")
     item = np.arange(domain_size)
     first, last = np.minimum.outer(item, item), np.maximum.outer(item, item)
     grams = {
@@ -135,7 +138,7 @@ def design(
     most: int | None = None,
     seed: int = 0,
 ) -> Design:
-    """Return a mechanism of at most *most* sets, and those that complete it, for *questions*.
+    """Return a mechanism of at most *most* sets, and of single items, for *questions*.
 
     Args:   questions: as ``gram`` returns them.  most: SETS_AN_ITEM an item by default.
             seed: of the sets that are tried.
@@ -170,17 +173,21 @@ def design(
 def design_lines(metric: Metric, asks: Mapping[str, float], most: int | None) -> Iterator[str]:
     """Yield what a design for *metric* errs beside other mechanisms, and its lines of the registry.
 
-    Raises: QueryError: no metric of items, or as ``gram`` and ``design``.
+    Raises: QueryError: no metric of items, one that is not fresh, or as ``gram`` and ``design``.
     """
     mechanism = metric.mechanism
     if not isinstance(mechanism, ItemMechanism):
         raise QueryError("metric", "must be of items: a category or a boolean")
+    if metric.policy is not None:
+        rule = f"must be fresh, not {metric.longitudinal}: a design cannot be repeated"
+        raise QueryError("longitudinal", rule)
     epsilon, size = mechanism.epsilon, mechanism.domain_size
     questions = gram(asks, size)
     result = design(epsilon, size, questions, most)
     points = 100 * normal_quantile(ALPHA) / math.sqrt(DEVICES)
     yield f"{metric.address}: {size} items, epsilon {float(epsilon):g}, asked {', '.join(asks)}"
-    yield f"half-widths of 95 % intervals for {DEVICES:,} devices, in points"
+    alike = "devices that hold all items alike"
+    yield f"half-widths of 95 % intervals for {DEVICES:,} {alike}, in points"
     bound = "" if result.bound is None else f"; no channel goes below {points * result.bound:.2f}"
     yield f"  {result.name:18} {points * result.error:.2f}{bound}"
     for name, error in others(epsilon, size, questions).items():
@@ -199,6 +206,7 @@ class _Program:
     def __init__(self, sets: Array, odds: float, questions: Array) -> None:
         self.sets, self._odds, self._questions = sets, odds, questions
         self._rows = self._row_of(sets)
+        self._single = sets.sum(axis=1) == 1
         size = sets.shape[1]
         self._scaled = self._rows * np.sqrt(size / self._rows.sum(axis=1))[:, None]
         self._weights, self._multipliers = self._solve()
@@ -208,16 +216,21 @@ class _Program:
         self.chances = self._weights * self._rows.sum(axis=1) / size
 
     def joined(self, new: Sequence[Array]) -> _Program:
-        """Return the program of the sets in use and *new* ones."""
-        sets = np.unique(np.vstack([self.sets[self.chances > _USED], *new]), axis=0)
+        """Return the program of the sets in use, of single items and *new* ones."""
+        kept = (self.chances > _USED) | self._single
+        sets = np.unique(np.vstack([self.sets[kept], *new]), axis=0)
         return _Program(sets, self._odds, self._questions)
 
     def thinned(self, limit: int) -> _Program:
-        """Return the program of *limit* sets at most: the rarest go, a few at a time."""
+        """Return the program of *limit* sets at most: the rarest go, a few at a time.
+
+        Those of single items stay: with them all items can be covered alike, whatever else goes.
+        """
         program = self
-        while len(program.sets) > limit:
-            kept = max(limit, int(_THINNED * len(program.sets)))
-            sets = program.sets[np.argsort(-program.chances)[:kept]]
+        while (others := np.count_nonzero(~program._single)) > limit:
+            kept = max(limit, int(_THINNED * others)) + np.count_nonzero(program._single)
+            ranks = np.where(program._single, -math.inf, -program.chances)
+            sets = program.sets[np.argsort(ranks)[:kept]]
             program = _Program(sets, self._odds, self._questions)
         return program
 

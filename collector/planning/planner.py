@@ -36,7 +36,13 @@ POWER: Final = 0.8  # chance that an effect of the planned size is found
 EPSILONS: Final = ("0.5", "1", "2", "4")
 _HUNDREDTHS: Final = 1_600  # of a nat: the largest epsilon of a report
 DEVICES: Final = tuple(round(10 ** (step / 4)) for step in range(8, 29))  # 100 to 10 million
-KEPT: Final = ("pad", "bins", "sampled", "delta_exponent")  # parameters that are no matter of ε
+KEPT: Final = (
+    "pad",
+    "bins",
+    "sampled",
+    "sets",
+    "delta_exponent",
+)  # parameters that are no matter of ε
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
+from pathlib import Path
+from random import Random
 from typing import Any, Final
 
 import pytest
@@ -19,6 +21,7 @@ from client_sdk.mechanisms import (
     TextMechanism,
     load,
 )
+from client_sdk.mechanisms.items.cover import MAX_ITEMS, MAX_SETS, Cover
 from client_sdk.registry import Registry
 from client_sdk.registry.encodings import NUMBERS, Family
 from client_sdk.registry.selection import fitting_names
@@ -266,3 +269,20 @@ def test_the_same_entropy_gives_the_same_report(every: tuple[Registry, Device]) 
         )
         > len(lines) / 4
     )
+
+
+def test_the_largest_table_is_read_alike(node: Node, tmp_path: Path) -> None:
+    """Law: what a registry may hold in Python does not end a device in TypeScript."""
+    items, chance = MAX_ITEMS, Random(1)
+    sets = [(65_535 - i, chance.getrandbits(items) | 1 << i % items) for i in range(MAX_SETS)]
+    own = f"{{ sets = {hex(Cover.table_of(sets, items)['sets'])} }}"
+    values = str([f"item {item}" for item in range(items)]).replace("'", '"')
+    category = {**CATEGORY, "values": values, "mechanism": '"cover"', "parameters": own}
+    registry = Registry.from_text(HEAD + table("many", category))
+    metric = registry.metric("many")
+    line = {"metric": "many", "value": "item 200", "entropy": "07", "secret": SECRET.hex()}
+
+    with device_of(node, registry, tmp_path) as device:
+        answers = device.ask([line])
+
+    assert answers == [payload(metric, "item 200", b"\x07")]

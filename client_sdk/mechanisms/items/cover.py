@@ -19,6 +19,10 @@ sums, the counts are A t, A = (Q' D^-1 Q)^-1 Q' D^-1.  A Q is the identity, so t
 all such A this one has the least variance where all items are equally common.  The variance of one
 report's sum with weights u is the sum over sets of (u A)_o^2 Q_ov, less u_v^2, for a holder of v.
 
+Q' D^-1 Q is J + g^2 N, with J of 1/d alone, g the difference of the two chances of weight 1, and N
+the sum over sets of w c c' / (row sum), c being the set less its share of all items.  As N J is 0,
+A is J + N^+ c / (g * row sum), and what is small where ε is small is divided by once, at the end.
+
 Draws: true(truth) takes the sets that hold the item, else the others; then halving these, in their
     order, at the middle (low + high) // 2: true(weight below it / weight of all) takes the lower.
 """
@@ -30,7 +34,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 
-from ...core.dataclass import dataclass
+from ...core.dataclass import dataclass, field
 from ...core.errors import InvalidParameterError
 from ...core.randomness import Randomness
 from ...core.typing import Final
@@ -54,7 +58,7 @@ class Cover(CountedReports[int], DesignedMechanism, RatioMechanism[int]):
     automatic = False  # its table is made for one question, which a registry has to say
     constants = ("truth",)
 
-    sets: int
+    sets: int = field(repr=False)  # Python writes no decimal digits of one that is long
 
     def __init__(
         self,
@@ -96,7 +100,7 @@ class Cover(CountedReports[int], DesignedMechanism, RatioMechanism[int]):
             rule = f"must each hold some of the {self.domain_size} items, and not all"
             raise InvalidParameterError("sets", sets, rule)
         held = [items for _, items in self.channel_sets]
-        if _rank_of_bits(held) < self.domain_size > _rank(held, self.domain_size):
+        if _rank_of_bits(held) < self.domain_size and not _tells_apart(held, self.domain_size):
             raise InvalidParameterError("sets", sets, "must tell all items apart")
 
     @cached_property
@@ -185,12 +189,24 @@ class Cover(CountedReports[int], DesignedMechanism, RatioMechanism[int]):
     def _arrays(self, np: Numpy) -> tuple[Array, Array]:
         """Return Q, and A of shape (domain_size, payload_count), both kept."""
         if "_kept" not in self.__dict__:
-            laws = [list(map(float, self.channel_law(item))) for item in range(self.domain_size)]
-            channel = np.array(laws).T
-            scaled = (channel / channel.sum(axis=1, keepdims=True)).T
-            self.__dict__["_kept"] = channel, np.linalg.solve(scaled @ channel, scaled)
+            d = self.domain_size
+            inside, outside, gain = self._rates
+            rows = [[items >> item & 1 for item in range(d)] for _, items in self.channel_sets]
+            held, weights = np.array(rows, float), np.array([[w] for w, _ in self.channel_sets])
+            apart = held - held.mean(axis=1, keepdims=True)
+            sums = outside * d + gain * held.sum(axis=1, keepdims=True)
+            information = (weights / sums * apart).T @ apart
+            channel = weights * np.where(held, inside, outside)
+            solved = np.linalg.solve(information + np.trace(information) / d**2, (apart / sums).T)
+            self.__dict__["_kept"] = channel, 1 / d + solved / gain
         kept: tuple[Array, Array] = self.__dict__["_kept"]
         return kept
+
+    @property
+    def _rates(self) -> tuple[float, float, float]:
+        """The chances of a set of weight 1, if it holds the item and if not, and g."""
+        inside, outside = self.truth / self.cover, (1 - self.truth) / self.rest
+        return float(inside), float(outside), float(inside - outside)
 
     def debias(self, tally: Array, n: int, np: Numpy) -> Debiased:
         """Return unbiased counts, and their variances for a fixed population."""
@@ -231,30 +247,35 @@ class Cover(CountedReports[int], DesignedMechanism, RatioMechanism[int]):
         """Return the root mean square over items of the standard error of a share.
 
         Derived: where all items are equally common, the variances of all shares add up to the trace
-        of (Q' D^-1 Q)^-1 / d, less 1.
+        of (Q' D^-1 Q)^-1 / d, less 1, which is that of g^-2 N^+ / d less (d - 1) / d.
         """
         d = self.domain_size
-        return math.sqrt(max(_inverse_trace(self._information()) / d - 1, 0) / d / n)
+        _, _, gain = self._rates
+        return math.sqrt(max(self._apart_trace / gain**2 + 1 - d, 0) / n) / d
 
-    def _information(self) -> list[list[float]]:
-        """Return Q' D^-1 Q: each set adds the products of its row, over the sum of the row."""
+    @cached_property
+    def _apart_trace(self) -> float:
+        """The trace of N^+."""
         d = self.domain_size
-        inside, outside = float(self.truth / self.cover), float((1 - self.truth) / self.rest)
-        whole, gain = 0.0, inside - outside
+        _, outside, gain = self._rates
+        whole = 0.0
         matrix = [[0.0] * d for _ in range(d)]
         singles = [0.0] * d
         for weight, items in self.channel_sets:
             members = [item for item in range(d) if items >> item & 1]
-            part = weight / (outside * d + gain * len(members))
-            whole += part * outside**2
+            part, share = weight / (outside * d + gain * len(members)), len(members) / d
+            whole += part * share**2
             for item in members:
-                singles[item] += part * outside * gain
+                singles[item] -= part * share
                 row = matrix[item]
                 for partner in members:
-                    row[partner] += part * gain**2
-        return [
+                    row[partner] += part
+        own = sum(matrix[i][i] + 2 * singles[i] + whole for i in range(d)) / d
+        whole += own / d  # 1 is an eigenvector of the sum, and its eigenvalue is the mean of all
+        regular = [
             [matrix[i][j] + singles[i] + singles[j] + whole for j in range(d)] for i in range(d)
         ]
+        return _inverse_trace(regular) - 1 / own
 
 
 def windows(domain_size: int) -> Iterator[tuple[int, int]]:
@@ -278,7 +299,8 @@ def _width(domain_size: int) -> int:
 def _rank_of_bits(rows: Iterable[int]) -> int:
     """Return the rank of rows of bits modulo 2, which is at most that over the rationals.
 
-    Nearly always it is enough, and a device finds it in a thousandth of the time of ``_rank``.
+    Nearly always it is enough, and a device finds it in a hundredth of the time of
+    ``_tells_apart``.
     """
     pivots: dict[int, int] = {}
     for row in rows:
@@ -290,19 +312,26 @@ def _rank_of_bits(rows: Iterable[int]) -> int:
     return len(pivots)
 
 
-def _rank(rows: Iterable[int], size: int) -> int:
-    """Return the rank of rows of *size* bits modulo a large prime: at most the rational one."""
-    pivots: dict[int, list[int]] = {}
-    for row in rows:
-        rest = [row >> item & 1 for item in range(size)]
-        for item, pivot in pivots.items():
-            factor = rest[item]
-            rest = [(a - factor * b) % _PRIME for a, b in zip(rest, pivot, strict=True)]
-        first = next((item for item, entry in enumerate(rest) if entry), None)
-        if first is not None:
-            scale = pow(rest[first], -1, _PRIME)
-            pivots[first] = [entry * scale % _PRIME for entry in rest]
-    return len(pivots)
+def _tells_apart(rows: Sequence[int], size: int) -> bool:
+    """Return whether rows of *size* bits have full rank modulo a large prime: then over Q, too.
+
+    That is whether all pivots of the products of their columns are there, which are positive
+    definite if so: these take the same time however many rows there are.
+    """
+    columns = [
+        sum((row >> item & 1) << place for place, row in enumerate(rows)) for item in range(size)
+    ]
+    rest = [[(own & other).bit_count() for other in columns] for own in columns]
+    for first, pivot in enumerate(rest):
+        if not pivot[first]:
+            return False
+        scale = pow(pivot[first], -1, _PRIME)
+        for row in rest[first + 1 :]:
+            factor = row[first] * scale % _PRIME
+            row[first:] = [
+                (a - factor * b) % _PRIME for a, b in zip(row[first:], pivot[first:], strict=True)
+            ]
+    return True
 
 
 def _inverse_trace(matrix: list[list[float]]) -> float:

@@ -102,7 +102,7 @@ function constantOf(place: string, value: unknown): Channel["constants"][string]
 }
 
 function parameter(place: string, value: unknown): bigint {
-  const isLong = typeof value === "string" && /^0x[\da-f]{1,80000}$/.test(value);
+  const isLong = typeof value === "string" && /^0x[\da-f]{1,139264}$/.test(value);
   need(isLong || isCount(value), place, "must be a whole number, from 2^53 on as 0x and hexadecimal digits");
   return BigInt(value);
 }

@@ -91,3 +91,42 @@ def test_the_chances_of_a_table_do_not_depend_on_the_unit_of_its_weights() -> No
     one, two = cover_of(sets, "1"), cover_of(double, "1")
 
     assert one.channel_law(3) == two.channel_law(3)
+
+
+@pytest.mark.parametrize("epsilon", ["1e-9", "1e-6", "0.01", "16"])
+@pytest.mark.parametrize("items", [2, 9, 40])
+def test_what_is_small_where_epsilon_is_small_does_not_get_lost_in_rounding(
+    epsilon: str, items: int
+) -> None:
+    """Law: reports stand for what is held, and the predicted error is the one of the laws."""
+    cover = Cover(epsilon, items)
+    every = np.eye(items)
+
+    laws, channel = cover.sum_laws(every, np), cover.channel_matrix(np)
+
+    stands = np.array(
+        [cover.debias(one, 1, np).totals for one in np.eye(cover.payload_count, dtype=int)]
+    )
+    assert stands.T @ channel == pytest.approx(every, abs=1e-15 * np.abs(stands).max() * items)
+    assert cover.predict(1) == pytest.approx(float(np.sqrt(laws.mean())), rel=1e-6)
+
+
+def test_a_table_of_kilobytes_is_not_written_out_where_the_mechanism_is_shown() -> None:
+    """Python writes no integer of more than 4,300 digits in decimal: it would raise."""
+    assert "domain_size=64" in repr(Cover("1", 64))
+
+
+@given(sets=_SETS)
+def test_a_table_is_refused_just_where_its_sets_do_not_tell_items_apart(
+    sets: list[tuple[int, int]],
+) -> None:
+    rows = [[items >> item & 1 for item in range(ITEMS)] for _, items in sets]
+    covered = np.array([weight for weight, _ in sets]) @ rows
+    completing = np.diag(covered.max() - covered > 0)
+    is_known = np.linalg.matrix_rank(np.vstack([rows, completing])) == ITEMS
+
+    if is_known:
+        assert cover_of(sets, "1").payload_count == len(sets) + completing.any(axis=1).sum()
+    else:
+        with pytest.raises(InvalidParameterError, match="must tell all items apart"):
+            cover_of(sets, "1")

@@ -289,6 +289,10 @@ def constant_edit(name: str, key: str, change: int) -> Edit:
         (metric_edit("kept", "epsilon", "2"), ["metrics.kept.digest: must match"]),
         (metric_edit("kept", "domain", {"values": ["a", "b"]}), ["metrics.kept.digest: must"]),
         (metric_edit("kept", "mechanism", {"name": "nil"}), ["metrics.kept.mechanism: must be"]),
+        (
+            metric_edit("kept", "mechanism", {"name": "grr", "sets": "0xzz"}),
+            ["metrics.kept.digest: must match"],
+        ),
         (metric_edit("kept", "expires", "2099-1-1"), ["metrics.kept.expires: must be a date"]),
         (metric_edit("kept", "payload_size", 9), ["metrics.kept.payload_size=9: must be"]),
         (metric_edit("kept", "domain_size", 2), ["metrics.kept.domain_size=2: must be 3"]),

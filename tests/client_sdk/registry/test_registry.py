@@ -422,10 +422,16 @@ MISTAKES: Final = [
         'metrics.ui.theme.segments: must be a li … ments]; found "platform" (line 15)',
     ]),
     ("expected_devices = 1000", 'expected_devices = "1000"', [
-        'metrics.ui.theme.expected_devices: must be an i … at least 1; found "1000" (line 16)',
+        'metrics.ui.theme.expected_devices: must be an i … w 2^53; found "1000" (line 16)',
     ]),
     ("expected_devices = 1000", "expected_devices = 0", [
-        "metrics.ui.theme.expected_devices: must be an i … r of at least 1; found 0 (line 16)",
+        "metrics.ui.theme.expected_devices: must be an i … elow 2^53; found 0 (line 16)",
+    ]),
+    ("expected_devices = 1000", f"expected_devices = 1{400 * '0'}", [
+        f"metrics.ui.theme.expected_devices: must be an i … ; found 1{39 * '0'}… (line 16)",
+    ]),
+    ("expected_devices = 1000", f"expected_devices = 0x{4_000 * 'f'}", [
+        "metrics.ui.theme.expected_devices: must be an i … ber of too many digits (line 16)",
     ]),
     ('owner = "o"', 'owner = ""', [
         'metrics.ui.theme.owner: must be a no … ble characters; found "" (line 17)',
@@ -455,7 +461,7 @@ MISTAKES: Final = [
         "metrics.spent: mechanism=mi … e_bit_mean, piecewise, square_wave",
     ]),
     ('unit = "EUR"', 'min_reports = 3\nunit = "EUR"', [
-        "metrics.spent.min_reports: must be an i … of at least 100; found 3 (line 27)",
+        "metrics.spent.min_reports: must be an i … 00, below 2^53; found 3 (line 27)",
     ]),
     ('unit = "EUR"', 'aggregate = "total"\nunit = "EUR"', [
         'metrics.spent.aggregate: must be one … this type; found "total" (line 27)',

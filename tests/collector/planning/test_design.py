@@ -70,7 +70,9 @@ def test_asks_are_mixed_by_their_weights() -> None:
     assert mixed == pytest.approx(0.75 * gram({"items": 1}, 5) + 0.25 * gram({"ranges": 1}, 5))
 
 
-@pytest.mark.parametrize("asks", [{}, {"medians": 1.0}, {"items": 0.0}, {"items": math.nan}])
+@pytest.mark.parametrize(
+    "asks", [{}, {"medians": 1.0}, {"items": 0.0}, {"items": math.nan}, {"items": 1e308}]
+)
 def test_what_cannot_be_asked_is_refused(asks: dict[str, float]) -> None:
     with pytest.raises(QueryError, match="ask"):
         gram(asks, 4)
@@ -172,6 +174,28 @@ def test_a_table_of_kilobytes_is_read_compiled_and_shown(tmp_path: Path) -> None
         assert client.get(path, headers=bearer(READ_TOKEN)).status_code == 200
     with pytest.raises(RegistryError, match=r"sets=\.\.\.: is not a parameter of grr"):
         Registry.from_text(text + own.replace("cover", "grr"))
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "1"])
+@pytest.mark.parametrize("most", [2, 8, 9])
+def test_few_sets_are_completed_by_single_items(most: int, epsilon: str) -> None:
+    items = 8
+    questions = gram({"items": 1}, items)
+
+    made = design(Fraction(epsilon), items, questions, most)
+
+    assert isinstance(made.mechanism, Cover)
+    assert sum(sets.bit_count() > 1 for _, sets in made.mechanism.table) <= most
+    assert made.error <= 1.01 * error_of(GRR(epsilon, items), questions)
+
+
+def test_a_metric_that_repeats_its_reports_is_refused_before_its_design(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.toml"
+    path.write_text(REGISTRY.replace('"fresh"', '"permanent"'), encoding="utf-8")
+
+    said = CliRunner().invoke(registry_commands, ["design", str(path), "start"])
+
+    assert "must be fresh, not permanent" in str(said.exception) + said.output
 
 
 def test_a_metric_of_numbers_is_refused_with_what_can_be_designed_for(tmp_path: Path) -> None:

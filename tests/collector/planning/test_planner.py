@@ -101,6 +101,13 @@ def test_another_epsilon_keeps_the_parameters_that_are_no_matter_of_it() -> None
     assert mechanism_at(metric, Fraction(3)).parameters["pad"] == 2
 
 
+def test_another_epsilon_keeps_the_table_that_was_made_for_the_question() -> None:
+    table = {"mechanism": '"cover"', "parameters": "{ sets = 0x0300_01_0300_03 }"}
+    metric = metric_of(CATEGORY, **table)
+
+    assert mechanism_at(metric, Fraction(3)).parameters == metric.mechanism.parameters
+
+
 def test_windows_that_repeat_their_noise_do_not_add_up() -> None:
     """Law: of two layers, and of what is asked once, one window is all there is."""
     for fields, changes in ((TWO_LAYER, {}), (CATEGORY, {"every": '"once"'})):
