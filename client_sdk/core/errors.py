@@ -28,7 +28,7 @@ TYPE_CHECKING = False  # type checkers take it for true; a program that ends at 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_LONG = 4_096  # bits of an integer of which Python may write no decimal digits
+_LONG = 2_048  # bits of an integer of which Python may write no decimal digits
 
 
 class HearsayError(Exception):

@@ -44,7 +44,7 @@ _LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_.")  # of name
 
 _DIGITS: Final = frozenset("0123456789abcdef")
 _PLAIN: Final = 1 << 53  # every language's integers are exact below it
-_DECIMAL: Final = 4_096  # bits
+_DECIMAL: Final = 2_048  # bits
 REQUIRED: Final = object()  # the default of a key that has none
 
 
@@ -251,7 +251,7 @@ def dump_parameters(parameters: Mapping[str, int]) -> dict[str, int | str]:
 def meant_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return name and parameters of a mechanism as ``Metric.meaning`` has them.
 
-    Integers are decimal; long ones, which Python does not write so (4,300 digits), hexadecimal.
+    Integers are decimal; long ones, of which Python may write no digits, are hexadecimal.
     """
     return {
         name: f"0x{value:x}" if isinstance(value, int) and value.bit_length() > _DECIMAL else value

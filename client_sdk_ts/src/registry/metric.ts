@@ -17,7 +17,7 @@ const ENTRY = /* @__PURE__ */ shapeOf(
     " otherwise:encoded? need:text? shape:any|grid|smooth robust:flag weight:count.1 panel:flag",
 );
 const SPENT = /* @__PURE__ */ shapeOf("report:count value:count? delta:count");
-const LONG = 1n << 4096n; // from it on, the meaning of a metric has hexadecimal digits
+const LONG = 1n << 2048n; // from it on, the meaning of a metric has hexadecimal digits
 
 /** What a digest is of, beside mechanism and `otherwise`; what is null is left out. */
 const MEANING = ["name", "type", "domain", "epsilon", "epsilon_permanent", "every", "longitudinal", "aggregate"];
