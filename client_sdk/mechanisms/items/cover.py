@@ -34,7 +34,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 
-from ...core.dataclass import dataclass, field
+from ...core.dataclass import dataclass
 from ...core.errors import InvalidParameterError
 from ...core.randomness import Randomness
 from ...core.typing import Final
@@ -49,7 +49,7 @@ _WEIGHT: Final = 2  # bytes
 _PRIME: Final = (1 << 61) - 1
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Cover(CountedReports[int], DesignedMechanism, RatioMechanism[int]):
     """Weighted sets that cover every item alike.  A report is a set."""
 
@@ -58,7 +58,7 @@ class Cover(CountedReports[int], DesignedMechanism, RatioMechanism[int]):
     automatic = False  # its table is made for one question, which a registry has to say
     constants = ("truth",)
 
-    sets: int = field(repr=False)  # Python writes no decimal digits of one that is long
+    sets: int
 
     def __init__(
         self,
@@ -76,6 +76,10 @@ class Cover(CountedReports[int], DesignedMechanism, RatioMechanism[int]):
         object.__setattr__(self, "sets", own["sets"])
         self._require_table()
         self.validate()
+
+    def __repr__(self) -> str:
+        """Leave ``sets`` out, of which Python may write no digits."""
+        return f"Cover(epsilon={self.epsilon!r}, domain_size={self.domain_size})"
 
     @classmethod
     def table_of(cls, sets: Iterable[tuple[int, int]], domain_size: int) -> dict[str, int]:
