@@ -119,7 +119,7 @@ const NAMES = ["truth", "flip", "inside", "coin", "kept", "shown", "decay", "sca
 const CHANNEL: Channel = {
   parameters: {
     ...{ subset_size: 3n, order: 3n, prime: 97n, buckets: 4n, fanout: 2n, points: 5n, steps: 6n, width: 3n },
-    ...{ block_size: 3n, distances: 0x7f5f3f1fn, bins: 8n, reach: 2n, pad: 2n, unary: 1n, top: 10n, step: 2n, rows: 3n, columns: 30n },
+    ...{ block_size: 3n, distances: 0x7f5f3f1fn, bins: 8n, reach: 2n, pad: 2n, unary: 1n, top: 10n, step: 2n, rows: 3n, columns: 30n, sets: 0x010100ff01000155n },
   },
   constants: Object.fromEntries(NAMES.map((name) => [name, COIN])),
   domainSize: 9n,

@@ -224,7 +224,7 @@ def test_a_late_report_of_a_tally_that_is_there_is_taken_while_its_key_is_refuse
     """Also by a process that has just been started, and has to ask the store for it."""
     site = Site(config, store)
     full = (config.new_tallies_mb or 0) * LIMIT
-    site.send(PLACES[:2] * 12)
+    site.send(PLACES[:2] * 40)
     site.fold()
     before = site.begun
     site.credentials.share(BYTES_BEGUN, TODAY, "elsewhere", {digest_of(WRITE_KEY): full - before})
@@ -239,7 +239,7 @@ def test_a_restart_costs_nothing_of_the_quota(
     config: Config, store: RedisStorage | MemoryStorage
 ) -> None:
     site = Site(config, store)
-    assert set(site.send(PLACES[:5] * 12)) == {202}
+    assert set(site.send(PLACES[:5] * 40)) == {202}
     site.fold()
     before = site.begun
 
