@@ -244,7 +244,7 @@ def prepare(connection: Connection, keys: Keys, profile: str, renew: bool = Fals
 
     Args:   renew: whether a store that has lost a part may be used again, as another one.
     Raises: UnsafeStoreError, NotPreparedError.
-            NotLoggedError: what was prepared would not outlive a store that dies now.
+            NotLoggedError: what was prepared just now would not outlive a store that dies.
     """
     nodes = connection.nodes()
     settings = [settings_of(node) for node in nodes]
@@ -268,11 +268,11 @@ def prepare(connection: Connection, keys: Keys, profile: str, renew: bool = Fals
         with suppress(StorageFullError):  # a worker must start then too: folding makes room
             connection.call("SET", keys.checked_profile, profile)
     _record_shards(connection, keys)
-    for shard in range(keys.shards):
-        _create_group(connection, keys.stream(shard))
+    are_new = [_create_group(connection, keys.stream(shard)) for shard in range(keys.shards)]
     _begin_shards(connection, keys, renew)
     establish(connection, keys, renew)
-    for node in nodes if profile == STANDARD else ():
+    # A process that finds all prepared starts while a disk stalls, too: there is folding to do.
+    for node in nodes if profile == STANDARD and any(are_new) else ():
         allowed(partial(node.call_many, [("INFO", "server")], Proof(logged=True)), None)
 
 
@@ -377,12 +377,15 @@ def library_of(node: Connection) -> int:
         return 0
 
 
-def _create_group(connection: Connection, stream: str) -> None:
+def _create_group(connection: Connection, stream: str) -> bool:
+    """Return whether it was created: it may be there, or left to those who may."""
     try:
         connection.call("XGROUP", "CREATE", stream, GROUP, "0", "MKSTREAM")
+        return True
     except RefusedByStoreError as error:
         # Application users may not; a group that is missing is named when it is first needed.
         if error.code not in ("BUSYGROUP", "NOPERM"):
             raise
     except StorageFullError:
         pass  # refused before the server looks whether the group is there; likewise
+    return False

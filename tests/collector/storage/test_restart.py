@@ -11,7 +11,12 @@ import pytest
 
 from collector.core.cells import Cell
 from collector.core.config import STANDARD, STRICT, VOLATILE
-from collector.core.errors import StorageFullError, StorageUnavailableError, UnsafeStoreError
+from collector.core.errors import (
+    NotLoggedError,
+    StorageFullError,
+    StorageUnavailableError,
+    UnsafeStoreError,
+)
 from collector.storage.access import INGEST, INIT, QUERY, WORKER
 from collector.storage.archive_queue import RedisArchiveQueue
 from collector.storage.connect import open_storage
@@ -180,6 +185,26 @@ def test_a_store_that_was_never_prepared_cannot_be_while_memory_is_full(node: No
 
     with pytest.raises(StorageFullError):
         storage_at(node).prepare()
+
+
+class FullDisk(Connection):
+    """To a server whose log takes nothing more."""
+
+    def _require_logged(self, info: bytes) -> None:
+        raise NotLoggedError("store: its disk is full")
+
+
+def test_processes_start_while_the_log_takes_nothing_but_nothing_new_is_prepared(
+    node: Node,
+) -> None:
+    storage_at(node).prepare()
+    full = FullDisk.open(f"redis://{node.address}/0")
+
+    RedisStorage(full, Keys("full", 1), STANDARD).prepare()
+
+    with pytest.raises(NotLoggedError):
+        RedisStorage(full, Keys("new", 1), STANDARD).prepare()
+    full.close()
 
 
 def test_a_key_is_revoked_while_memory_is_full_and_none_is_made(node: Node) -> None:
