@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from fractions import Fraction
 from itertools import product
+from math import floor
 from typing import Final
 
 import numpy as np
@@ -55,7 +56,7 @@ def _row(epsilon: str, size: int, asked: str, drawn: list[tuple[str, ...]]) -> t
         str(size),
         asked,
         f"±{_POINTS * made.error:.2f}",
-        f"±{_POINTS * made.bound:.2f}" if made.bound else "–",
+        f"±{floor(100 * _POINTS * made.bound) / 100:.2f}" if made.bound else "–",
         f"`{name}` ±{_POINTS * error:.2f}",
         f"{(error / made.error) ** 2:.2f} ×",
         f"±{_POINTS * made.mechanism.predict(1):.2f}",

@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import lru_cache, wraps
 
-from ..core.errors import InvalidTallyError, InvalidValueError
+from ..core.errors import InvalidParameterError, InvalidTallyError, InvalidValueError
 from ..core.randomness import Randomness
 from ..core.typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
-from .base import Array, Mechanism, NoiseLaw, Numpy, Reach
+from .base import Array, EpsilonLike, Mechanism, NoiseLaw, Numpy, Reach
 from .supports import SupportReports
 
 if TYPE_CHECKING:
@@ -183,6 +183,12 @@ class DesignedMechanism(ItemMechanism):
     Two chances, in the ratio e^epsilon, tell how likely a report of a set is from those who hold
     one of its items and from all others.
     """
+
+    @classmethod
+    def fit(cls, epsilon: EpsilonLike, domain_size: int, payload_bits: int) -> Mechanism[Any]:
+        """Refuse: which table is the best depends on what is asked."""
+        rule = "is made for a question; hearsay registry design finds it"
+        raise InvalidParameterError("table", "...", rule)
 
     @classmethod
     @abstractmethod

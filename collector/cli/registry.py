@@ -178,7 +178,9 @@ def design(path: str, metric: str, asks: tuple[str, ...], sets: int | None) -> N
     """
     from ..planning.design import design_lines
 
-    weights = dict(_weight(ask) for ask in asks)
+    weights = dict(map(_weight, asks))
+    if len(weights) < len(asks):
+        raise click.BadParameter("must name each question once", param_hint="--ask")
     say(design_lines(_metric(path, metric), weights, sets))
 
 

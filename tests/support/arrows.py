@@ -65,6 +65,7 @@ HOMES: Final = {
         "collector.planning.amplification",
         "collector.planning.binomials",
         "collector.planning.design",
+        "collector.planning.weighted_sets",
         "collector.planning.two_reports",
         "collector.planning.shuffling",
         "collector.planning.buckets",

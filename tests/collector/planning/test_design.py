@@ -113,18 +113,23 @@ def test_no_channel_of_the_same_epsilon_drawn_at_random_goes_below_the_bound(see
     assert error >= bound
 
 
-def test_the_error_of_a_known_law_is_the_one_of_its_reports() -> None:
-    """The same by laws as by reports that are drawn, within what 20,000 of them scatter."""
-    mechanism = GRR("1", 6)
-    questions = gram({"items": 1}, 6)
+@pytest.mark.parametrize(("is_drawn", "tolerance"), [(False, 0.005), (True, 0.1)])
+def test_an_error_without_a_law_of_sums_is_that_of_reports(
+    is_drawn: bool, tolerance: float
+) -> None:
+    """Of all that can be made, or of those that are drawn where these are too many."""
+    mechanism, questions = GRR("1", 6), gram({"items": 1}, 6)
 
     class Unknown(GRR):
         def sum_laws(self, weights: Any, np: Any) -> None:
             return None
 
-    drawn = error_of(Unknown("1", 6), questions)
+        def enumerated(self, np: Any) -> Any:
+            return None if is_drawn else super().enumerated(np)
 
-    assert drawn == pytest.approx(error_of(mechanism, questions), rel=0.1)
+    assert error_of(Unknown("1", 6), questions) == pytest.approx(
+        error_of(mechanism, questions), rel=tolerance
+    )
 
 
 def test_the_lines_that_are_printed_are_taken_by_the_registry(tmp_path: Path) -> None:
@@ -140,10 +145,27 @@ def test_the_lines_that_are_printed_are_taken_by_the_registry(tmp_path: Path) ->
     path.write_text(REGISTRY + "\n".join(lines[-2:]), encoding="utf-8")
     metric = Registry.from_file(str(path)).metric("start")
     assert f'mechanism = "{metric.mechanism_name}"' == lines[-2]
-    half_width = next(re.findall(r"[0-9.]+", line)[0] for line in lines if "no channel" in line)
+    (line,) = (line for line in lines if "no channel" in line)
+    half_width, bound = re.findall(r"[0-9.]+", line)
     assert isinstance(metric.mechanism, ItemMechanism)
     error = error_of(metric.mechanism, gram({"ranges": 1}, 6))
     assert float(half_width) == pytest.approx(100 * 1.96 * error / math.sqrt(100_000), abs=0.006)
+    least = design(Fraction(1), 6, gram({"ranges": 1}, 6)).bound
+    assert least is not None
+    assert (
+        0 <= 100 * 1.959964 * least / math.sqrt(100_000) - float(bound) < 0.011
+    )  # never rounded up
+
+
+def test_a_question_that_is_named_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.toml"
+    path.write_text(REGISTRY, encoding="utf-8")
+    twice = ["--ask", "items=2", "--ask", "items"]
+
+    said = CliRunner().invoke(registry_commands, ["design", str(path), "start", *twice])
+
+    assert said.exit_code == 2
+    assert "must name each question once" in said.output
 
 
 def test_a_table_of_kilobytes_is_read_compiled_and_shown(tmp_path: Path) -> None:
